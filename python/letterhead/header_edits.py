@@ -146,8 +146,9 @@ class HeaderEdit:
             if key in new_keys:
                 raise ValueError(f"rename makes headers {key!r}, which set would have to replace: edit in two steps")
         if self.only is not None:
-            if self.drop:
-                raise ValueError("only and drop both select headers: pass one of them")
+            for key in self.drop:
+                if key in self.only:
+                    raise ValueError(f"only and drop both name {key!r}: leave it out of one of them")
             for name in ("rename", "replace"):
                 for key in changes[name]:
                     if key not in self.only:

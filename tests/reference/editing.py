@@ -34,7 +34,7 @@ def edit(data: bytes, format: str, change: PlainEdit) -> bytes | None:
         return ops.encode(edited, format)
     kept = edited or (None if headers is None else edited)
     # Checksums are those of the message as it was.
-    computed = {name: None for name in ("checksum", "crc") if name in decoded}
+    computed: dict[str, Any] = {name: None for name in ("checksum", "crc") if name in decoded}
     return ops.encode({**decoded, **computed, "headers": kept}, format)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import struct
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from letterhead import spark as lhs
 from letterhead.operations import ReadOptions, Select
 from letterhead.types import SELECT_TYPES
 from letterhead.values import VALUE_TYPES
+from reference import editing
 from sample_values import TYPES, many_rows, values
 
 ROWS = [[("a", b"1"), ("b", None), ("a", b"2"), ("κ", b"\xff"), ("", b"")], [("b", b"3")], [], None]
@@ -39,49 +41,71 @@ def edited(df, **edits):
 # Rules ----------------------------------------------------------------------------------------------------------------
 
 
-def rule(headers, only=None, drop=None, rename=None, insert=()):
-    """State what an edit is in plain Python."""
-    if headers is None and not insert:
-        return None
-    stay = [(key, value) for key, value in headers or [] if (only is None or key in only) and key not in (drop or ())]
-    return [((rename or {}).get(key, key), value) for key, value in stay] + list(insert)
+def rule(headers, change):
+    """Return the headers that the reference implementation makes of others; a null list stays null if none are added."""
+    result = editing.edit_headers([(key, None, value) for key, value in headers or []], change, typed=False)
+    return None if headers is None and not result else [(key, value) for key, _, value in result]
+
+
+def arguments(change):
+    """Return the arguments of ``edit_headers`` for an edit of the reference implementation."""
+
+    def value(new):
+        return new if isinstance(new, str) else lh.lit(new[1])
+
+    return {
+        "only": change.only, "drop": change.drop or None, "rename": dict(change.rename) or None,
+        "replace": {key: value(new) for key, new in change.replace}, "set": {key: value(new) for key, new in change.set},
+        "append": [(key, value(new)) for key, new in change.append],
+    }  # fmt: skip
 
 
 ALL_KEYS = ["a", "b", "κ", "", "A", "a "]
 KEYS = st.sampled_from(ALL_KEYS)
-VALUES = st.none() | st.binary(max_size=3)
+VALUES = st.none() | st.binary(max_size=9) | st.binary(min_size=6, max_size=9).map(lambda b: bytes(x & 0x7F for x in b))
 HEADER_LISTS = st.none() | st.lists(st.tuples(KEYS, VALUES), max_size=6)
+
+
+NEW_VALUES = VALUES.map(lambda value: (None, value))
+MASKS = st.sampled_from(["hash", "redact", "last4"])
 
 
 @st.composite
 def edits(draw):
-    """Draw an edit whose steps do not contradict each other."""
-    some_keys = st.none() | st.lists(KEYS, unique=True)
-    only, drop = draw(some_keys), draw(some_keys)
-    if only is not None and drop is not None:
-        drop = [key for key in drop if key not in only]
-    stays = [key for key in only or ALL_KEYS if key not in (drop or ())]
-    rename = draw(st.none() | st.dictionaries(st.sampled_from(stays), KEYS, max_size=3) if stays else st.none())
-    insert = draw(st.lists(st.tuples(KEYS, VALUES), min_size=(only, drop, rename) == (None,) * 3, max_size=3))
-    return {"only": only, "drop": drop, "rename": rename, "insert": insert}
+    """Draw an edit without contradictions."""
+    keys = draw(st.permutations(ALL_KEYS))
+    drop, set = (
+        keys[: draw(st.integers(0, 2))],
+        [(key, draw(NEW_VALUES)) for key in keys[2 : 2 + draw(st.integers(0, 1))]],
+    )
+    stay = keys[3:]
+    only = draw(st.none() | st.just(stay))
+    rename = draw(st.dictionaries(st.sampled_from(stay), st.sampled_from([*keys[:2], *stay]), max_size=3))
+    replace = draw(st.dictionaries(st.sampled_from(stay), MASKS | NEW_VALUES, max_size=2))
+    append = draw(st.lists(st.tuples(KEYS, NEW_VALUES), min_size=1, max_size=2))
+    return editing.PlainEdit(only, drop, [*rename.items()], [*replace.items()], set, append[: draw(st.integers(0, 2))])
+
+
+def is_edit(change):
+    return change.only is not None or any(change[1:])
 
 
 @pytest.mark.hypothesis
 @many_rows
-@given(st.lists(HEADER_LISTS, min_size=10, max_size=40), st.lists(edits(), min_size=12, max_size=12))
+@given(st.lists(HEADER_LISTS, min_size=10, max_size=40), st.lists(edits().filter(is_edit), min_size=12, max_size=12))
 def test_edits_follow_the_rule(spark, rows, many):
     """A dozen edits in one job, each of a copy of the headers."""
     df = frame_of(spark, rows)
     df = df.select(*(F.col("headers").alias(f"h{n}") for n in range(len(many))))
     for n, edit in enumerate(many):
-        df = df.transform(lhs.edit_headers(f"h{n}", **edit))
+        df = df.transform(lhs.edit_headers(f"h{n}", **arguments(edit)))
     result = df.toArrow()
     for n, edit in enumerate(many):
         found = [
             None if row is None else [(header["key"], header["value"]) for header in row]
             for row in result[f"h{n}"].to_pylist()
         ]
-        assert found == [rule(row, **edit) for row in rows], edit
+        assert found == [rule(row, edit) for row in rows], edit
 
 
 def test_each_step(spark):
@@ -93,20 +117,38 @@ def test_each_step(spark):
         [("b", b"1"), ("a", None), ("b", b"2"), ("κ", b"\xff"), ("", b"")],
         [("a", b"3")],
     ]
-    assert edited(df, insert={"a": "é", "n": None, "x": b"\x80"})[1:] == [
+    assert edited(df, append={"a": lh.lit("é"), "n": None, "x": b"\x80"})[1:] == [
         [("b", b"3"), ("a", "é".encode()), ("n", None), ("x", b"\x80")],
         *[[("a", "é".encode()), ("n", None), ("x", b"\x80")]] * 2,
     ]
-    assert edited(df, insert=[("r", "1"), ("r", "2")])[3] == [("r", b"1"), ("r", b"2")]
+    assert edited(df, append=[("r", b"1"), ("r", lh.lit("2"))])[3] == [("r", b"1"), ("r", b"2")]
 
 
 def test_steps_are_taken_in_order(spark):
     """Keys are asked for as they came; what is inserted is neither dropped nor renamed."""
     df = frame_of(spark, ROWS[:1])
-    replaced = edited(df, drop=["a"], rename={"b": "a"}, insert={"b": "new"})
+    replaced = edited(df, drop=["a"], rename={"b": "a"}, append={"b": b"new"})
     assert replaced == [[("a", None), ("κ", b"\xff"), ("", b""), ("b", b"new")]]
-    again = edited(df, only=["a"], rename={"a": "b"}, insert={"a": "new"})
+    again = edited(df, only=["a"], rename={"a": "b"}, append={"a": b"new"})
     assert again == [[("b", b"1"), ("b", b"2"), ("a", b"new")]]
+
+
+def test_a_value_is_replaced_where_it_stands(spark):
+    df = frame_of(spark, ROWS)
+    assert edited(df, replace={"a": lambda value: F.sha2(value, 256), "b": "redact"}) == [
+        [("a", hashlib.sha256(b"1").hexdigest().encode()), ("b", None), ("a", hashlib.sha256(b"2").hexdigest().encode()),
+         ("κ", b"\xff"), ("", b"")],
+        [("b", b"***")], [], None,
+    ]  # fmt: skip
+
+
+def test_a_string_names_a_column(spark):
+    df = frame_of(spark, ROWS, tenant=pa.array(["t1", None, "t3", "t4"]))
+    assert edited(df, only=[], append={"tenant": "tenant"}) == [
+        [("tenant", b"t1")], [("tenant", None)], [("tenant", b"t3")], [("tenant", b"t4")]
+    ]  # fmt: skip
+    assert edited(df, only=[], set={"a": "tenant"}, nulls="skip")[:2] == [[("a", b"t1")], []]
+    assert edited(df, set={"b": "tenant"}, nulls="skip")[1] == [("b", b"3")]
 
 
 def test_functions_of_a_key(spark):
@@ -130,17 +172,17 @@ def test_a_header_without_a_key_is_no_ones(spark):
 def test_nulls_of_a_column_are_headers_or_none(spark):
     others = {"n": pa.array([1, None, None, None], pa.int32())}
     df = frame_of(spark, ROWS, **others)
-    assert edited(df, only=["b"], insert={"n": ("n", "int16")}) == [
+    assert edited(df, only=["b"], append={"n": ("n", "int16")}) == [
         [("b", None), ("n", b"\0\1")], [("b", b"3"), ("n", None)], [("n", None)], [("n", None)],
     ]  # fmt: skip
-    assert edited(df, only=["b"], insert={"n": ("n", "int16")}, nulls="skip") == [
+    assert edited(df, only=["b"], append={"n": ("n", "int16")}, nulls="skip") == [
         [("b", None), ("n", b"\0\1")], [("b", b"3")], [], None,
     ]  # fmt: skip
 
 
 def test_the_rest_of_the_frame_stays(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
-    same = orders.transform(lhs.edit_headers(insert={"x": "1"})).transform(lhs.edit_headers(drop=["x"]))
+    same = orders.transform(lhs.edit_headers(append={"x": b"1"})).transform(lhs.edit_headers(drop=["x"]))
     assert same.schema.simpleString() == orders.schema.simpleString()
     # Only a list that was null has become one without headers.
     before = orders.withColumn("headers", F.coalesce("headers", F.array()))
@@ -152,7 +194,7 @@ def test_names_of_any_characters(spark):
     df = frame_of(spark, [[("k", b"v")]], **{"a.b`c": pa.array([5], pa.int8()), "inserted_0": pa.array(["mine"])})
     df = df.withColumnRenamed("headers", "h.`s")
     result = df.transform(
-        lhs.edit_headers("h.`s", insert={"n": ("a.b`c", "int8"), "t": (F.col("inserted_0"), "string")})
+        lhs.edit_headers("h.`s", append={"n": ("a.b`c", "int8"), "t": (F.col("inserted_0"), "string")})
     )
     assert result.columns == ["h.`s", "a.b`c", "inserted_0"]
     assert [(header.key, bytes(header.value)) for header in result.first()[0]] == [
@@ -166,7 +208,7 @@ def test_no_python_runs(spark, samples):
     edit = lhs.edit_headers(
         drop=lambda key: key.startswith("ce_"),
         rename={"retry": "attempt"},
-        insert={"at": ("timestamp", "timestamp_ms"), "f": (F.lit(1.5), "float64")},
+        append={"at": ("timestamp", "timestamp_ms"), "f": (F.lit(1.5), "float64")},
     )
     plan = explained(orders.transform(edit), "extended")
     assert "attempt" in plan
@@ -178,7 +220,7 @@ def test_what_is_random_is_drawn_once(spark):
     """A value is looked at several times while it is written."""
     result = spark.range(500).select(F.array().cast("array<struct<key:string,value:binary>>").alias("headers"))
     result = result.transform(
-        lhs.edit_headers(insert={"f": (F.rand(7) * 1e6, "float64"), "u": (F.expr("uuid()"), "uuid")})
+        lhs.edit_headers(append={"f": (F.rand(7) * 1e6, "float64"), "u": (F.expr("uuid()"), "uuid")})
     )
     # A sum of parts of different draws would not keep to the range.
     rows = result.select(lhs.header("headers", "f", "float64"), lhs.header("headers", "u", "uuid")).collect()
@@ -207,7 +249,7 @@ def test_written_messages_are_read_back(spark, types):
             fields = {"k": lh.field(type)}
             columns[type] = Select("kafka", fields, ReadOptions(errors="null"), dialect="spark").run(rows).field("k")
         df = frame_of(spark, [[]] * 40, **{f"c{n}": columns[type] for n, type in enumerate(types)})
-        result = df.transform(lhs.edit_headers(insert={type: (f"c{n}", type) for n, type in enumerate(types)}))
+        result = df.transform(lhs.edit_headers(append={type: (f"c{n}", type) for n, type in enumerate(types)}))
         lists = result.select("headers").toArrow()["headers"].combine_chunks().cast(HEADERS)
         restored = Select("kafka", {type: lh.field(type) for type in types}, dialect="spark").run(lists)
         for place, (type, column) in enumerate(zip(types, drawn, strict=True)):
@@ -229,7 +271,7 @@ LIST = "headers array<struct<key:string,value:binary>>"
 def one(spark, value, type, of):
     """Return the bytes that one value is written as."""
     df = spark.createDataFrame([(None, value)], f"{LIST}, v {of}")
-    (header,) = df.transform(lhs.edit_headers(insert={"k": ("v", type)})).first().headers
+    (header,) = df.transform(lhs.edit_headers(append={"k": ("v", type)})).first().headers
     return header.value if header.value is None else bytes(header.value)
 
 
@@ -276,7 +318,7 @@ def test_bytes_are_those_of_the_native_types(spark):
     doubles = [sign * number for sign in (1, -1) for p in powers for number in (p, math.nextafter(p, 0))]
     df = spark.createDataFrame(pa.table({"headers": pa.nulls(len(doubles), HEADERS), "v": pa.array(doubles)}))
     orders = ("be", "le")
-    result = df.transform(lhs.edit_headers(insert={order: ("v", f"float64:{order}") for order in orders})).toArrow()
+    result = df.transform(lhs.edit_headers(append={order: ("v", f"float64:{order}") for order in orders})).toArrow()
     for number, row in zip(result["v"].to_pylist(), result["headers"].to_pylist(), strict=True):
         assert [header["value"] for header in row] == [
             lh.decode(lh.encode([("k", lh.Float64(number))], "kafka", types=order), "kafka")["k"] for order in orders
@@ -287,7 +329,7 @@ def test_every_type_is_written_from_what_it_is_read_as(spark):
     """The list of types is the reader's, so that none is forgotten."""
     columns = {name: lh.field(name) for name in SELECT_TYPES}
     df = frame_of(spark, [[]]).transform(lhs.select_headers("headers", "kafka", columns, keep=["headers"]))
-    result = df.transform(lhs.edit_headers(insert={name: (name, name) for name in SELECT_TYPES}))
+    result = df.transform(lhs.edit_headers(append={name: (name, name) for name in SELECT_TYPES}))
     assert [(header.key, header.value) for header in result.first().headers] == [(name, None) for name in SELECT_TYPES]
     assert set(VALUE_TYPES) <= set(SELECT_TYPES)
 
@@ -306,14 +348,14 @@ def test_every_type_is_written_from_what_it_is_read_as(spark):
 )
 def test_a_value_that_does_not_fit_ends_the_query(spark, value, of, type, message):
     df = spark.createDataFrame([(None, value)], f"{LIST}, v {of}")
-    assert message in failure(df.transform(lhs.edit_headers(insert={"k": ("v", type)})))
+    assert message in failure(df.transform(lhs.edit_headers(append={"k": ("v", type)})))
 
 
 @pytest.mark.spark_only
 def test_text_that_is_not_utf8_is_not_written(spark):
     """A cast from binary makes such strings."""
     df = frame_of(spark, [None]).withColumn("v", F.lit(b"\xff").cast("string"))
-    output = failure(df.transform(lhs.edit_headers(insert={"k": ("v", "string")})))
+    output = failure(df.transform(lhs.edit_headers(append={"k": ("v", "string")})))
     assert "header k: the value is not UTF-8 (value_not_utf8)" in output
 
 
@@ -323,25 +365,28 @@ def test_text_that_is_not_utf8_is_not_written(spark):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "no edit was requested: pass only, drop, rename or insert"),
+        ({}, "no edit was requested: pass only, drop, rename, replace, set or append"),
         ({"drop": "retry"}, "drop must be a list of keys or a function of a Column, not str"),
         ({"only": [3]}, "a key of only must be str, not int"),
         ({"rename": ["a"]}, "rename must be a mapping of old key to new or a function of a Column, not list"),
         ({"rename": {"a": None}}, "a key of rename must be str, not NoneType"),
-        ({"drop": ["a"], "rename": {"a": "b"}}, "rename names 'a', which drop removes before"),
-        ({"only": ["b"], "rename": {"a": "b"}},
-         "rename names 'a', which only does not keep: add the old key to only"),
+        ({"drop": ["a"], "rename": {"a": "b"}}, "drop and rename both name 'a'"),
+        ({"only": ["b"], "rename": {"a": "b"}}, "rename names 'a', which only does not keep: add it to only"),
         ({"only": ["a"], "drop": ["a"]}, "only and drop both name 'a'"),
-        ({"insert": "a"}, "insert must be a mapping of key to value or a list of pairs, not str"),
-        ({"insert": ["ab"]}, "insert takes pairs of a key, which is str, and a value, not str"),
-        ({"insert": {"a": 3}}, "header 'a': str, bytes, None, a Column or a pair (column, type) is inserted, not int: "
-                               "a number is (F.lit(3), 'int32')"),
-        ({"insert": {"a": ("n", "int46")}}, "header 'a': unknown type 'int46': did you mean 'int64'?"),
-        ({"insert": {"a": ("n", "string:le")}}, "header 'a': type 'string:le': string has neither byte order nor digits"),
-        ({"insert": {"a": ("n", "string:amqp")}}, "header 'a': type 'string:amqp' can be read, but not written"),
-        ({"insert": {"a": ("n", "int:json")}}, "header 'a': type 'int32:json' can be read, but not written"),
-        ({"insert": {"a": ("n", "int:varlen")}}, "header 'a': type 'int32:varlen' can be read, but not written"),
-        ({"insert": {"a": "b"}, "nulls": "drop"}, "unknown nulls value 'drop'"),
+        ({"drop": ["a"], "replace": {"a": "hash"}}, "drop and replace both name 'a'"),
+        ({"replace": {"a": "sha"}}, "unknown mask 'sha'"),
+        ({"replace": {"a": lh.Int32(3)}}, "header 'a': pass bytes, such as lh.Int32(3).bits"),
+        ({"set": ["a"]}, "set must be a mapping of keys, not list"),
+        ({"append": "a"}, "append must be a mapping of keys or a list of pairs, not str"),
+        ({"append": ["ab"]}, "append takes pairs of a key and a value, not str"),
+        ({"append": {"a": 3}}, "header 'a': pass the name of a column, a Column, a pair (column, type), or lh.lit(...) for a "
+                               "constant, not int: a number is (F.lit(3), 'int32')"),
+        ({"append": {"a": ("n", "int46")}}, "header 'a': unknown type 'int46': did you mean 'int64'?"),
+        ({"append": {"a": ("n", "string:le")}}, "header 'a': type 'string:le': string has neither byte order nor digits"),
+        ({"append": {"a": ("n", "string:amqp")}}, "header 'a': type 'string:amqp' can be read, but not written"),
+        ({"append": {"a": ("n", "int:json")}}, "header 'a': type 'int32:json' can be read, but not written"),
+        ({"append": {"a": ("n", "int:varlen")}}, "header 'a': type 'int32:varlen' can be read, but not written"),
+        ({"append": {"a": "b"}, "nulls": "drop"}, "unknown nulls value 'drop'"),
         ({"column": 3, "drop": ["a"]}, "column must be str or a Column, not int"),
     ],
 )  # fmt: skip
@@ -356,12 +401,15 @@ def test_what_makes_no_sense_is_refused_at_once(options, message):
     [
         ({"column": "header"}, "unknown column 'header': did you mean 'headers'?"),
         ({"column": "text"}, "column 'text' is string, and headers are edited in array<struct<key:string,value:binary>>"),
-        ({"insert": {"a": ("ofset", "int64")}}, "header 'a': unknown column 'ofset': did you mean 'offset'?"),
-        ({"insert": {"a": ("text", "int64")}}, "header 'a': column 'text' is string, and int64 is written from tinyint, "
+        ({"append": {"a": ("ofset", "int64")}}, "header 'a': unknown column 'ofset': did you mean 'offset'?"),
+        ({"append": {"a": ("text", "int64")}}, "header 'a': column 'text' is string, and int64 is written from tinyint, "
                                                "smallint, int, bigint or a decimal without places"),
-        ({"insert": {"a": ("real", "float32")}}, "header 'a': column 'real' is double, and float32 is written from float"),
-        ({"insert": {"a": ("price", "int64")}}, "header 'a': column 'price' is decimal(9,2), and int64 is written from"),
+        ({"append": {"a": ("real", "float32")}}, "header 'a': column 'real' is double, and float32 is written from float"),
+        ({"append": {"a": ("price", "int64")}}, "header 'a': column 'price' is decimal(9,2), and int64 is written from"),
+        ({"append": {"a": "ofset"}}, "header 'a': unknown column 'ofset': did you mean 'offset'?"),
         ({"drop": lambda key: True}, "the function of drop must return a Column, not bool"),
+        ({"replace": {"a": lambda value: F.length(value)}},
+         "header 'a': the function of replace returns int: cast it to string or binary"),
     ],
 )  # fmt: skip
 def test_a_frame_that_does_not_fit_is_refused(spark, options, message):
@@ -376,11 +424,11 @@ def test_a_frame_that_does_not_fit_is_refused(spark, options, message):
 
 def test_a_column_that_is_no_bytes_needs_a_type(spark):
     df = frame_of(spark, ROWS[:1], offset=pa.array([1]))
-    assert edited(df, only=[], insert={"o": F.col("offset").cast("string"), "b": F.lit(b"\0")}) == [
+    assert edited(df, only=[], append={"o": F.col("offset").cast("string"), "b": F.lit(b"\0")}) == [
         [("o", b"1"), ("b", b"\0")]
     ]
     with pytest.raises(TypeError) as raised:
-        df.transform(lhs.edit_headers(insert={"o": F.col("offset")}))
+        df.transform(lhs.edit_headers(append={"o": F.col("offset")}))
     assert str(raised.value) == (
         "header 'o': the column is bigint, which needs a type to be written: pass a pair such as (column, 'int64')"
     )
@@ -392,7 +440,7 @@ def test_selected_columns_can_be_headers_again(spark, samples):
     types = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_kg": "float64"}
     typed = orders.transform(lhs.select_headers("headers", "kafka", types, keep=["offset", "headers"]))
     again = typed.transform(
-        lhs.edit_headers(drop=list(types), insert={key: (key, type) for key, type in types.items()})
+        lhs.edit_headers(drop=list(types), append={key: (key, type) for key, type in types.items()})
     )
     wanted = F.filter("headers", lambda h: h.key.isin(*types))
     before = collected(orders.select("offset", F.array_sort(wanted).alias("h")).orderBy("offset"))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType, StructField
+from pyspark.sql.types import BinaryType, DataType, StringType, StructField
 
 from letterhead.errors import check_name, unknown_name
+from letterhead.header_edits import Constant, Function, HeaderEdit, Lit, Mask, NewValue
 from letterhead.spark.expressions import guarded, raised
 from letterhead.spark.frame import (
     HEADERS,
@@ -29,11 +30,13 @@ from letterhead.spark.schemas import spelled
 from letterhead.spark.transform import Transform
 from letterhead.spark.writing import writer, written_from
 from letterhead.types import is_only_read, type_name
+from letterhead.values import Value
 
 if TYPE_CHECKING:
     Keys: TypeAlias = Sequence[str] | Callable[[Column], Column]
     Renames: TypeAlias = Mapping[str, str] | Callable[[Column], Column]
-    Inserted: TypeAlias = str | bytes | Column | tuple[str | Column, str] | None
+    Replacements: TypeAlias = Mapping[str, str | bytes | Lit | Callable[[Column], Column]]
+    Added: TypeAlias = str | bytes | Lit | Column | tuple[str | Column, str] | None
 
 __all__ = ["edit_headers"]
 
@@ -45,16 +48,17 @@ def edit_headers(
     only: Keys | None = None,
     drop: Keys | None = None,
     rename: Renames | None = None,
-    insert: Mapping[str, Inserted] | Sequence[tuple[str, Inserted]] | None = None,
+    replace: Replacements | None = None,
+    set: Mapping[str, Added] | None = None,
+    append: Mapping[str, Added] | Sequence[tuple[str, Added]] | None = None,
     nulls: Literal["insert", "skip"] = "insert",
 ) -> Transform:
-    """Drop, keep, rename and insert headers; all others are unchanged.
+    """Drop, keep, rename, mask, set and append headers; all others are unchanged.
 
-    It covers Connect's transforms DropHeaders, InsertHeader and HeaderFrom. The steps run in the order of the parameters:
-    ``only`` and ``drop`` select by the original keys, ``rename`` applies to the headers left, and ``insert`` appends. So
-    ``drop=["retry"], insert={"retry": …}`` replaces a header. Order, repeated headers and null values are kept. It is one
-    expression of Spark SQL: it runs no Python, needs nothing installed on executors, and accepts streaming frames. On Sail
-    Arrow UDFs write the values of columns.
+    Use it to mask confidential values before messages leave a system, and for what Connect's transforms DropHeaders,
+    InsertHeader and HeaderFrom do. Keys are those before the edit, except in ``append``. Order, repeated headers and null
+    values of all other headers are kept. It is one expression of Spark SQL: it runs no Python, needs nothing installed on
+    executors, and accepts streaming frames. On Sail Arrow UDFs write the values of columns.
 
     Parameters
     ----------
@@ -70,24 +74,32 @@ def edit_headers(
     rename : mapping of str to str, or function of Column, optional
         Old key to new, all at once, so that two can be swapped; or a function from old key to new. A header renamed to
         an existing key becomes another header of that key.
-    insert : mapping or sequence of pairs, optional
-        Key to value, in order; pairs can repeat a key. A value that is a str, bytes or ``None`` (a null value) is the
-        same for every message. A value from a column is ``(column, type)``: the column by name or as a Column, and the
-        type as in :func:`select_headers`, ``name[:be|le|text]``. A string or binary Column needs no type. Times are
-        truncated to the millisecond.
+    replace : mapping of str to mask or function of Column, optional
+        New values of the headers that have a key, all of them, where they stand: a function of the value, which is binary,
+        that returns string or binary (``lambda v: F.sha2(v, 256)``); a mask by name, ``"hash"``, ``"redact"`` or
+        ``"last4"``, as in :func:`letterhead.arrow.edit`; or bytes and :func:`letterhead.lit` for a constant. Null stays
+        null, and a message without the header stays without.
+    set : mapping of str to value, optional
+        Values of headers of which there is one afterwards: the first of the key gets the value, and the others are
+        dropped. Without any, one is appended.
+    append : mapping or sequence of pairs, optional
+        Headers to append, in order; pairs can repeat a key. Here and in ``set``, a value is the name of a column or a
+        Column, of strings or binary; ``(column, type)`` for any other, with a type as in :func:`select_headers`,
+        ``name[:be|le|text]``; or :func:`letterhead.lit`, bytes or ``None`` (null) for a constant. Times are truncated to
+        the millisecond.
     nulls : {"insert", "skip"}, default "insert"
-        Whether null in a column becomes a header with a null value, or no header.
+        Whether null in a column becomes a header with a null value, or no header: then nothing is set or appended.
 
     Returns
     -------
     Transform
         A function from DataFrame to DataFrame, for ``df.transform``. The column of headers keeps its position. Null
-        headers, as the Kafka source returns them for a message without headers, stay null unless something is inserted.
+        headers, as the Kafka source returns them for a message without headers, stay null unless something is appended.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid, or steps contradict each other; when called, if the frame lacks a column, or a
+        If an argument is not valid, or two of them contradict each other; when called, if the frame lacks a column, or a
         type cannot be written from its column.
 
     Notes
@@ -97,13 +109,15 @@ def edit_headers(
 
     Examples
     --------
+    >>> import letterhead as lh
     >>> from pyspark.sql import functions as F
     >>> from letterhead import spark as lhs
     >>> edited = orders.transform(
     ...     lhs.edit_headers(
     ...         drop=lambda key: key.startswith("ce_"),
     ...         rename={"retry": "attempt"},
-    ...         insert={"source_offset": ("offset", "int64"), "via": "spark"},
+    ...         replace={"tenant": lambda value: F.sha2(value, 256)},
+    ...         append={"source_offset": ("offset", "int64"), "via": lh.lit("spark")},
     ...     )
     ... )
     >>> edited.selectExpr("transform(headers, h -> h.key) as keys").first().keys
@@ -114,11 +128,27 @@ def edit_headers(
     result_name = name_of_result(column, into)
     check_name("nulls value", nulls, ("insert", "skip"))
     only, drop, rename = _keys("only", only), _keys("drop", drop), _renames(rename)
-    inserted = _inserted_headers(insert)
-    if only is None and drop is None and rename is None and not inserted:
-        raise ValueError("no edit was requested: pass only, drop, rename or insert")
-    _check_order(only, drop, rename)
-    step = _EditStep(result_name, only, drop, rename, inserted, nulls == "skip")
+    # The rules of keys are those of all edits; a function of a Column has no keys to check.
+    has_function = any(map(callable, (only, drop, rename)))
+    if not has_function or replace or set or append:
+        HeaderEdit.of(
+            only=None if callable(only) else only,
+            drop=() if callable(drop) or drop is None else drop,
+            rename=None if callable(rename) else rename,
+            replace=_constants(replace),
+            set=_constants(set),
+            append=_constants(append),
+        )
+    step = _EditStep(
+        result_name,
+        only,
+        drop,
+        rename,
+        _replacements(replace),
+        _added("set", set),
+        _added("append", append),
+        nulls == "skip",
+    )
     return Transform((Input(column, "headers are edited in", (HEADERS,)),), step)
 
 
@@ -130,32 +160,85 @@ class _EditStep:
     only: Keys | None
     drop: Keys | None
     rename: Renames | None
-    inserted: tuple[_InsertedHeader, ...]
+    replaced: tuple[tuple[str, NewValue], ...]
+    set: tuple[_AddedHeader, ...]
+    appended: tuple[_AddedHeader, ...]
     skip_nulls: bool
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the frame with the edited headers in the column ``result_name``."""
         check_replaced(df, fields, self.result_name)
         on_sail = is_sail(df.sparkSession)
-        # Inserted values become columns first: a random expression, which is used several times, is drawn once.
-        columns = {unused_name(f"inserted_{n}", fields): header for n, header in enumerate(self.inserted)}
+        for key, value in self.replaced:
+            if isinstance(value, Function):
+                _check_function(df, key, value)
+        # New values become columns first: a random expression, which is used several times, is drawn once.
+        added = [*self.set, *self.appended]
+        columns = {unused_name(f"inserted_{n}", fields): header for n, header in enumerate(added)}
         wide = df.select("*", *(_column_of(header, fields).alias(name) for name, header in columns.items()))
         types = {field.name: field.dataType for field in wide.schema.fields}
         new = [
             F.struct(F.lit(header.key).alias("key"), _written(header, name, types[name], on_sail).alias("value"))
             for name, header in columns.items()
         ]
-        headers = _remaining(named(inputs[0].name), self.only, self.drop, self.rename)
+        set_values = dict(zip((header.key for header in self.set), new, strict=False))
+        headers = named(inputs[0].name)
         if new:
-            headers = _with_appended(headers, F.array(*new), self.skip_nulls, on_sail)
+            # Sail concatenates only arrays that agree in what may be null.
+            headers = headers.cast(HEADERS)
+        missing = [_missing(headers, key, value) for key, value in set_values.items()]
+        edited = self._changed(self._remaining(headers, set_values), set_values)
+        if new:
+            appended = F.concat(*missing, F.array(*new[len(missing) :]).cast(HEADERS))
+            edited = _with_appended(edited, appended, self.skip_nulls)
+        headers = edited
         if on_sail:
             headers = unfiltered(headers)
         names = dict.fromkeys([*fields, self.result_name])
         return wide.select(*(headers.alias(name) if name == self.result_name else named(name) for name in names))
 
+    def _remaining(self, headers: Column, set_values: Mapping[str, Column]) -> Column:
+        """Return the headers that stay: those of a key that is set but the first are dropped."""
+        for key, value in set_values.items():
+            first = _position(headers, key)
+            others = value["value"].isNull() if self.skip_nulls else F.lit(False)
+            headers = F.filter(headers, _is_first(key, first, others))
+        only, drop = self.only, self.drop
+        if only is None and drop is None:
+            return headers
 
-class _InsertedHeader(NamedTuple):
-    """A header to insert: its key, the name of a column, a Column or constant bytes, and the type to write."""
+        def stays(header: Column) -> Column:
+            key, stays = header["key"], F.lit(True)
+            if only is not None:
+                stays = F.coalesce(_matches(key, only, "only"), F.lit(False))
+            if drop is not None:
+                stays = stays & ~F.coalesce(_matches(key, drop, "drop"), F.lit(False))
+            return stays | key.isin(*set_values) if set_values else stays
+
+        return F.filter(headers, stays)
+
+    def _changed(self, headers: Column, set_values: Mapping[str, Column]) -> Column:
+        """Return headers under their new keys and with their new values."""
+        if not (self.rename or self.replaced or set_values):
+            return headers
+
+        def changed(header: Column) -> Column:
+            key, old = header["key"], header["value"]
+            new_key = key if self.rename is None else _renamed(key, self.rename)
+            value = old
+            for name, new in self.replaced:
+                value = F.when((key == name) & old.isNotNull(), _replaced(new, old)).otherwise(value)
+            for name, struct in set_values.items():
+                written = struct["value"]
+                value = F.when(key == name, F.coalesce(written, old) if self.skip_nulls else written).otherwise(value)
+                new_key = F.when(key == name, key).otherwise(new_key) if callable(self.rename) else new_key
+            return F.struct(new_key.alias("key"), value.alias("value"))
+
+        return F.transform(headers, changed)
+
+
+class _AddedHeader(NamedTuple):
+    """A header to set or append: its key, the name of a column, a Column or constant bytes, and the type to write."""
 
     key: str
     column: Any
@@ -187,40 +270,44 @@ def _checked_key(parameter: str, key: Any) -> Any:
     return key
 
 
-def _check_order(only: Any, drop: Any, rename: Any) -> None:
-    """Reject steps that could have no effect in the order in which they run."""
-    for key in rename if isinstance(rename, dict) else ():
-        if isinstance(drop, list) and key in drop:
-            raise ValueError(f"rename names {key!r}, which drop removes before: leave it out of one of them")
-        if isinstance(only, list) and key not in only:
-            raise ValueError(f"rename names {key!r}, which only does not keep: add the old key to only")
-    for key in drop if isinstance(drop, list) else ():
-        if isinstance(only, list) and key in only:
-            raise ValueError(f"only and drop both name {key!r}: leave it out of one of them")
+def _constants(values: Any) -> Any:
+    """Return headers with constant values for the rules of keys; anything but mappings and pairs as it is."""
+    if isinstance(values, Mapping):
+        return dict.fromkeys(values, b"")
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        return values
+    return [(pair[0], b"") if isinstance(pair, tuple) and len(pair) == 2 else pair for pair in values]
 
 
-def _inserted_headers(insert: Any) -> tuple[_InsertedHeader, ...]:
-    if insert is None:
+def _replacements(replace: Any) -> tuple[tuple[str, NewValue], ...]:
+    edit = HeaderEdit.of(replace=replace) if replace else HeaderEdit()
+    for key, value in edit.replace:
+        check_str("a key of replace", key)
+        if isinstance(value, Constant) and isinstance(value.value, Value):
+            raise TypeError(f"header {key!r}: pass bytes, such as lh.Int32(3).bits")
+    return edit.replace  # type: ignore[return-value]
+
+
+def _added(parameter: str, added: Any) -> tuple[_AddedHeader, ...]:
+    if added is None:
         return ()
-    if isinstance(insert, str | bytes) or not isinstance(insert, Mapping | Sequence):
-        raise TypeError(f"insert must be a mapping of key to value or a list of pairs, not {insert.__class__.__name__}")
-    pairs = list(insert.items()) if isinstance(insert, Mapping) else list(insert)
-    for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise TypeError(f"insert takes pairs of a key, which is str, and a value, not {pair.__class__.__name__}")
-    return tuple(_inserted_header(key, value) for key, value in pairs)
+    pairs = list(added.items()) if isinstance(added, Mapping) else list(added)
+    for key, _ in pairs:
+        _checked_key(parameter, key)
+    return tuple(_added_header(key, value) for key, value in pairs)
 
 
-def _inserted_header(key: str, value: Any) -> _InsertedHeader:
-    if value is None or isinstance(value, bytes):
-        return _InsertedHeader(key, value, "binary")
-    if isinstance(value, str):
-        return _InsertedHeader(key, value.encode(), "binary")
-    if is_column(value):
-        return _InsertedHeader(key, value)
+def _added_header(key: str, value: Any) -> _AddedHeader:
+    if value is None or isinstance(value, bytes | Lit):
+        constant = value.value if isinstance(value, Lit) else value
+        if isinstance(constant, Value):
+            raise TypeError(f"header {key!r}: pass bytes, such as lh.Int32(3).bits")
+        return _AddedHeader(key, constant, "binary")
+    if isinstance(value, str) or is_column(value):
+        return _AddedHeader(key, value)
     if not isinstance(value, tuple) or len(value) != 2 or not (isinstance(value[0], str) or is_column(value[0])):
-        raise TypeError(f"header {key!r}: str, bytes, None, a Column or a pair (column, type) is inserted, "
-                        f"not {value.__class__.__name__}: a number is (F.lit(3), 'int32')")  # fmt: skip
+        raise TypeError(f"header {key!r}: pass the name of a column, a Column, a pair (column, type), or lh.lit(...) for "
+                        f"a constant, not {value.__class__.__name__}: a number is (F.lit(3), 'int32')")  # fmt: skip
     try:
         type = type_name(value[1], sql=True)
     except (TypeError, ValueError) as error:
@@ -230,29 +317,57 @@ def _inserted_header(key: str, value: Any) -> _InsertedHeader:
         raise ValueError(
             f"header {key!r}: type '{type}' can be read, but not written: pass '{name}' without ':{suffix}'"
         )
-    return _InsertedHeader(key, value[0], type)
+    return _AddedHeader(key, value[0], type)
 
 
 # Expressions ----------------------------------------------------------------------------------------------------------
 
 
-def _remaining(headers: Column, only: Any, drop: Any, rename: Any) -> Column:
-    """Return the remaining headers, under their new keys."""
+def _position(headers: Column, key: str) -> Column:
+    """Return the place of the first header with a key, counted from 1; 0 without one."""
+    return F.array_position(F.transform(headers, lambda header: header["key"]), F.lit(key))
 
-    def stays(header: Column) -> Column:
-        key, stays = header["key"], F.lit(True)
-        if only is not None:
-            stays = F.coalesce(_matches(key, only, "only"), F.lit(False))
-        if drop is not None:
-            stays = stays & ~F.coalesce(_matches(key, drop, "drop"), F.lit(False))
-        return stays
 
-    def renamed(header: Column) -> Column:
-        return F.struct(_renamed(header["key"], rename).alias("key"), header["value"].alias("value"))
+def _is_first(key: str, first: Column, others: Column) -> Callable[[Column, Column], Column]:
+    """Return the predicate of headers, and their places from 0, that drops those of a key after the first."""
 
-    if only is not None or drop is not None:
-        headers = F.filter(headers, stays)
-    return headers if rename is None or rename == {} else F.transform(headers, renamed)
+    def is_kept(header: Column, place: Column) -> Column:
+        return F.coalesce(header["key"] != key, F.lit(True)) | (place + 1 == first) | others
+
+    return is_kept
+
+
+def _missing(headers: Column, key: str, value: Column) -> Column:
+    """Return the header to append if there is none with its key, in an array."""
+    is_missing = F.coalesce(_position(headers, key), F.lit(0)) == 0
+    return F.when(is_missing, F.array(value)).otherwise(F.array()).cast(HEADERS)
+
+
+def _check_function(df: DataFrame, key: str, function: Function) -> None:
+    """Reject a function that does not return strings or bytes; the query is analyzed and does not run."""
+    result = function.function(F.lit(b"").cast("binary"))
+    type = df.select(_checked_column("replace", result).alias("value")).schema[0].dataType
+    if not isinstance(type, StringType | BinaryType):
+        raise TypeError(f"header {key!r}: the function of replace returns {spelled(type)}: cast it to string or binary")
+
+
+def _replaced(new: NewValue, value: Column) -> Column:
+    """Return the new value of one that is not null."""
+    match new:
+        case Function():
+            return _checked_column("replace", new.function(value)).cast("binary")
+        case Mask("hash"):
+            return F.sha2(value, 256).cast("binary")
+        case Mask("redact"):
+            return F.lit(b"***").cast("binary")
+        case Mask():
+            last = F.substring(value, -4, 4)
+            is_shown = (F.length(value) >= 8) & F.hex(last).rlike(r"\A(?:[2-6][0-9A-F]|7[0-9A-E]){4}\z")
+            return F.concat(F.lit(b"****").cast("binary"), F.when(is_shown, last).otherwise(F.lit(b"").cast("binary")))
+        case Constant():
+            return F.lit(new.value).cast("binary")
+        case _:
+            raise AssertionError(new)
 
 
 def _matches(key: Column, keys: Any, parameter: str) -> Column:
@@ -277,18 +392,15 @@ def _checked_column(parameter: str, result: Any) -> Column:
     return column
 
 
-def _with_appended(headers: Column, new: Column, skip: bool, on_sail: bool) -> Column:
+def _with_appended(headers: Column, new: Column, skip: bool) -> Column:
     """Append new headers."""
-    if on_sail:
-        # Sail concatenates only arrays that agree in what may be null.
-        headers, new = headers.cast(HEADERS), new.cast(HEADERS)
     if skip:
         new = F.filter(new, lambda header: header["value"].isNotNull())
-    joined = F.concat(F.coalesce(headers, F.array()), new)
-    return F.when(headers.isNotNull() | (F.size(new) > 0), joined) if skip else joined
+    joined = F.concat(F.coalesce(headers, F.array().cast(HEADERS)), new)
+    return F.when(headers.isNotNull() | (F.size(new) > 0), joined)
 
 
-def _column_of(header: _InsertedHeader, fields: Mapping[str, StructField]) -> Column:
+def _column_of(header: _AddedHeader, fields: Mapping[str, StructField]) -> Column:
     if not isinstance(header.column, str):
         return header.column if is_column(header.column) else F.lit(header.column).cast("binary")
     if header.column not in fields:
@@ -296,7 +408,7 @@ def _column_of(header: _InsertedHeader, fields: Mapping[str, StructField]) -> Co
     return named(header.column)
 
 
-def _written(header: _InsertedHeader, name: str, column_type: DataType, on_sail: bool) -> Column:
+def _written(header: _AddedHeader, name: str, column_type: DataType, on_sail: bool) -> Column:
     """Return the bytes of a header, whose value is in the column ``name``."""
     column = f"column {header.column!r}" if isinstance(header.column, str) else "the column"
     where = f"header {header.key!r}: {column}"
