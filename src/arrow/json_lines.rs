@@ -1,7 +1,7 @@
 //! JSON lines from the rows of a record batch: [`json_lines`].
 //!
 //! ```text
-//!   text, bytes that are UTF-8          "acme"
+//!   text, bytes that are text           "acme"
 //!   other bytes                         {"base64":"AP8="}
 //!   integers                            5, or "9007199254740993" beyond what a double holds
 //!   float64                             2.5, or "NaN", "Infinity", "-Infinity"
@@ -340,19 +340,20 @@ impl Buffer {
         self.raw(if clock.is_utc { b"Z\"" } else { b"\"" });
     }
 
-    /// Milliseconds since 1970, with decimals if the time has a part of one.
+    /// Milliseconds since 1970, with decimals if the time has a part of one. A double keeps both if it holds twice the number
+    /// of units.
     fn milliseconds(&mut self, time: i64, clock: Clock) {
-        let per_millisecond = clock.per_second / 1000;
+        let per_millisecond = (clock.per_second / 1000).unsigned_abs();
         if per_millisecond <= 1 {
-            return self.display(i128::from(time) * i128::from(1000 / clock.per_second));
+            return self.integer(i128::from(time) * i128::from(1000 / clock.per_second));
         }
-        let (sign, time) = (if time < 0 { "-" } else { "" }, time.unsigned_abs());
-        let (whole, fraction) = (time / per_millisecond.unsigned_abs(), time % per_millisecond.unsigned_abs());
-        self.display(format_args!("{sign}{whole}"));
-        if fraction > 0 {
-            let digits = clock.digits - 3;
-            self.display(format_args!(".{fraction:0digits$}"));
+        let (sign, units) = (if time < 0 { "-" } else { "" }, time.unsigned_abs());
+        let (whole, fraction) = (units / per_millisecond, units % per_millisecond);
+        if fraction == 0 {
+            return self.integer((time / per_millisecond.cast_signed()).into());
         }
+        let digits = clock.digits - 3;
+        self.exact(u128::from(units) * 2 <= MAX_EXACT, format_args!("{sign}{whole}.{fraction:0digits$}"));
     }
 
     /// A key or value with a type.
@@ -397,11 +398,13 @@ impl Buffer {
                 self.member_value();
                 self.text(&text);
             }
-            Some((Scalar::Binary, _)) if std::str::from_utf8(bits).is_ok() => {
-                self.member_value();
-                self.text_or_base64(bits);
-            }
-            _ => self.member_base64(bits),
+            _ => match text_of(bits).filter(|_| of == Scalar::Binary.name()) {
+                Some(text) => {
+                    self.member_value();
+                    self.text(text);
+                }
+                None => self.member_base64(bits),
+            },
         }
         self.raw(b"}");
     }
@@ -439,9 +442,9 @@ impl Buffer {
         if is_plain(bytes) {
             return self.plain(bytes);
         }
-        match simdutf8::basic::from_utf8(bytes) {
-            Ok(text) => self.escaped(text),
-            Err(_) => self.base64(bytes),
+        match text_of(bytes) {
+            Some(text) => self.escaped(text),
+            None => self.base64(bytes),
         }
     }
 
@@ -502,6 +505,15 @@ fn not_finite(number: f64) -> &'static [u8] {
         f64::NEG_INFINITY => b"\"-Infinity\"",
         _ => b"\"NaN\"",
     }
+}
+
+/// The text that bytes are: UTF-8 without control characters other than those of lines. Numbers have such characters in most
+/// cases, and all numbers of a column should look alike.
+#[inline]
+fn text_of(bytes: &[u8]) -> Option<&str> {
+    let visible = |byte: u8| (byte >= b' ') & (byte != 0x7f) | matches!(byte, b'\t' | b'\n' | b'\r');
+    let is_visible = bytes.iter().fold(true, |all, byte| all & visible(*byte));
+    simdutf8::basic::from_utf8(bytes).ok().filter(|_| is_visible)
 }
 
 /// Whether bytes are ASCII that JSON and terminals take as it is. One pass without an exit, which is compiled to vectors.

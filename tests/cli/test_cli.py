@@ -23,6 +23,7 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.cli import main
 from letterhead.cli.commands import app
+from letterhead.cli.document import value_json
 from letterhead.conventions import PROFILES
 from reference import ops
 from terminal import read_to_end
@@ -298,9 +299,9 @@ def test_decode_shows_a_message_format(run):
 def test_decode_json_spells_values_without_loss(run):
     result = run("decode", "-f", "streams-timestamped", "--json", "--hex", MESSAGE.hex())
     assert json.loads(result.out) == {
-        "headers": [{"key": "tenant", "value": {"hex": "61636d65", "text": "acme"}}, {"key": "route", "value": None}],
-        "timestamp": 1767225600000,
-        "payload": {"hex": "00ff"},
+        "headers": [{"key": "tenant", "value": "acme"}, {"key": "route", "value": None}],
+        "timestamp": "2026-01-01T00:00:00.000Z",
+        "payload": {"base64": "AP8="},
     }
 
 
@@ -329,8 +330,8 @@ def test_decode_keeps_the_readable_fields_of_a_bad_message(run):
     result = run(*args, "--json")
     document = json.loads(result.out)
     assert document["headers"] is None
-    assert document["timestamp"] == 1767225600000
-    assert document["payload"] == {"hex": "00ff"}
+    assert document["timestamp"] == "2026-01-01T00:00:00.000Z"
+    assert document["payload"] == {"base64": "AP8="}
     assert [(error["code"], error["byte_offset"]) for error in document["error"]] == [("negative_count", 1)]
     assert result.code == 1
     assert "! header count -2 is negative (negative_count, byte 1)" in run(*args).out
@@ -370,12 +371,12 @@ def column(path: Path, *more: str | Path) -> list[str | Path]:
 def test_a_column_becomes_json_lines(run, parquet):
     result = run(*column(parquet, "--json", "--errors", "column"))
     rows = [json.loads(line) for line in result.out.splitlines()]
-    assert rows[0]["headers"][0] == {"key": "tenant", "value": {"hex": "61636d65", "text": "acme"}}
+    assert rows[0]["headers"][0] == {"key": "tenant", "value": "acme"}
     assert rows[1] == {
-        "key": {"hex": "62", "text": "b"},
+        "key": "b",
         "headers": [],
-        "timestamp": -1,
-        "payload": {"hex": "70", "text": "p"},
+        "timestamp": "1969-12-31T23:59:59.999Z",
+        "payload": "p",
         "error": None,
     }
     assert rows[2]["headers"] is None
@@ -494,7 +495,7 @@ def test_a_profile_makes_columns_of_a_convention(run, tmp_path, form):
         "n": 7,
         "original_topic": "orders",
         "original_offset": 5_000_000_000,
-        "original_timestamp": "2026-01-01 00:00:00.123000+00:00",
+        "original_timestamp": "2026-01-01T00:00:00.123Z",
         "m": 1,
     }
     assert others == [{"n": n, **dict.fromkeys(columns), "m": n - 6} for n in (8, 9)]
@@ -579,8 +580,8 @@ def test_a_list_of_headers_is_decoded_as_it_is(run, tmp_path, output):
         found = [json.loads(line)["headers"] for line in result.lines]
         for headers, expected in zip(found, table.column("headers").to_pylist()[:50], strict=True):
             assert [each["key"] for each in headers or ()] == [each["key"] for each in expected or ()]
-            values = [each["value"] and bytes.fromhex(each["value"]["hex"]) for each in headers or ()]
-            assert values == [each["value"] for each in expected or ()]
+            values = [each["value"] for each in headers or ()]
+            assert values == [value_json(each["value"]) for each in expected or ()]
     assert result.code == 0
 
 
@@ -589,7 +590,7 @@ def test_lists_of_headers_with_types_are_decoded_as_they_are(run, tmp_path):
     path = tmp_path / "lists.parquet"
     pq.write_table(pa.table({"h": pa.array(lh.arrow.decode(blocks, "iggy"))}), path)
     result = run("decode", path, "-c", "h", "-f", "iggy", "--json")
-    value = {"type": "int32", "hex": "00000003", "text": "3"}
+    value = {"type": "int32", "value": 3}
     assert [json.loads(line) for line in result.lines] == [
         {"headers": [{"key": "retry", "value": value}]},
         {"headers": None},
@@ -657,13 +658,7 @@ def test_encode_undoes_decode_for_a_whole_store(run):
 
 
 def test_encode_takes_every_spelling_of_a_value(run):
-    values = [
-        "acme",
-        {"text": "acme"},
-        {"hex": "61636d65"},
-        {"base64": "YWNtZQ=="},
-        {"hex": "61 63 6D 65", "text": "acme"},
-    ]
+    values = ["acme", {"hex": "61636d65"}, {"base64": "YWNtZQ=="}, {"hex": "61 63 6D 65"}]
     document = {"headers": [{"key": "k", "value": value} for value in [*values, None]]}
     written = run("encode", "-f", "kafka", stdin=json.dumps(document).encode()).raw
     assert lh.decode(written, "kafka").get_all("k") == [b"acme"] * len(values) + [None]
@@ -676,24 +671,24 @@ def test_encode_takes_every_spelling_of_a_value(run):
         ("[]", 'JSON: an object with "headers" is needed, not a list'),
         ("{}", 'JSON: "headers" is missing: kafka has headers'),
         ('{"headers": {}}', 'JSON: "headers" is a list, not an object'),
-        ('{"headers": [], "payload": null}', "JSON: kafka has no field 'payload': it has headers"),
+        ('{"headers": [], "paylod": null}', "JSON: kafka has no field 'paylod': it has headers"),
         ('{"headers": [1]}', 'JSON: header 0: an object with "key" and "value" is needed'),
         ('{"headers": [{"key": "k"}]}', 'JSON: header 0: an object with "key" and "value" is needed'),
-        ('{"headers": [{"key": 1, "value": null}]}', "JSON: header 0: a key is a string, not a number"),
-        ('{"headers": [{"key": null, "value": null}]}', "JSON: header 0: a key is a string, not null"),
+        ('{"headers": [{"key": 1, "value": null}]}', "JSON: header 0: its key is a string, not a number"),
+        ('{"headers": [{"key": null, "value": null}]}', "JSON: header 0: its key is a string, not null"),
         (
             '{"headers": [{"key": "k", "value": 3}]}',
-            'JSON: header 0: a value is null, a string, or an object with "hex", "text" or "base64"',
+            'JSON: header 0: a value is null, a string, or an object with "base64" or "hex", or with "type" and "value"',
         ),
         (
             '{"headers": [{"key": "k", "value": {}}]}',
-            'JSON: header 0: a value is null, a string, or an object with "hex", "text" or "base64"',
+            'JSON: header 0: a value is null, a string, or an object with "base64" or "hex", or with "type" and "value"',
         ),
         ('{"headers": [{"key": "k", "value": {"hex": 3}}]}', 'JSON: header 0: "hex" is a string, not a number'),
         ('{"headers": [{"key": "k", "value": {"hex": "6"}}]}', "JSON: header 0: hex: 1 digits; bytes have two each"),
         (
-            '{"headers": [{"key": "k", "value": {"hex": "61", "text": "b"}}]}',
-            "JSON: header 0: hex and text are not the same bytes: change both, or leave one out",
+            '{"headers": [{"key": "k", "value": {"hex": "61", "base64": "YQ=="}}]}',
+            'JSON: header 0: a value is null, a string, or an object with "base64" or "hex", or with "type" and "value"',
         ),
         (
             '{"headers": [{"key": "k", "value": "\\ud800"}]}',
@@ -716,10 +711,14 @@ def test_encode_refuses_with_one_line(run, document, message):
 @pytest.mark.parametrize(
     ("document", "message", "code"),
     [
-        ({"headers": [], "timestamp": "x", "payload": None}, 'JSON: "timestamp" is a whole number, not a string', 2),
+        (
+            {"headers": [], "timestamp": "x", "payload": None},
+            'JSON: "timestamp" is neither a time with a zone, such as 2026-01-01T08:30:00Z, nor milliseconds since 1970',
+            2,
+        ),
         (
             {"headers": [], "timestamp": True, "payload": None},
-            'JSON: "timestamp" is a whole number, not true or false',
+            'JSON: "timestamp" is a time or a number of milliseconds, not true or false',
             2,
         ),
         ({"headers": [], "timestamp": 2**63, "payload": "p"}, 'JSON: "timestamp" does not fit 64 bits', 2),
@@ -833,12 +832,12 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
         (column(taken), "the file already has a column 'payload', which decoding 'value' would add: give a --prefix"),
         (
             column(parquet, "--json", "--out", "x"),
-            "--json and --out exclude each other: one writes lines, the other Parquet",
+            "--json and --out exclude each other: write to a file that ends in .jsonl",
         ),
         (column(parquet, "--out", parquet), "--out is the file that is read: give another name"),
         (
-            column(parquet, "--errors", "null", "--out", tmp_path / "no" / "x"),
-            f"cannot write {tmp_path / 'no' / 'x'}: no such file or directory",
+            column(parquet, "--errors", "null", "--out", tmp_path / "no" / "x.parquet"),
+            f"cannot write {tmp_path / 'no' / 'x.parquet'}: no such file or directory",
         ),
         (
             ["inspect", parquet, "-c", "value", "--row", "4", "-f", "kafka"],

@@ -72,7 +72,7 @@ def test_get_leaves_out_windows_of_longer_keys(tmp_path: Path, run: Any) -> None
     decoder, rows, text = json.JSONDecoder(), [], result.out.strip()
     while text:
         row, end = decoder.raw_decode(text)
-        rows.append(row["value"]["text"])
+        rows.append(row["value"])
         text = text[end:].strip()
     assert rows == ["1", "2"]
 

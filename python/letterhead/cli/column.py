@@ -16,10 +16,9 @@ import letterhead as lh
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.formats import ReadArguments
-from letterhead.cli.headers import SUMMARY_LIMIT, headers_summary
-from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, progress, short, table, warn
+from letterhead.cli.render import console, counted, progress, warn
+from letterhead.cli.row_writers import Form, RowFormat, open_writer
 from letterhead.cli.sniff import AUTO, format_of
-from letterhead.cli.source import reason
 from letterhead.errors import replaced
 from letterhead.operations import ReadOptions
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 ErrorPolicy: TypeAlias = Literal["raise", "null", "column"]
 
 ROWS_ON_SCREEN = 20
-# Tables with more columns are unreadable on a screen: print each row as a list of its fields.
-MAX_COLUMNS = 7
 BATCH = 10_000
 # Number of values that `--format auto` examines.
 SNIFFED = 100
@@ -52,6 +49,11 @@ class RowOptions(NamedTuple):
     out: Path | None
     json: bool
     everything: bool
+    epoch_ms: bool = False
+
+    def row_format(self, numbers: str | None = None) -> RowFormat:
+        """Return how and where rows are written."""
+        return RowFormat(Form.JSON if self.json else None, self.out, self.epoch_ms, self.everything, numbers)
 
     @property
     def error_options(self) -> ErrorOptions:
@@ -70,7 +72,7 @@ class RowOptions(NamedTuple):
     def checked(self) -> RowOptions:
         """Refuse contradicting options; limit what is shown on a screen."""
         if self.json and self.out is not None:
-            raise Failure("--json and --out exclude each other: one writes lines, the other Parquet")
+            raise Failure("--json and --out exclude each other: write to a file that ends in .jsonl")
         return self._replace(limit=ROWS_ON_SCREEN) if self.limit is None and self.on_screen else self
 
     def check_column(self, column: str | None) -> None:
@@ -191,87 +193,21 @@ def new_columns(array: pa.Array, name: str, rows: RowOptions) -> NewColumns:
 
 
 def deliver(
-    batches: Iterator[pa.RecordBatch],
-    tally: RowCounts,
-    source: Path | None,
-    total: int,
-    rows: RowOptions,
-    document: Callable[[dict[str, Any]], Any],
-    *,
-    prefix: str = "",
+    batches: Iterator[pa.RecordBatch], tally: RowCounts, source: Path | None, total: int, rows: RowOptions
 ) -> None:
-    """Write rows as Parquet, print them as JSON lines, or show them in a table."""
-    if rows.out is not None:
-        _write(batches, rows.out, source)
-        print(f"{counted(tally.rows, tally.noun)} written to {printable(str(rows.out))}", file=sys.stderr)
-    elif rows.json:
-        for batch in batches:
-            for row in batch.to_pylist():
-                print(json_text(document(row)))
-    else:
-        _show(batches, tally, total, rows, prefix)
-
-
-def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path | None) -> None:
-    """Write Parquet to a temporary name first, so that a failure leaves no partial file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if source is not None and out.exists() and source.samefile(out):
+    """Write rows to a file or as JSON lines, or show them in a table."""
+    if rows.out is not None and source is not None and rows.out.exists() and source.samefile(rows.out):
         raise Failure("--out is the file that is read: give another name")
-    partial = out.with_name(out.name + ".part")
-    try:
-        first = next(batches)
-        # pyarrow takes some paths for addresses.
-        with pa.OSFile(str(partial), "wb") as file, pq.ParquetWriter(file, first.schema) as writer:
-            for batch in itertools.chain([first], batches):
-                writer.write_batch(batch)
-        partial.replace(out)
-    except OSError as error:
-        raise Failure(f"cannot write {out}: {reason(error)}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _show(batches: Iterator[pa.RecordBatch], tally: RowCounts, total: int, rows: RowOptions, prefix: str) -> None:
-    """Show rows as lines of a table, or as lists of fields if they have many."""
-    screen = console()
-    shown = 0
-    # The offset in a partition is a number already.
-    index = () if tally.whole == "partition" else (tally.noun,)
     first = next(batches)
-    names = first.schema.names
-    as_lists = len(names) > MAX_COLUMNS
-    stored = (row for batch in itertools.chain([first], batches) for row in batch.to_pylist())
-    while (part := list(itertools.islice(stored, ROWS_IN_TABLE))) or not shown:
-        right = (tally.noun, "offset", "timestamp")
-        view = table("", "", head=False) if as_lists else table(*index, *names, right=right)
-        for row in part:
-            fields = {name: _field(name.removeprefix(prefix), value, rows) for name, value in row.items()}
-            if as_lists:
-                view.add_row(Text(f"{tally.noun} {shown}", style="bold"))
-                for name, field in fields.items():
-                    view.add_row(Text(f"  {printable(name)}"), field)
-            else:
-                view.add_row(*([str(shown)] if index else []), *fields.values())
-            shown += 1
-        screen.print(view)
-        if not part:
-            break
-    screen.print(Text(tally.summary(total), style="dim"))
-
-
-def _field(name: str, value: Any, rows: RowOptions) -> Text:
-    if isinstance(value, bytes) or value is None:
-        return short(value, None if rows.everything else SUMMARY_LIMIT)
-    if name == "headers" and isinstance(value, list):
-        return headers_summary(value, everything=rows.everything)
-    if name == rows.error_column and isinstance(value, list):
-        return Text("\n").join(Text(f"{error['code']}: {printable(error['message'])}", style="red") for error in value)
-    if name == "losses":
-        codes = Counter(loss["code"] for loss in value)
-        return Text(", ".join(f"{code} {count:,}" for code, count in codes.items()))
-    return Text(printable(str(value).lower() if isinstance(value, bool) else str(value)))
+    # The offset in a partition is a number already.
+    numbers = None if tally.whole == "partition" else tally.noun
+    with open_writer(first.schema, rows.row_format(numbers)) as writer:
+        for batch in itertools.chain([first], batches):
+            writer.write(batch)
+    if rows.on_screen:
+        console().print(Text(tally.summary(total), style="dim"))
+    elif rows.out is not None:
+        print(f"{counted(tally.rows, tally.noun)} written to {printable(str(rows.out))}", file=sys.stderr)
 
 
 def _replace_column(batch: pa.RecordBatch, column: str, new: NewColumns) -> pa.RecordBatch:

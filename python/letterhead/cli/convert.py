@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import letterhead as lh
 from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, process_column
-from letterhead.cli.document import plain, value_json
+from letterhead.cli.document import value_json
 from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.headers import key_text
@@ -126,7 +126,7 @@ def _convert_column(
         return converted
 
     batches = process_column(parquet, column, work, rows, tally=tally, doing="converting")
-    deliver(batches, tally, path, parquet.metadata.num_rows, rows, plain)
+    deliver(batches, tally, path, parquet.metadata.num_rows, rows)
     if writing.on_loss == "report":
         losses.show(format, to, tally.rows)
     if emptied:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
@@ -12,7 +11,7 @@ import letterhead as lh
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, process_column
-from letterhead.cli.document import headers_of, plain, to_json
+from letterhead.cli.document import headers_of, is_time, to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch
 from letterhead.cli.headers import VALUE_LIMIT, headers_table
@@ -90,7 +89,7 @@ def _decode_message(data: bytes, format: str, rows: RowOptions, options: ReadArg
             raise
         messages = _decode_readable_parts(data, format, rows, options)
     if rows.json:
-        documents = [None if fields is None else to_json(fields, format) for fields in messages]
+        documents = [None if fields is None else to_json(fields, format, epoch_ms=rows.epoch_ms) for fields in messages]
         print_json({"messages": documents} if is_batch(format) else documents[0])
     else:
         _show(data, format, messages, everything=rows.everything)
@@ -134,15 +133,19 @@ def _decode_column(
         decode = _operation(format, rows.read_options(options), columns)
     tally = RowCounts("message" if is_batch(format) else "row")
 
+    import pyarrow as pa
+
     def work(values: pa.Array) -> NewColumns:
         decoded = _decoded(values, decode, rows, of_bytes=of_bytes)
+        if rows.out is None:
+            unit = "us" if in_microseconds(format) else "ms"
+            for name in filter(is_time, decoded.fields):
+                decoded.fields[name] = decoded.fields[name].cast(pa.timestamp(unit, "UTC"))
         decoded.fields = {prefix + name: array for name, array in decoded.fields.items()}
         return decoded
 
     batches = process_column(parquet, column, work, rows, tally=tally, doing="decoding")
-    # With a profile the new columns have no list of headers.
-    document = plain if columns else functools.partial(to_json, format=format, headers=prefix + "headers")
-    deliver(batches, tally, path, parquet.metadata.num_rows, rows, document, prefix=prefix)
+    deliver(batches, tally, path, parquet.metadata.num_rows, rows)
     return tally.report("decode")
 
 

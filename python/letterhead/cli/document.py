@@ -1,74 +1,137 @@
-"""Messages as JSON: `letterhead decode --json` prints what `letterhead encode` reads.
+"""Messages as JSON: `letterhead decode --json` and every other command print what `letterhead encode` reads.
 
-    {"headers": [{"key": "tenant", "value": {"hex": "61636d65", "text": "acme"}}], "timestamp": 1767225600000, …}
+    {"headers": [{"key": "tenant", "value": "acme"}], "timestamp": "2026-01-01T00:00:00.000Z", "payload": {"base64": "AP8="}}
 
-`decode` prints a value as null, or as an object with "hex" and, if it is text, "text". Typed values also have "type"; their
-"hex" holds the bits, most significant byte first. `encode` needs "hex", "text" or "base64", and takes a string as
-text (`"acme"`) or as a typed value (`"int32:3"`), which a format without types takes only with --types. A key is a string, a
-number in formats with integer keys, and in formats with typed keys a string like `"int32:3"` or an object like a value.
+A value is null, a string if it is text, or else an object with "base64"; text is UTF-8 without control characters other than
+tabs and ends of lines. A value with a type is an object with "type" and "value", or "base64" if its bits are not valid; strings
+of such formats have no object. Integers that a double does not hold
+are strings of digits, and times are ISO 8601, or milliseconds since 1970 as numbers. A key is a string, a number in formats
+with integer keys, and in formats with typed keys an object like a value if it is no string. The schema is
+docs/reference/record.schema.json; :func:`letterhead._native.json_lines` writes rows of Arrow columns in the same form.
 """
 
 from __future__ import annotations
 
-import contextlib
+import base64
 import decimal
-import json
+import re
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import letterhead as lh
 from letterhead.cli.exits import Failure
-from letterhead.cli.formats import row_of
+from letterhead.cli.formats import in_microseconds, row_of, table_of_formats
 from letterhead.cli.source import parse_base64, parse_hex
-from letterhead.cli.spelling import KeyForm, as_key, check_type, looks_typed, of_text, read_key, read_value, spell_key
+from letterhead.cli.spelling import KeyForm, as_key, check_type, of_text
 from letterhead.headers import HeaderKey, HeaderValue
 from letterhead.value_text import text_of
-from letterhead.values import Value, of_message
+from letterhead.values import String, Value, of_message
 
-SPELLINGS = ("hex", "text", "base64")
 # The format fills in these fields if they are missing.
 OPTIONAL = ("offset", "crc", "checksum", "magic", "attributes", "key", "id", "origin_timestamp", "tombstone")
+# Columns of records that no format has: where a record is, and what was wrong with it.
+PLACES = ("topic", "partition", "stream", "row", "error")
+# Integers that a double, which most readers of JSON use, holds exactly.
+MAX_EXACT = (1 << 53) - 1
+# Bytes that text does not have: numbers have them in most cases, and all numbers of a column should look alike.
+CONTROLS = frozenset({*range(0x20), 0x7F} - {*b"\t\n\r"})
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,12})?")
+INTEGER_TYPE = re.compile(r"u?int\d+")
 
 
-def to_json(fields: Mapping[str, Any], format: str, *, headers: str = "headers") -> dict[str, Any]:
-    """Return the fields of a message, and other columns of its row, as JSON values without loss."""
-    form: KeyForm = row_of(format)["keys"]
+def to_json(fields: Mapping[str, Any], format: str, *, epoch_ms: bool = False) -> dict[str, Any]:
+    """Return the fields of a message as JSON values without loss."""
+    micros = in_microseconds(format)
     return {
-        name: headers_json(headers_of(value), form) if name == headers and value is not None else plain(value)
+        name: headers_json(headers_of(value))
+        if name == "headers" and value is not None
+        else time_json(value, microseconds=micros, epoch_ms=epoch_ms)
+        if is_time(name) and isinstance(value, int)
+        else plain(value)
         for name, value in fields.items()
     }
 
 
-def headers_json(headers: lh.Headers, form: KeyForm) -> list[dict[str, Any]]:
+def headers_json(headers: lh.Headers) -> list[dict[str, Any]]:
     """Return headers as JSON values."""
-    return [{"key": _key_json(key, form), "value": value_json(value)} for key, value in headers]
+    return [
+        {"key": key if isinstance(key, str | int) else value_json(key), "value": value_json(value)}
+        for key, value in headers
+    ]
 
 
-def value_json(value: HeaderValue) -> dict[str, str] | None:
-    """Return a value as JSON: its type if it has one, its bits as hex, and its text if it has one."""
+def value_json(value: HeaderValue) -> Any:
+    """Return a value as JSON."""
     if value is None:
         return None
-    document = {"hex": value.hex()} if isinstance(value, bytes) else {"type": value.type, "hex": value.bits.hex()}
-    text = text_of(value) if isinstance(value, Value) else None
-    if text is not None:
-        document["text"] = text
-    elif isinstance(value, bytes) or value.type == "binary":
-        with contextlib.suppress(UnicodeDecodeError):
-            document["text"] = (value if isinstance(value, bytes) else value.bits).decode("utf-8")
-    return document
+    if isinstance(value, bytes):
+        return bytes_json(value)
+    if value.type == "string":
+        try:
+            return value.bits.decode("utf-8")
+        except UnicodeDecodeError:
+            return {"type": value.type, **_base64(value.bits)}
+    if value.type == "binary":
+        data = bytes_json(value.bits)
+        return {"type": value.type, **({"value": data} if isinstance(data, str) else data)}
+    text = text_of(value)
+    if text is None:
+        return {"type": value.type, **_base64(value.bits)}
+    return {"type": value.type, "value": _typed_json(value.type, text)}
+
+
+def bytes_json(data: bytes) -> Any:
+    """Return bytes as a string if they are text, else as an object with base64."""
+    if not CONTROLS.isdisjoint(data):
+        return _base64(data)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return _base64(data)
+
+
+def time_json(time: int, *, microseconds: bool = False, epoch_ms: bool = False) -> Any:
+    """Return a time as ISO 8601 in UTC; as milliseconds if they are requested, or no year of four digits has it."""
+    if not epoch_ms:
+        try:
+            moment = EPOCH + timedelta(**{"microseconds" if microseconds else "milliseconds": time})
+        except OverflowError:
+            pass
+        else:
+            return moment.isoformat(timespec="microseconds" if microseconds else "milliseconds").replace("+00:00", "Z")
+    if not microseconds:
+        return integer_json(time)
+    if time % 1000 == 0:
+        return integer_json(time // 1000)
+    # A double keeps the decimals if it holds twice the number.
+    return time / 1000 if 2 * abs(time) <= MAX_EXACT else str(decimal.Decimal(time).scaleb(-3))
+
+
+def is_time(name: str) -> bool:
+    """Return whether a field of a message is a time."""
+    return name.endswith("timestamp")
 
 
 def plain(value: Any) -> Any:
-    """Return any other value as JSON: bytes as hex and text, types that JSON lacks as text."""
+    """Return any other value as JSON: bytes as text or base64, types that JSON lacks as text."""
     if isinstance(value, bytes):
-        return value_json(value)
+        return bytes_json(value)
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, decimal.Decimal) and value == int(value):
-        return int(value)
-    return value if value is None or isinstance(value, int | float | str) else str(value)
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return integer_json(value)
+    return value if value is None or isinstance(value, float | str | bool) else str(value)
+
+
+def integer_json(number: int) -> int | str:
+    """Return an integer, or its digits where most readers of JSON would round it."""
+    return number if abs(number) <= MAX_EXACT else str(number)
 
 
 def headers_of(headers: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
@@ -79,98 +142,136 @@ def headers_of(headers: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
     return lh.Headers(rows)
 
 
-def read_message(document: Any, format: str, *, with_types: bool = False) -> Any:
-    """Return what `letterhead.encode` takes for a format, headers or a message, from a JSON document."""
-    if row_of(format)["is_"] == "batch":
-        raise Failure(f"{format} is a batch: its messages are written one by one")
-    fields = dict(row_of(format)["fields"])
+def read_message(document: Any, format: str, *, with_types: bool = False, left_out: set[str] | None = None) -> Any:
+    """Return what `letterhead.encode` takes for a format, headers or a message, from a JSON document.
+
+    Fields of other formats' records are left out, and added to ``left_out``; other names are errors.
+    """
+    row = row_of(format)
+    fields = dict(row["fields"])
     if not isinstance(document, dict):
         raise Failure(f'JSON: an object with "headers" is needed, not {_json_type(document)}')
-    unknown = [name for name in document if name not in fields]
+    others = [name for name in document if name not in fields]
+    unknown = [name for name in others if name not in _fields_of_records()]
     if unknown:
         raise Failure(f"JSON: {format} has no field {unknown[0]!r}: it has {', '.join(fields)}")
-    missing = [name for name in fields if name not in document and name not in OPTIONAL]
+    if left_out is not None:
+        left_out.update(name for name in others if name not in PLACES)
+    required = ("headers",) if row["is_"] == "batch" else [name for name in fields if name not in OPTIONAL]
+    missing = [name for name in required if name not in document]
     if missing:
         raise Failure(f'JSON: "{missing[0]}" is missing: {format} has {", ".join(fields)}')
-    headers = _headers(document["headers"], format, with_types=with_types)
+    headers = _headers(document["headers"], row["keys"], strings_have_types=row["types"] and not with_types)
     if list(fields) == ["headers"]:
         return headers
     message_fields = {
-        name: _field(name, document[name], arrow_type)
+        name: _field(name, document[name], arrow_type, format)
         for name, arrow_type in fields.items()
         if name in document and name != "headers"
     }
     return lh.Message(**message_fields, headers=headers)
 
 
+def _fields_of_records() -> set[str]:
+    return {name for row in table_of_formats().values() for name, _ in row["fields"]}.union(PLACES)
+
+
 def _typed(type: str | None, bits: Any) -> Any:
     return bits if bits is None or type is None else of_message(type, bits)
 
 
-def _key_json(key: HeaderKey, form: KeyForm) -> Any:
-    if isinstance(key, int):
-        return key
-    text = spell_key(key, form)
-    if isinstance(key, Value):
-        with contextlib.suppress(Failure):
-            if read_key(text, form) == key:
-                return text
-        return {"type": key.type, "hex": key.bits.hex()}
+def _base64(data: bytes) -> dict[str, str]:
+    return {"base64": base64.b64encode(data).decode()}
+
+
+def _typed_json(type: str, text: str) -> Any:
+    if type == "bool":
+        return text == "true"
+    if INTEGER_TYPE.fullmatch(type):
+        return integer_json(int(text))
+    if type in ("float32", "float64") and text not in ("NaN", "Infinity", "-Infinity"):
+        return float(text)
     return text
 
 
-def _headers(document: Any, format: str, *, with_types: bool) -> lh.Headers | None:
+def _headers(document: Any, form: KeyForm, *, strings_have_types: bool) -> lh.Headers | None:
     if document is None:
         return None
     if not isinstance(document, list):
         raise Failure(f'JSON: "headers" is a list, not {_json_type(document)}')
-    form, with_types = row_of(format)["keys"], with_types or bool(row_of(format)["types"])
     headers = lh.Headers()
     for index, item in enumerate(document):
         place = f"JSON: header {index}"
         if not isinstance(item, dict) or set(item) != {"key", "value"}:
             raise Failure(f'{place}: an object with "key" and "value" is needed')
-        key = _key(item["key"], form, place)
-        value = item["value"]
-        if not with_types and isinstance(value, str) and looks_typed(value):
-            raise Failure(
-                f"{place}: {json.dumps(value)} is a value with a type, and {format} has none: pass --types be, le or text "
-                f'to write the value, or {{"text": …}} to write this text'
-            )
-        typed = _naming_place(place, read_value, value) if with_types and isinstance(value, str) else None
-        headers.add(key, _value(value, place, types=True) if typed is None else typed)
+        value = _value(item["value"], place, types=True)
+        if strings_have_types and isinstance(item["value"], str):
+            value = String(item["value"])
+        headers.add(_key(item["key"], form, place), value)
     return headers
 
 
 def _key(document: Any, form: KeyForm, place: str) -> HeaderKey:
+    place = f"{place}: its key"
     if form == "int":
-        return _integer(document, f"{place}: a key", -(1 << 31), 1 << 31)
+        return _integer(document, place, -(1 << 31), 1 << 31)
     if form == "typed" and isinstance(document, dict):
-        value = _value(document, f"{place}: its key", types=True)
+        value = _value(document, place, types=True)
         if not isinstance(value, Value):
-            raise Failure(f'{place}: its key has no "type"')
+            raise Failure(f'{place} has no "type"')
         return as_key(value)
     if not isinstance(document, str):
-        raise Failure(f"{place}: a key is a string, not {_json_type(document)}")
-    _encodable(document, f"{place}: its key")
-    key: HeaderKey = _naming_place(f"{place}: its key", read_key, document, form)
-    return key
+        raise Failure(f"{place} is a string, not {_json_type(document)}")
+    _encodable(document, place)
+    return document
 
 
-def _field(name: str, document: Any, arrow_type: str) -> Any:
+def _field(name: str, document: Any, arrow_type: str, format: str) -> Any:
     if document is None:
         return None
     place = f'JSON: "{name}"'
     if arrow_type == "binary":
         return _value(document, place)
+    if arrow_type == "string":
+        if not isinstance(document, str):
+            raise Failure(f"{place} is a string, not {_json_type(document)}")
+        return document
     if arrow_type == "bool":
         if not isinstance(document, bool):
             raise Failure(f"{place} is true or false, not {_json_type(document)}")
         return document
+    if is_time(name):
+        return _time(document, place, microseconds=in_microseconds(format))
     return _integer(document, place, *((0, 1 << 64) if arrow_type.startswith("decimal") else (-(1 << 63), 1 << 63)))
 
 
+def _time(document: Any, place: str, *, microseconds: bool) -> int:
+    """Read a time as ISO 8601 with a zone, or a number of milliseconds since 1970."""
+    if isinstance(document, str) and not NUMBER.fullmatch(document):
+        try:
+            moment = datetime.fromisoformat(document)
+        except ValueError:
+            moment = None
+        if moment is None or moment.tzinfo is None:
+            raise Failure(
+                f"{place} is neither a time with a zone, such as 2026-01-01T08:30:00Z, nor milliseconds since 1970"
+            )
+        number, rest = divmod(moment - EPOCH, timedelta(microseconds=1 if microseconds else 1000))
+        if rest:
+            raise Failure(f"{place} has more digits than the milliseconds that the format keeps")
+        return number
+    if not isinstance(document, int | str | decimal.Decimal) or isinstance(document, bool):
+        raise Failure(f"{place} is a time or a number of milliseconds, not {_json_type(document)}")
+    milliseconds = decimal.Decimal(document)
+    if not microseconds and milliseconds != milliseconds.to_integral_value():
+        raise Failure(f"{place} has more digits than the milliseconds that the format keeps")
+    # A reader that holds numbers as doubles may have changed a digit behind those of microseconds.
+    return _integer(round(milliseconds.scaleb(3) if microseconds else milliseconds), place, -(1 << 63), 1 << 63)
+
+
 def _integer(number: Any, place: str, low: int, high: int) -> int:
+    if isinstance(number, str) and re.fullmatch(r"-?[0-9]{1,40}", number):
+        number = int(number)
     if isinstance(number, bool) or not isinstance(number, int):
         raise Failure(f"{place} is a whole number, not {_json_type(number)}")
     if not low <= number < high:
@@ -179,42 +280,49 @@ def _integer(number: Any, place: str, low: int, high: int) -> int:
 
 
 def _value(document: Any, place: str, *, types: bool = False) -> bytes | Value | None:
-    """Read a value: null, a string, or an object whose spellings agree."""
+    """Read a value: null, a string, or an object with base64 or hex, or with a type."""
     if document is None:
         return None
     if isinstance(document, str):
         return _encodable(document, place)
-    spellings = [*SPELLINGS, "type"] if types else SPELLINGS
-    if (
-        not isinstance(document, dict)
-        or not set(document) - {"type"}
-        or any(name not in spellings for name in document)
-    ):
-        raise Failure(f'{place}: a value is null, a string, or an object with "hex", "text" or "base64"')
-    for name, text in document.items():
-        if not isinstance(text, str):
-            raise Failure(f'{place}: "{name}" is a string, not {_json_type(text)}')
-    type = document.get("type")
+    type = document.get("type") if isinstance(document, dict) and types else None
+    names = {"value", "base64", "hex"} if type is not None else {"base64", "hex"}
+    if not isinstance(document, dict) or len(document) != 1 + (type is not None) or not names.intersection(document):
+        typed = ', or with "type" and "value"' if types else ""
+        raise Failure(f'{place}: a value is null, a string, or an object with "base64" or "hex"{typed}')
     if type is not None:
+        if not isinstance(type, str):
+            raise Failure(f'{place}: "type" is a string, not {_json_type(type)}')
         type = _naming_place(place, check_type, type)
-    bytes_by_spelling = {
-        name: _decode_spelling(name, text, type, place) for name, text in document.items() if name != "type"
-    }
-    if len(set(bytes_by_spelling.values())) > 1:
-        raise Failure(
-            f"{place}: {' and '.join(bytes_by_spelling)} are not the same bytes: change both, or leave one out"
-        )
-    data = next(iter(bytes_by_spelling.values()))
-    return data if type is None else of_message(type, data)
+    if type is not None and "value" in document:
+        return _typed_value(type, document["value"], place)
+    for name, parse in (("base64", parse_base64), ("hex", parse_hex)):
+        if name in document:
+            if not isinstance(document[name], str):
+                raise Failure(f'{place}: "{name}" is a string, not {_json_type(document[name])}')
+            bits = parse(document[name], f"{place}: {name}")
+    return bits if type is None else of_message(type, bits)
 
 
-def _decode_spelling(name: str, text: str, type: str | None, place: str) -> bytes:
-    if name == "hex":
-        return parse_hex(text, f"{place}: hex")
-    if name == "base64":
-        return parse_base64(text, f"{place}: base64")
-    data = _encodable(text, place) if type != "char" else b""
-    return data if type is None else _naming_place(place, of_text, type, text).bits
+def _typed_value(type: str, document: Any, place: str) -> Value:
+    """Read the value of an object with a type."""
+    is_number = isinstance(document, int | float | decimal.Decimal) and not isinstance(document, bool)
+    if type == "bool":
+        fits, expected = isinstance(document, bool), "true or false"
+    elif INTEGER_TYPE.fullmatch(type):
+        fits, expected = isinstance(document, int | str) and not isinstance(document, bool), "a whole number"
+    elif type in ("float32", "float64"):
+        fits, expected = is_number or isinstance(document, str), "a number"
+    else:
+        fits, expected = isinstance(document, str), "a string"
+    if not fits:
+        raise Failure(f'{place}: "value" of type {type} is {expected}, not {_json_type(document)}')
+    if isinstance(document, str) and type != "char":
+        _encodable(document, place)
+    value: Value = _naming_place(
+        place, of_text, type, str(document).lower() if isinstance(document, bool) else str(document)
+    )
+    return value
 
 
 def _naming_place(place: str, parse: Any, *arguments: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,11 +11,10 @@ import typer
 
 from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import RowCounts, RowOptions, deliver
-from letterhead.cli.document import to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.iggy_topic import SCHEMES, TopicDump, server_errors
 from letterhead.cli.options import Errors, Json, OnErrors, Where, flag, grouped, limits, option
-from letterhead.cli.render import counted, moment, progress, warn
+from letterhead.cli.render import counted, progress, warn
 from letterhead.cli.source import reason
 from letterhead.cli.where import unseen_headers, warn_of_unseen
 from letterhead.errors import TornTailWarning
@@ -108,7 +106,6 @@ def dump_command(
     except (OSError, ValueError, ImportError) as error:
         raise Failure(reason(error) if isinstance(error, OSError) and error.strerror else str(error)) from error
     tally = RowCounts("record", "partition")
-    document = functools.partial(to_json, format="record-batch")
 
     def matching(condition: Condition) -> SegmentsReader:
         offsets = SegmentRowReader(["offset"], None, rows.error_options["errors"], limits=limits, where=condition)
@@ -117,7 +114,7 @@ def dump_command(
     # A torn end is reported below, as one line.
     with warnings.catch_warnings(action="ignore", category=TornTailWarning):
         records = _records(reader, tally, limit, rows, reader.total, lambda: reader.done)
-        deliver(records, tally, files[0], len(segments), rows, document)
+        deliver(records, tally, files[0], len(segments), rows)
         if row_reader.where is not None and not tally.more:
             warn_of_unseen(unseen_headers(row_reader.where.headers, matching), WHERE_FIELDS)
     return max(tally.report("decode"), _report(reader))
@@ -131,7 +128,7 @@ def _dump_topic(topic: TopicDump, where: str | None, limit: int | None, rows: Ro
     tally = RowCounts("message", "partition")
     messages = _records(reader, tally, limit, rows, None, lambda: tally.rows)
     with server_errors():
-        deliver(messages, tally, None, partitions, rows, functools.partial(to_json, format="iggy-batch"))
+        deliver(messages, tally, None, partitions, rows)
         resolved = resolve(where, WHERE_FIELDS)
         if resolved is not None and not tally.more:
             unseen = unseen_headers(resolved.headers, lambda condition: topic.reader(["offset"], condition))
@@ -164,25 +161,7 @@ def _records(
 
 
 def _printable(batch: pa.RecordBatch, rows: RowOptions) -> pa.RecordBatch:
-    """Return timestamps as numbers in JSON, as Python's own times end in the year 9999, and as dates on a screen."""
-    import pyarrow as pa
-
-    if rows.errors == "null":
-        batch = batch.drop_columns(["error"])
-    if rows.out is not None:
-        return batch
-    for at, field in enumerate(batch.schema):
-        if pa.types.is_timestamp(field.type):
-            times, name = batch.column(at).cast(pa.int64()), field.name
-            if rows.on_screen:
-                dates = [_date(time, field.type.unit) for time in times.to_pylist()]
-                times = pa.array(dates, pa.string())
-            batch = batch.set_column(at, name, times)
-    return batch
-
-
-def _date(time: int | None, unit: str) -> str | None:
-    return None if time is None else moment(time, microseconds=unit == "us").replace(" UTC", "Z") or str(time)
+    return batch.drop_columns(["error"]) if rows.errors == "null" else batch
 
 
 def _report(reader: SegmentsReader) -> int:

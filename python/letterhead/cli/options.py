@@ -85,6 +85,7 @@ Column = Annotated[
     option("--column -c", "FILE is Parquet: read this column of bytes (decode, convert: or headers).", "NAME"),
 ]
 Json = Annotated[bool, flag("--json", "Print JSON.")]
+EpochMs = Annotated[bool, flag("--epoch-ms", "Print times as milliseconds since 1970, not as ISO 8601.")]
 Everything = Annotated[bool, flag("--all", "Do not shorten long values, and show every message.")]
 TypesWord = Annotated[
     Types | None,
@@ -180,9 +181,10 @@ def rows(
         option("--out -o", "With --column: write Parquet. Converting one message: write its bytes.", "FILE"),
     ] = None,
     everything: Everything = False,
+    epoch_ms: EpochMs = False,
 ) -> RowOptions:
     """Return how to process and print a column."""
-    return RowOptions(errors.value, error_column, limit, out, json, everything)
+    return RowOptions(errors.value, error_column, limit, out, json, everything, epoch_ms)
 
 
 def types_option(types: TypesWord = None, type: Type = None) -> Any:

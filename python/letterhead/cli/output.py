@@ -1,12 +1,49 @@
-"""Write one serialized message to standard output or to a file."""
+"""Standard output: its encoding and its bytes; and one serialized message, written there or to a file."""
 
 from __future__ import annotations
 
+import codecs
+import contextlib
+import io
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO, TextIO
 
 from letterhead.cli.exits import BAD_DATA, Failure
 from letterhead.cli.source import reason
+
+# What terminals that lack these characters show in their place.
+SUBSTITUTES = {"…": "...", "─": "-", "━": "-", "—": "-"}
+
+
+def prepare_streams() -> None:
+    """Let text pass to terminals of any encoding: characters that they lack are replaced or escaped."""
+    codecs.register_error("letterhead.terminal", _replace)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not is_utf8(stream):
+            stream.reconfigure(errors="letterhead.terminal")
+
+
+def is_utf8(stream: TextIO) -> bool:
+    """Return whether the encoding of a stream is UTF-8."""
+    with contextlib.suppress(LookupError):
+        return codecs.lookup(stream.encoding or "").name == "utf-8"
+    return False
+
+
+def standard_output() -> BinaryIO:
+    """Return standard output for bytes."""
+    sys.stdout.flush()
+    return sys.stdout.buffer
+
+
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    escaped = (SUBSTITUTES.get(char) or char.encode("ascii", "backslashreplace").decode() for char in text)
+    return "".join(escaped), error.end
 
 
 def check_terminal(option: str, as_hex: bool, out: Path | None) -> None:
@@ -17,13 +54,19 @@ def check_terminal(option: str, as_hex: bool, out: Path | None) -> None:
 
 def write_message(data: bytes | None, format: str, *, as_hex: bool, out: Path | None) -> None:
     """Write bytes, or hex."""
-    if data is None:
+    write_messages([data], format, as_hex=as_hex, out=out)
+
+
+def write_messages(messages: Sequence[bytes | None], format: str, *, as_hex: bool, out: Path | None) -> None:
+    """Write the bytes of one message, or each message as a line of hex."""
+    written = [data for data in messages if data is not None]
+    if len(written) < len(messages):
         raise Failure(f"{format}: a null payload is a tombstone: the message is null and has no bytes", BAD_DATA)
-    if as_hex:
-        data = data.hex().encode() + b"\n"
+    data = b"".join(data.hex().encode() + b"\n" for data in written) if as_hex else b"".join(written)
     if out is None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        stream = standard_output()
+        stream.write(data)
+        stream.flush()
     else:
         write_file(out, data)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from rich import box
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
@@ -21,8 +22,10 @@ from letterhead._formatting import as_text, printable, quoted, spaced_hex
 
 # An address with a user and a password. An invalid password may contain any characters; a path has one slash.
 _ADDRESS = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*:/+).*@([^\s?]*)(?:\?[^\s:]*)?")
-# The width of tables in a pipe or a file, whatever the terminal's width.
+# The width of tables in a pipe or a file.
 PLAIN_WIDTH = 96
+# Eight bytes are shown as a number below this one: larger ones are rarely numbers.
+MAX_LIKELY = 1 << 53
 # Rows in one table: all rows may not fit in memory.
 ROWS_IN_TABLE = 1000
 
@@ -30,11 +33,34 @@ ROWS_IN_TABLE = 1000
 def console(stream: TextIO | None = None) -> Console:
     """Return a console that prints text without markup, highlighting and emoji names, and escapes control characters."""
     stream = stream or sys.stdout
-    width = None if stream.isatty() else PLAIN_WIDTH
-    terminal = stream.isatty()
-    screen = Console(file=stream, width=width, markup=False, highlight=False, emoji=False, force_terminal=terminal)
+    screen = Console(
+        file=stream,
+        width=screen_width(stream),
+        markup=False,
+        highlight=False,
+        emoji=False,
+        force_terminal=stream.isatty(),
+    )
     screen.push_render_hook(_Escaping())
     return screen
+
+
+def screen_width(stream: TextIO) -> int:
+    """Return the width of tables: COLUMNS, or else that of the terminal, or else one that does not depend on a terminal."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or PLAIN_WIDTH
+    except (OSError, ValueError):
+        return PLAIN_WIDTH
+
+
+def styled(text: str, style: Literal["bold", "dim"], stream: TextIO) -> str:
+    """Return text with codes of a terminal, if the stream is one and they are wanted."""
+    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
+        return text
+    return f"\x1b[{1 if style == 'bold' else 2}m{text}\x1b[0m"
 
 
 class _Escaping(RenderHook):
@@ -87,8 +113,9 @@ def value_text(data: bytes | None, *, limit: int | None = None) -> Text:
         if limit is not None and len(text) > limit:
             return Text.assemble(quoted(text[:limit]), (f" … {len(text) - limit:,} more characters", "dim"))
         return Text(quoted(text))
-    shown = max(1, limit // 3) if limit is not None else len(data)
-    folded = Text(spaced_hex(data[:shown]), style="cyan")
+    shown = max(8, limit // 3) if limit is not None else len(data)
+    number = as_integer(data)
+    folded = Text("" if number is None else f"{number} = ").append(spaced_hex(data[:shown]), style="cyan")
     if len(data) > shown:
         folded.append(f" … {len(data) - shown:,} more bytes", style="dim")
     return folded
@@ -102,6 +129,25 @@ def short(data: bytes | None, limit: int | None) -> Text:
     if text is not None:
         return Text(quoted(text[: limit - 1]) + "…")
     return value_text(data[: limit // 3]).append("…")
+
+
+def bytes_text(data: bytes, limit: int | None) -> str:
+    """Return bytes as quoted text or hex, in one line; with a limit, at least that many characters of it."""
+    part = data if limit is None else data[: 4 * limit]
+    text = as_text(part)
+    if text is None and len(part) < len(data):
+        # The part may end inside of a character.
+        text = next(filter(None, (as_text(part[:-cut]) for cut in (1, 2, 3))), None)
+    if text is not None:
+        return quoted(text)
+    number = as_integer(data)
+    return f"{'' if number is None else f'{number} = '}{spaced_hex(part)}"
+
+
+def as_integer(data: bytes) -> int | None:
+    """Return the number that eight bytes most likely are, as Kafka's serializer of longs writes it."""
+    number = int.from_bytes(data, "big", signed=True)
+    return number if len(data) == 8 and abs(number) < MAX_LIKELY else None
 
 
 def moment(time: int, *, microseconds: bool = False) -> str:

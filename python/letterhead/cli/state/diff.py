@@ -19,6 +19,7 @@ from letterhead.cli.state.options import ChangelogSource, Selection
 from letterhead.cli.state.restore import open_changelog
 from letterhead.cli.state.rows import failures
 from letterhead.cli.state.scan import DamagedRows
+from letterhead.cli.state.shown import times_json
 from letterhead.headers import Header, HeaderKey
 from letterhead.state.restoring.diff import RowDifference, StoredRow, diff
 
@@ -144,7 +145,7 @@ def _document(difference: RowDifference) -> dict[str, Any]:
     return {
         "store": difference.store,
         "key": value_json(difference.key),
-        **difference.times,
+        **times_json(difference.times),
         "differs": list(difference.differs),
         "first": _row(difference.first),
         "second": _row(difference.second),
@@ -154,7 +155,7 @@ def _document(difference: RowDifference) -> dict[str, Any]:
 def _row(row: StoredRow | None) -> dict[str, Any] | None:
     if row is None:
         return None
-    document: dict[str, Any] = {} if row.timestamp is None else {"timestamp": row.timestamp}
+    document: dict[str, Any] = {} if row.timestamp is None else times_json({"timestamp": row.timestamp})
     if row.headers is not None:
-        document["headers"] = headers_json(row.headers, "text")
+        document["headers"] = headers_json(row.headers)
     return document | {"value": value_json(row.value)}

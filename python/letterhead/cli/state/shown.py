@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -9,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from letterhead._formatting import printable
-from letterhead.cli.document import headers_json, value_json
+from letterhead.cli.document import headers_json, time_json, value_json
 from letterhead.cli.headers import SUMMARY_LIMIT, VALUE_LIMIT, headers_summary, headers_table
 from letterhead.cli.render import short, sized_text, table, time_text, value_text
 from letterhead.state.reading.directory import StoreFiles
@@ -29,14 +30,19 @@ def row_json(files: StoreFiles, store_type: DetectedType, row: StoreRow, *, keys
     document: dict[str, Any] = {"store": files.name}
     if files.task:
         document["task"] = files.task
-    document |= {"key": value_json(row.key), **row.times}
+    document |= {"key": value_json(row.key), **times_json(row.times)}
     if keys_only:
         return document
     if store_type.has_timestamps:
-        document["timestamp"] = row.timestamp
+        document |= times_json({"timestamp": row.timestamp})
     if store_type.values == "headers":
-        document["headers"] = None if row.headers is None else headers_json(row.headers, "text")
+        document["headers"] = None if row.headers is None else headers_json(row.headers)
     return document | {"value": value_json(row.value)}
+
+
+def times_json(times: Mapping[str, int | None]) -> dict[str, Any]:
+    """Return the times of a row as JSON values."""
+    return {name: None if time is None else time_json(time) for name, time in times.items()}
 
 
 def show_row(screen: Console, files: StoreFiles, store_type: DetectedType, row: StoreRow, *, everything: bool) -> None:

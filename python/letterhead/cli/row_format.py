@@ -1,0 +1,87 @@
+"""How rows are written: the options of a command as :class:`RowFormat`, and what all writers have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from letterhead.cli.exits import Failure
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["COMPRESSION", "STANDARD_OUTPUT", "Form", "RowFormat", "RowWriter", "form_of"]
+
+Form = StrEnum("Form", ["TABLE", "JSON", "CSV", "PARQUET", "ARROW", "ARROW_STREAM"])
+
+ENDINGS = {
+    ".parquet": Form.PARQUET,
+    ".pq": Form.PARQUET,
+    ".arrow": Form.ARROW,
+    ".feather": Form.ARROW,
+    ".arrows": Form.ARROW_STREAM,
+    ".jsonl": Form.JSON,
+    ".ndjson": Form.JSON,
+    ".json": Form.JSON,
+    ".csv": Form.CSV,
+}
+COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
+STANDARD_OUTPUT = Path("-")
+
+
+class RowFormat(NamedTuple):
+    """How rows are written: without a form, as the ending of the file says, or as a table."""
+
+    form: Form | None = None
+    target: Path | None = None
+    epoch_ms: bool = False
+    everything: bool = False
+    # The name of a column of row numbers in tables.
+    numbers: str | None = None
+
+
+def form_of(format: RowFormat) -> Form:
+    """Return the form that the options name: the explicit one, or that of the file's ending."""
+    if format.form is not None or format.target is None:
+        return format.form or Form.TABLE
+    if format.target == STANDARD_OUTPUT:
+        return Form.ARROW_STREAM
+    name = Path(format.target.name.lower())
+    compressed = name.suffix in COMPRESSION
+    form = ENDINGS.get(Path(name.stem).suffix if compressed else name.suffix)
+    if form is None or (compressed and form not in (Form.JSON, Form.CSV)):
+        raise Failure(
+            f"cannot tell what to write from the name of {format.target}: end it with .parquet, .arrow, .jsonl or .csv "
+            "(.jsonl and .csv also with .gz or .zst)"
+        )
+    return form
+
+
+class RowWriter(ABC):
+    """Writes record batches of one schema; leaving it as a context manager completes the output, or removes it after an error."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.abort()
+
+    @abstractmethod
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write the rows of a batch."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Complete the output."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Remove the incomplete output; what standard output has already is left there."""

@@ -1,0 +1,210 @@
+"""Rows as a table for people: :class:`RowTable`. Widths follow from the first rows, so that no other row is held."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+from letterhead._formatting import printable, quoted
+from letterhead.cli.document import headers_of
+from letterhead.cli.headers import HEADERS_IN_SUMMARY, key_text
+from letterhead.cli.render import bytes_text, counted, screen_width, styled
+from letterhead.cli.row_format import RowWriter
+from letterhead.cli.row_text import in_parts, is_bytes, json_text, json_types
+from letterhead.headers import HeaderValue
+from letterhead.value_text import text_of
+from letterhead.values import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Tables with more columns are unreadable on a screen: each row is a list of its fields.
+MAX_COLUMNS = 7
+# The rows whose values decide how wide the columns are.
+MEASURED_ROWS = 100
+# A column of text is not narrower, if its values are not.
+MIN_WIDTH = 8
+GAP = "  "
+MORE = "…"
+
+
+class RowTable(RowWriter):
+    """Prints rows in columns, or as lists of their fields if they have many.
+
+    A value that does not fit in its column ends in an ellipsis, and the last line says so; with ``everything`` it goes on in
+    the next line instead.
+    """
+
+    def __init__(self, schema: pa.Schema, *, epoch_ms: bool, everything: bool, numbers: str | None) -> None:
+        self._numbers = [] if numbers is None else [numbers]
+        self._names = [*self._numbers, *schema.names]
+        self._columns = [_Cells(field.name, field.type, everything) for field in schema]
+        self._right = [True] * len(self._numbers) + [column.is_number for column in self._columns]
+        self._is_whole = [True] * len(self._numbers) + [column.is_whole for column in self._columns]
+        self._epoch_ms = epoch_ms
+        self._everything = everything
+        self._width = screen_width(sys.stdout)
+        self._as_lists = len(schema.names) > MAX_COLUMNS
+        self._widths: list[int] | None = None
+        self._rows = 0
+        self._cut = False
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Print the rows of a batch."""
+        import pyarrow as pa
+
+        for part in in_parts(batch):
+            columns = []
+            for cells, column in zip(self._columns, json_types(part).columns, strict=True):
+                if pa.types.is_timestamp(column.type):
+                    # Python's own times end in the year 9999.
+                    column = json_text(column, epoch_ms=self._epoch_ms)
+                    columns.append([(text and [text.strip('"')]) or ["null"] for text in column.to_pylist()])
+                else:
+                    columns.append([cells.lines(value) for value in column.to_pylist()])
+            numbers = [[str(row)] for row in range(self._rows, self._rows + len(part))]
+            rows = list(zip(*([numbers] if self._numbers else []), *columns, strict=True))
+            self._rows += len(part)
+            (self._print_lists if self._as_lists else self._print_rows)(rows)
+
+    def close(self) -> None:
+        """Print the names if there was no row, and whether values were cut."""
+        if not self._rows and not self._as_lists:
+            self._print_rows([])
+        if self._cut:
+            print(styled(f"{MORE} marks values that were cut: --all shows them whole", "dim", sys.stdout))
+
+    def abort(self) -> None:
+        """Leave the rows that were printed."""
+
+    def _print_rows(self, rows: list[tuple[list[str], ...]]) -> None:
+        if self._widths is None:
+            self._widths = self._measured(rows[:MEASURED_ROWS])
+            head = self._line([printable(name) for name in self._names], self._widths)
+            print(styled(head, "bold", sys.stdout))
+            print(GAP.join("─" * width for width in self._widths))
+        for row in rows:
+            cells = [
+                self._fitted(lines, width, is_whole)
+                for lines, width, is_whole in zip(row, self._widths, self._is_whole, strict=True)
+            ]
+            for number in range(max(map(len, cells))):
+                print(self._line([lines[number] if number < len(lines) else "" for lines in cells], self._widths))
+
+    def _print_lists(self, rows: list[tuple[list[str], ...]]) -> None:
+        """Print each row as lines of a name and a value."""
+        names = [printable(name) for name in self._names[len(self._numbers) :]]
+        label = min(max(map(cell_len, names)), self._width // 3)
+        width = max(MIN_WIDTH, self._width - label - 2 * len(GAP))
+        for number, row in enumerate(rows, self._rows - len(rows)):
+            print(styled(f"{self._numbers[0] if self._numbers else 'record'} {number}", "bold", sys.stdout))
+            for name, lines in zip(names, row[len(self._numbers) :], strict=True):
+                for place, line in enumerate(self._fitted(lines, width, False) or [""]):
+                    print(f"{GAP}{_padded('' if place else name, label)}{GAP}{line}".rstrip())
+
+    def _measured(self, rows: list[tuple[list[str], ...]]) -> list[int]:
+        """Return the widths of the columns: those of their values, as far as the screen has room."""
+        natural = []
+        for column, name in enumerate(self._names):
+            texts = [printable(name), *(line for row in rows for line in row[column])]
+            natural.append(max(map(cell_len, texts)))
+        shrinkable = [column for column, is_whole in enumerate(self._is_whole) if not is_whole]
+        room = self._width - len(GAP) * (len(natural) - 1)
+        fixed = sum(natural[column] for column in range(len(natural)) if column not in shrinkable)
+        widths = list(natural)
+        # The narrowest columns get what they need; the others share what is left.
+        left = room - fixed
+        for done, column in enumerate(sorted(shrinkable, key=natural.__getitem__)):
+            share = left // (len(shrinkable) - done)
+            widths[column] = min(natural[column], max(share, MIN_WIDTH, 1))
+            left -= widths[column]
+        if shrinkable and left > 0:
+            # Later values may be longer.
+            widths[shrinkable[-1]] += left
+        return widths
+
+    def _fitted(self, lines: list[str], width: int, is_whole: bool) -> list[str]:
+        fitted = []
+        for line in lines:
+            if (len(line) <= width and line.isascii()) or is_whole or cell_len(line) <= width:
+                fitted.append(line)
+            elif self._everything:
+                fitted += chop_cells(line, width)
+            else:
+                self._cut = True
+                fitted.append(set_cell_size(line, width - 1).rstrip() + MORE)
+        return fitted
+
+    def _line(self, cells: list[str], widths: list[int]) -> str:
+        padded = [_padded(cell, width, right) for cell, width, right in zip(cells, widths, self._right, strict=True)]
+        return GAP.join(padded).rstrip()
+
+
+class _Cells:
+    """Formats the values of a column as lines of text, without control characters."""
+
+    def __init__(self, name: str, type: pa.DataType, everything: bool) -> None:
+        import pyarrow as pa
+
+        self.is_number = pa.types.is_integer(type) or pa.types.is_decimal(type)
+        # Numbers and times are never cut.
+        self.is_whole = self.is_number or pa.types.is_timestamp(type)
+        self._everything = everything
+        # No line of a screen is longer.
+        self._limit = None if everything else screen_width(sys.stdout)
+        self._format = self._formatter(name, type)
+
+    def lines(self, value: Any) -> list[str]:
+        """Return the lines of a value."""
+        return ["null"] if value is None else self._format(value)
+
+    def _formatter(self, name: str, type: pa.DataType) -> Any:
+        import pyarrow as pa
+
+        if is_bytes(type):
+            return lambda value: [bytes_text(value, self._limit)]
+        if pa.types.is_list(type) or pa.types.is_large_list(type):
+            element = type.value_type
+            names = [field.name for field in element] if pa.types.is_struct(element) else []
+            if "key" in names and "value" in names and is_bytes(element.field("value").type):
+                return self._headers
+            if names[:2] == ["code", "message"]:
+                return _losses if "written" in names else self._errors
+        return lambda value: [printable(str(value).lower() if isinstance(value, bool) else str(value))]
+
+    def _headers(self, rows: list[dict[str, Any]]) -> list[str]:
+        if not rows:
+            return ["none"]
+        shown = rows if self._everything else rows[:HEADERS_IN_SUMMARY]
+        lines = [f"{printable(key_text(key))}={header_value(value, self._limit)}" for key, value in headers_of(shown)]
+        if len(rows) > len(shown):
+            lines.append(f"{MORE} {counted(len(rows) - len(shown), 'more header')}")
+        return lines
+
+    def _errors(self, errors: list[dict[str, Any]]) -> list[str]:
+        return [f"{error['code']}: {printable(error['message'])}" for error in errors]
+
+
+def _losses(losses: list[dict[str, Any]]) -> list[str]:
+    codes = Counter(loss["code"] for loss in losses)
+    return [", ".join(f"{code} {count:,}" for code, count in codes.items())]
+
+
+def header_value(value: HeaderValue, limit: int | None) -> str:
+    """Return the value of a header in one line."""
+    if not isinstance(value, Value):
+        return "null" if value is None else bytes_text(value, limit)
+    if value.type in ("string", "binary"):
+        return bytes_text(value.bits, limit)
+    text = text_of(value)
+    if text is None:
+        return bytes_text(value.bits, limit)
+    return quoted(text) if value.type == "char" else text
+
+
+def _padded(text: str, width: int, right: bool = False) -> str:
+    room = " " * max(0, width - (len(text) if text.isascii() else cell_len(text)))
+    return room + text if right else text + room

@@ -1,0 +1,108 @@
+"""Values of Arrow columns as text: JSON, and fields of CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from letterhead import _native
+from letterhead.cli.document import bytes_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["csv_column", "in_parts", "is_bytes", "json_text", "json_types"]
+
+# Rows and bytes of the text that is in memory at once.
+ROWS_AS_TEXT = 8192
+BYTES_AS_TEXT = 8 << 20
+
+
+def in_parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Divide a batch, so that its text fits in little memory."""
+    rows = max(1, min(ROWS_AS_TEXT, len(batch) * BYTES_AS_TEXT // max(1, batch.nbytes)))
+    for start in range(0, len(batch), rows):
+        yield batch.slice(start, rows)
+
+
+def json_types(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Cast columns of types that the core does not write as JSON to types that it writes."""
+    import pyarrow as pa
+
+    columns = [_cast(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def json_text(column: pa.Array, *, epoch_ms: bool = False) -> pa.Array:
+    """Return the values of a column as JSON text; null where a value is null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lines = _native.json_lines(pa.RecordBatch.from_arrays([column], names=[""]), epoch_ms=epoch_ms)
+    [values] = pc.split_pattern(pa.array([lines.removesuffix(b"\n")], pa.large_binary()), b"\n")
+    text = pc.binary_slice(values.values.cast(pa.binary()), len(b'{"":'), -1).cast(pa.string())[: len(column)]
+    return pc.if_else(column.is_null(), None, text)
+
+
+def csv_column(column: pa.Array, *, epoch_ms: bool) -> pa.Array:
+    """Return a column as numbers, booleans or text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    type = column.type
+    if pa.types.is_nested(type):
+        return json_text(column, epoch_ms=epoch_ms)
+    if pa.types.is_timestamp(type) or pa.types.is_decimal(type):
+        text = json_text(column, epoch_ms=epoch_ms)
+        return pc.utf8_trim(text, '"')
+    if is_bytes(type):
+        return pa.array(map(csv_bytes, column.to_pylist()), pa.large_string())
+    return column.cast(pa.string()) if pa.types.is_null(type) else column
+
+
+def csv_bytes(data: bytes | None) -> str | None:
+    """Return bytes as text, or as the object that JSON has if they are not UTF-8."""
+    value = None if data is None else bytes_json(data)
+    return value if value is None or isinstance(value, str) else f'{{"base64":"{value["base64"]}"}}'
+
+
+def is_bytes(type: pa.DataType) -> bool:
+    """Return whether a column has bytes, of any layout."""
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(types.is_binary(type) or types.is_large_binary(type) or types.is_binary_view(type))
+
+
+def _cast(column: pa.Array) -> pa.Array:
+    type = _json_type(column.type)
+    return column if type == column.type else column.cast(type)
+
+
+def _json_type(type: pa.DataType) -> pa.DataType:
+    """Return the type of a column that the core writes as JSON, which may be the same one."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(type):
+        return _json_type(type.value_type)
+    if types.is_map(type):
+        key, item = _json_type(type.key_type), _json_type(type.item_type)
+        return pa.list_(pa.struct([("key", key), ("value", item)]))
+    if types.is_struct(type):
+        return pa.struct(
+            [type.field(index).with_type(_json_type(type.field(index).type)) for index in range(type.num_fields)]
+        )
+    if types.is_large_list(type):
+        return pa.large_list(type.value_field.with_type(_json_type(type.value_type)))
+    if types.is_list(type) or types.is_fixed_size_list(type):
+        return pa.list_(type.value_field.with_type(_json_type(type.value_type)))
+    if types.is_fixed_size_binary(type):
+        return pa.binary()
+    if types.is_float16(type):
+        return pa.float32()
+    if types.is_date(type) or types.is_time(type) or (types.is_decimal(type) and (type.scale or type.bit_width != 128)):
+        return pa.string()
+    if types.is_duration(type):
+        return pa.int64()
+    return type
