@@ -43,9 +43,7 @@ class RowFilter:
         limits: Limits | None = None,
     ) -> None:
         types = fields if isinstance(fields, Mapping) else {}
-        known = {
-            name: types.get(name) or RecordField(_TYPES.get(name, "ms")) for name in fields if name != "headers"
-        }
+        known = {name: types.get(name) or RecordField(_TYPES.get(name, "ms")) for name in fields if name != "headers"}
         where_filter = present(resolve(where, known, headers), "the condition")
         self._filter = where_filter
         self._format = format

@@ -6,20 +6,21 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from letterhead.cli.exits import Failure, usage_errors
-from letterhead.cli.options import option
+from letterhead.cli.options import grouped, option
+from letterhead.cli.render import warn
 
-__all__ = ["BrokerSettings", "brokers"]
+__all__ = ["BrokerSettings", "brokers", "connection_settings"]
 
 BrokerSettings: TypeAlias = dict[str, str]
 """Settings of :func:`letterhead.read.topic`, with ``bootstrap.servers``."""
 
 
-def brokers(
-    bootstrap_server: Annotated[
-        str | None, option("--bootstrap-server", "Brokers that have the changelog as a topic.", "HOST:PORT")
-    ] = None,
+def connection_settings(
     config: Annotated[
-        Path | None, option("--config", "A property file with Kafka's settings of a connection.", "FILE")
+        Path | None,
+        option(
+            "--config", "A property file with Kafka's settings of a connection.", "FILE", rich_help_panel="Connection"
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -27,26 +28,49 @@ def brokers(
             "-X",
             "A setting, as in security.protocol=SSL; ${env:NAME} and ${file:PATH} stand for secrets.",
             "NAME=VALUE",
+            rich_help_panel="Connection",
         ),
     ] = None,
-) -> BrokerSettings | None:
-    """Return the settings of the brokers, None without any of the options."""
-    if bootstrap_server is None and config is None and not settings:
-        return None
+) -> BrokerSettings:
+    """Return the settings of a file and of options."""
     values: BrokerSettings = {}
     if config is not None:
         from letterhead.kafka.properties import read_properties
 
         with usage_errors():
             values |= read_properties(config)
+        if not values:
+            raise Failure(f"{config} has no settings")
     for setting in settings or ():
         name, equals, value = setting.partition("=")
         if not equals:
             raise Failure("-X needs NAME=VALUE, as in security.protocol=SSL")  # the text may be a secret
         values[name.strip()] = value
+        if _is_secret(name) and "${" not in value:
+            warn(
+                f"the secret in -X {name.strip()} is visible to other users: write ${{env:NAME}} or ${{file:PATH}}, or use "
+                "--config"
+            )
+    return values
+
+
+@grouped(values=connection_settings)
+def brokers(
+    *,
+    bootstrap_server: Annotated[
+        str | None, option("--bootstrap-server", "Brokers that have the changelog as a topic.", "HOST:PORT")
+    ] = None,
+    values: BrokerSettings,
+) -> BrokerSettings | None:
+    """Return the settings of the brokers, None without any of the options."""
     if bootstrap_server is not None:
         values.pop("metadata.broker.list", None)
         values["bootstrap.servers"] = bootstrap_server
-    elif not values.keys() & {"bootstrap.servers", "metadata.broker.list"}:
+    elif values and not values.keys() & {"bootstrap.servers", "metadata.broker.list"}:
         raise Failure("no brokers are named: pass --bootstrap-server, or set bootstrap.servers")
-    return values
+    return values or None
+
+
+def _is_secret(name: str) -> bool:
+    name = name.strip().lower()
+    return name.endswith(("password", "jaas.config", "secret", "ssl.keystore.key", "ssl.key.pem"))

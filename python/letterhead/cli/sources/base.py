@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
@@ -12,17 +12,20 @@ import typer
 
 from letterhead.cli.exits import OK, UNREADABLE, Failure
 from letterhead.cli.source import reason
+from letterhead.cli.where import unseen_headers
 from letterhead.errors import HeaderError, LogTruncated, OffsetsGone, ProtocolError
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.cli.sources.stores import StoreOptions
+    from letterhead.fields import PlainKey
     from letterhead.limits import Limits
     from letterhead.offsets.specs import OffsetSpec
     from letterhead.reader import Reader
     from letterhead.where.conditions import Where
+    from letterhead.where.program import RecordField
 
-__all__ = ["RowRequest", "Source", "reading_errors"]
+__all__ = ["LogSource", "RowRequest", "Source", "reading_errors"]
 
 TIMEOUT_MS = 15_000
 
@@ -47,10 +50,6 @@ class RowRequest:
     settings: Mapping[str, str] | None = None
     stores: StoreOptions | None = None
 
-    def only(self, columns: Sequence[str], where: Where | None) -> RowRequest:
-        """Return the request for other columns, without typed headers, and another condition."""
-        return replace(self, columns=tuple(columns), headers=None, where=where, follow=False)
-
 
 class Source(ABC):
     """A source of rows. It is opened when the first row is read."""
@@ -58,22 +57,25 @@ class Source(ABC):
     noun: ClassVar[str] = "row"
     """What a row is, in counts."""
 
-    headers_format: ClassVar[str] = "kafka"
-    """The format of keys and values in a column of headers."""
-
-    screen_columns: ClassVar[tuple[str, ...]] = ()
-    """The columns of a table on a screen."""
-
-    partition_columns: ClassVar[tuple[str, ...]] = ()
-    """Columns that tell apart the rows of several partitions."""
-
     def __init__(self, name: str) -> None:
         self.name = name
 
-    @property
     @abstractmethod
+    def columns(self, request: RowRequest) -> Iterable[str]:
+        """Return the names of all columns."""
+
+    @abstractmethod
+    def reader(self, request: RowRequest) -> Reader:
+        """Return a stream of the requested rows."""
+
+    @abstractmethod
+    def unseen(self, request: RowRequest) -> list[PlainKey]:
+        """Return the keys of headers in the condition that no row had, once all rows were read."""
+
+    @property
     def fields(self) -> Iterable[str]:
-        """The names of fields in a condition."""
+        """The names of fields in a condition, once the source is open."""
+        return ()
 
     @property
     def total(self) -> int | None:
@@ -85,21 +87,45 @@ class Source(ABC):
         """How much has been read."""
         return 0
 
-    @abstractmethod
-    def reader(self, request: RowRequest) -> Reader:
-        """Return a stream of the requested rows."""
-
-    def probe(self, request: RowRequest, where: Where) -> Reader:
-        """Return a stream of one column of the rows that another condition selects."""
-        return self.reader(request.only(self.probed_columns, where))
-
-    probed_columns: ClassVar[tuple[str, ...]] = ("offset",)
-
     def finish(self) -> int:
         """Report what was noticed while the rows were read, and return the exit code."""
         return OK
 
-    def requested_columns(self, request: RowRequest, *, several: bool = False) -> tuple[str, ...] | None:
+
+class LogSource(Source):
+    """Partitions of offsets: a topic, or log segments."""
+
+    screen_columns: tuple[str, ...]
+    """The columns of a table on a screen."""
+
+    partition_columns: tuple[str, ...] = ("partition",)
+    """Columns that tell apart the rows of several partitions."""
+
+    @property
+    @abstractmethod
+    def where_fields(self) -> Mapping[str, RecordField]:
+        """The fields in a condition, and their types."""
+
+    @property
+    def fields(self) -> Iterable[str]:
+        """The names of fields in a condition."""
+        return self.where_fields
+
+    def columns(self, request: RowRequest) -> Iterable[str]:
+        """Return the names of all columns: those of the fields, and the headers."""
+        return (*self.where_fields, "headers")
+
+    def unseen(self, request: RowRequest) -> list[PlainKey]:
+        """Look for the headers of the condition: reading stops at the first record that has one."""
+        from letterhead.where.program import resolve
+
+        where = resolve(request.where, self.where_fields, request.headers)
+        if where is None or not where.headers:
+            return []
+        probed = replace(request, columns=("offset",), headers=None)
+        return unseen_headers(where.headers, lambda condition: self.reader(replace(probed, where=condition)))
+
+    def requested_columns(self, request: RowRequest, *, several: bool) -> tuple[str, ...] | None:
         """Return the requested columns, or those of a screen, None for the default of the reader.
 
         With ``several`` partitions, a screen shows the columns that tell them apart.

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import letterhead as lh
 from letterhead.cli.exits import Failure
 from letterhead.cli.render import warn
-from letterhead.cli.sources.base import RowRequest, Source
+from letterhead.cli.sources.base import LogSource, RowRequest
 from letterhead.cli.sources.kafka import chosen_partitions
 
 if TYPE_CHECKING:
     from letterhead.reader import Reader
+    from letterhead.where.program import RecordField
 
 SCHEMES = ("iggy://", "iggy+tcp://")
 FORM = "iggy://user@host:port/stream/topic"
 
 
-class IggyTopicSource(Source):
+class IggyTopicSource(LogSource):
     """A topic."""
 
     noun = "message"
-    headers_format = "iggy-batch"
     screen_columns = ("offset", "timestamp", "headers", "payload")
-    partition_columns = ("partition",)
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -48,8 +47,8 @@ class IggyTopicSource(Source):
             raise Failure(str(error)) from error
 
     @property
-    def fields(self) -> Iterable[str]:
-        """The names of fields in a condition."""
+    def where_fields(self) -> Mapping[str, RecordField]:
+        """The fields in a condition, and their types."""
         from letterhead.iggy.rows import WHERE_FIELDS
 
         return WHERE_FIELDS

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 import letterhead as lh
 from letterhead.cli.exits import Failure
-from letterhead.cli.sources.base import RowRequest, Source
+from letterhead.cli.sources.base import LogSource, RowRequest
 
 if TYPE_CHECKING:
     from letterhead.reader import Reader
+    from letterhead.where.program import RecordField
 
 SCHEME = "kafka://"
 FORM = "kafka://host:port/topic"
+CONFIG_VARIABLE = "LETTERHEAD_CONFIG"
+"""The environment variable of the property file that is read if there is no --config, and before its settings."""
 
 
 class KafkaAddress(NamedTuple):
@@ -39,21 +44,19 @@ class KafkaAddress(NamedTuple):
         return cls(servers or None, names[0], int(names[1]) if len(names) == 2 else None)
 
 
-class KafkaTopic(Source):
+class KafkaTopic(LogSource):
     """A topic."""
 
     noun = "record"
-    headers_format = "record-batch"
     screen_columns = ("offset", "timestamp", "key", "headers", "value")
-    partition_columns = ("partition",)
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.address = KafkaAddress.parse(name)
 
     @property
-    def fields(self) -> Iterable[str]:
-        """The names of fields in a condition."""
+    def where_fields(self) -> Mapping[str, RecordField]:
+        """The fields in a condition, and their types."""
         from letterhead.kafka.record_sets import WHERE_FIELDS
 
         return WHERE_FIELDS
@@ -63,12 +66,26 @@ class KafkaTopic(Source):
         several = self.address.partition is None and (request.partitions is None or len(request.partitions) > 1)
         request = replace(request, columns=self.requested_columns(request, several=several))
         return lh.read.topic(
-            self.address.topic, bootstrap_servers=self.address.servers, settings=request.settings or {},
+            self.address.topic, bootstrap_servers=self.address.servers, settings=complete_settings(request.settings or {}),
             columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
             follow=request.follow, partitions=chosen_partitions(self.address.partition, request),
             isolation_level="read_committed" if request.committed else None, errors=request.errors,
             where=request.where, timeout_ms=request.timeout_ms, limits=request.limits,
         )  # fmt: skip
+
+
+def complete_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings with those of the file that the environment names, and with a password that was asked for."""
+    from letterhead.kafka.properties import read_properties
+
+    file = os.environ.get(CONFIG_VARIABLE)
+    values = {**(read_properties(file) if file else {}), **settings}
+    is_login = "sasl.username" in values and "sasl.jaas.config" not in values
+    if is_login and "sasl.password" not in values and sys.stdin and sys.stdin.isatty():
+        import typer
+
+        values["sasl.password"] = typer.prompt(f"password of {values['sasl.username']}", hide_input=True, err=True)
+    return values
 
 
 def chosen_partitions(partition: int | None, request: RowRequest) -> Iterable[int] | None:

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import counted, warn
-from letterhead.cli.sources.base import RowRequest, Source
+from letterhead.cli.sources.base import LogSource, RowRequest
 from letterhead.errors import TornTailWarning
 from letterhead.offsets.specs import OffsetBounds
 
 if TYPE_CHECKING:
     from letterhead.kafka.segments_reader import SegmentsReader
+    from letterhead.where.program import RecordField
 
 # Further damaged batches are only counted; --errors column has a row for each.
 MAX_DAMAGED_LINES = 20
 
 
-class Segments(Source):
+class Segments(LogSource):
     """Log segments of partitions, read one partition after the other."""
 
     noun = "record"
-    headers_format = "record-batch"
-    screen_columns = ("offset", "timestamp", "key", "headers", "value")
-    partition_columns = ("topic", "partition")
+    screen_columns: tuple[str, ...] = ("offset", "timestamp", "key", "headers", "value")
+    partition_columns: tuple[str, ...] = ("topic", "partition")
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__(str(paths[0]) if len(paths) == 1 else f"{paths[0]} and others")
@@ -42,8 +42,8 @@ class Segments(Source):
         return partitions(self.paths[0] if len(self.paths) == 1 else list(self.paths))
 
     @property
-    def fields(self) -> Iterable[str]:
-        """The names of fields in a condition."""
+    def where_fields(self) -> Mapping[str, RecordField]:
+        """The fields in a condition, and their types."""
         from letterhead.kafka.record_sets import WHERE_FIELDS
 
         return WHERE_FIELDS
@@ -107,9 +107,8 @@ class IggySegments(Segments):
     """Log files that a server of Iggy keeps of its partitions."""
 
     noun = "message"
-    headers_format = "iggy-batch"
-    screen_columns = ("offset", "timestamp", "headers", "payload")
-    partition_columns = ("stream", "topic", "partition")
+    screen_columns: tuple[str, ...] = ("offset", "timestamp", "headers", "payload")
+    partition_columns: tuple[str, ...] = ("stream", "topic", "partition")
 
     def _found(self) -> list[Any]:
         from letterhead.iggy.segments import iggy_partitions
@@ -117,8 +116,8 @@ class IggySegments(Segments):
         return iggy_partitions(list(self.paths))
 
     @property
-    def fields(self) -> Iterable[str]:
-        """The names of fields in a condition."""
+    def where_fields(self) -> Mapping[str, RecordField]:
+        """The fields in a condition, and their types."""
         from letterhead.iggy.rows import WHERE_FIELDS
 
         return WHERE_FIELDS

@@ -14,7 +14,9 @@ from letterhead.errors import ProcessorStateError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.fields import PlainKey
     from letterhead.reader import Reader
+    from letterhead.state.reading.columns import StoreColumns
     from letterhead.state.reading.key_bounds import KeyBounds
     from letterhead.state.reading.rows import StoreReader
 
@@ -35,22 +37,32 @@ class StoreOptions(NamedTuple):
 class Stores(Source):
     """The stores of one name, of all tasks in a directory."""
 
-    probed_columns = ("key",)
-
     def __init__(self, directory: Path) -> None:
         super().__init__(str(directory))
         self._directory = directory
         self._stores: list[StoreReader] = []
-        self._fields: tuple[str, ...] = ()
+        self._rows: StoreColumns | None = None
         self._unread: list[ProcessorStateError] = []
 
     @property
     def fields(self) -> Iterable[str]:
         """The names of fields in a condition."""
-        return self._fields
+        return () if self._rows is None else [name for name in self._rows.fields if name != "headers"]
+
+    def columns(self, request: RowRequest) -> Iterable[str]:
+        """Return the names of all columns."""
+        from letterhead.state.reading.columns import StoreColumns
+
+        stores = self._opened(request, request.stores or StoreOptions())
+        return StoreColumns(stores, None, None, limits=request.limits).fields
+
+    def unseen(self, request: RowRequest) -> list[PlainKey]:
+        """Return the keys of headers in the condition that no row had."""
+        return [] if self._rows is None else self._rows.unseen_headers
 
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
+        from letterhead.offsets.reading import last_rows
         from letterhead.reader import Reader
         from letterhead.state.reading.columns import StoreColumns
 
@@ -71,7 +83,7 @@ class Stores(Source):
         rows = StoreColumns(
             stores, columns, request.headers, errors=request.errors, limits=request.limits, where=request.where
         )
-        self._fields = tuple(name for name in rows.fields if name != "headers")
+        self._rows = rows
 
         def batches() -> Iterator[pa.RecordBatch]:
             for store in stores[::-1] if options.backward else stores:
@@ -84,7 +96,8 @@ class Stores(Source):
                             raise
                         self._unread.append(error)
 
-        return Reader(rows.schema, batches)
+        last = request.last
+        return Reader(rows.schema, batches if last is None else lambda: iter(last_rows(batches(), last)))
 
     def finish(self) -> int:
         """Report databases that could not be read to their end."""

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead.cli.exits import BAD_DATA, Failure
 from letterhead.cli.sources.base import RowRequest, Source
+from letterhead.offsets.reading import last_rows
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.fields import PlainKey
     from letterhead.row_filter import RowFilter
 
 STANDARD_INPUT = "-"
@@ -34,12 +36,23 @@ class TableFile(Source):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._schema: pa.Schema | None = None
+        self._table: tuple[pa.Schema, Iterator[pa.RecordBatch]] | None = None
+        self._view: TableView | None = None
 
     @property
     def fields(self) -> Iterable[str]:
         """The names of fields in a condition."""
-        return [] if self._schema is None else [name for name in self._schema.names if name != "headers"]
+        return [] if self._table is None else [name for name in self._table[0].names if name != "headers"]
+
+    def columns(self, request: RowRequest) -> Iterable[str]:
+        """Return the names of all columns."""
+        self._table = self._table or open_table(self.name)
+        names: list[str] = self._table[0].names
+        return names
+
+    def unseen(self, request: RowRequest) -> list[PlainKey]:
+        """Return the keys of headers in the condition that no row had."""
+        return [] if self._view is None else self._view.unseen_headers
 
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
@@ -47,10 +60,12 @@ class TableFile(Source):
             raise Failure("--start, --end and --partition are for topics and log segments: a table has --where")
         if request.follow or request.committed:
             raise Failure("--follow and --committed are for topics")
-        schema, batches = open_table(self.name)
-        self._schema = schema
-        view = TableView(schema, request)
-        return Reader(view.schema, lambda: map(view, batches))
+        self._table = self._table or open_table(self.name)
+        schema, batches = self._table
+        view = self._view = TableView(schema, request)
+        read = map(view, batches)
+        last = request.last
+        return Reader(view.schema, lambda: read if last is None else iter(last_rows(read, last)))
 
 
 class TableView:
@@ -81,7 +96,13 @@ class TableView:
         empty = pa.RecordBatch.from_pylist([], schema=schema)
         self.schema: pa.Schema = self(empty).schema
 
+    @property
+    def unseen_headers(self) -> list[PlainKey]:
+        """Keys of headers in the condition that no row had."""
+        return [] if self._filter is None else self._filter.unseen_headers
+
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the requested rows and columns of a batch."""
         import pyarrow as pa
 
         if self._filter is not None:
@@ -97,7 +118,7 @@ def open_table(name: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Open a table and return its schema and batches, of which one is in memory."""
     import pyarrow as pa
 
-    file: Any = sys.stdin.buffer if name == STANDARD_INPUT else open(name, "rb")
+    file: Any = sys.stdin.buffer if name == STANDARD_INPUT else open(name, "rb")  # noqa: SIM115
     label = "standard input" if name == STANDARD_INPUT else name
     head = file.peek(8)[:8]
     for magic, codec in COMPRESSED.items():

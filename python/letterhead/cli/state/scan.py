@@ -9,11 +9,12 @@ import letterhead as lh
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, warn
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import KeyBounds, failures, open_selected, read_key, stores_of
+from letterhead.cli.state.rows import failures, open_selected, read_key, stores_of
 from letterhead.cli.state.shown import row_json, rows_table
 from letterhead.cli.where import warn_of_unseen
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.row_filter import RowFilter
+from letterhead.state.reading.key_bounds import KeyBounds
 from letterhead.state.reading.rows import StoreReader, StoreRow
 
 

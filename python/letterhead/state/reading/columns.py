@@ -21,7 +21,7 @@ from letterhead.state.storage.keys import MAX_TIME
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
-    from letterhead.fields import Columns
+    from letterhead.fields import Columns, PlainKey
     from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
@@ -81,6 +81,11 @@ class StoreColumns:
         )  # fmt: skip
         if self._where and self._where.has_headers and self._type.values != "headers":
             raise StoreChoiceError(f"store {stores[0].files.name} is {self._type}: it has no headers for where=")
+
+    @property
+    def unseen_headers(self) -> list[PlainKey]:
+        """Keys of headers in the condition that no row had."""
+        return [] if self._where is None else self._where.unseen_headers
 
     def batches(
         self, store: StoreReader, segment: StoreSegment, keys: KeyBounds | None = None, *, backward: bool = False

@@ -1,0 +1,170 @@
+"""The options that say what to read of a source, and how to reach it: :func:`selection`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated
+
+from letterhead.cli.brokers import connection_settings
+from letterhead.cli.exits import Failure, usage_errors
+from letterhead.cli.options import Where, flag, grouped, limits, option
+from letterhead.cli.sources.base import TIMEOUT_MS, RowRequest
+from letterhead.limits import Limits
+from letterhead.offsets.specs import OffsetSpec
+
+__all__ = ["key_range", "selection", "typed_headers"]
+
+_CONNECTION = "Connection"
+_STORES = "State stores"
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_PARTITION_POINT = re.compile(r"(\d+)=(.+)")
+
+
+@grouped(settings=connection_settings, limits=limits)
+def selection(
+    *,
+    start: Annotated[
+        str,
+        option("--start", "The first record: an offset, a time, -N for N before the end; or 0=POINT,1=POINT.", "POINT"),
+    ] = "earliest",
+    end: Annotated[str, option("--end", "The record to stop before, as for --start.", "POINT")] = "latest",
+    last: Annotated[
+        int | None, option("--last", "The last N of each partition that the other options select.", "N", min=0)
+    ] = None,
+    partition: Annotated[
+        list[str] | None, option("--partition -p", "Only these partitions, as in 0,3-5.", "NUMBERS")
+    ] = None,
+    where: Where = None,
+    committed: Annotated[
+        bool, flag("--committed", "Leave out aborted transactions, and stop where one is open.")
+    ] = False,
+    store: Annotated[
+        str | None, option("--store -s", "Of a state directory: the store of this name.", "NAME", rich_help_panel=_STORES)
+    ] = None,
+    store_type: Annotated[
+        str | None,
+        option(
+            "--store-type",
+            "If the files do not tell: key-value, window, session, versioned, time-ordered-window, "
+            "time-ordered-session.",
+            "TYPE",
+            rich_help_panel=_STORES,
+        ),
+    ] = None,
+    values: Annotated[
+        str | None,
+        option(
+            "--values",
+            "Of time-ordered windows without headers: plain, or timestamped (the default).",
+            "VALUES",
+            rich_help_panel=_STORES,
+        ),
+    ] = None,
+    timeout: Annotated[
+        float,
+        option(
+            "--timeout", "How long a request may take, with connection and retries.", "SECONDS", min=0.001,
+            rich_help_panel=_CONNECTION,
+        ),
+    ] = TIMEOUT_MS / 1000,
+    settings: Mapping[str, str],
+    limits: Limits,
+) -> RowRequest:  # fmt: skip
+    """Return which rows to read."""
+    from letterhead.cli.sources.stores import StoreOptions
+
+    with usage_errors():
+        return RowRequest(
+            where=where,
+            start=_points(start),
+            end=_points(end),
+            last=last,
+            partitions=_partitions(partition),
+            committed=committed,
+            limits=limits,
+            timeout_ms=round(timeout * 1000),
+            settings=settings,
+            stores=StoreOptions(store, store_type, values),
+        )
+
+
+def key_range(
+    first_key: Annotated[
+        str | None,
+        option(
+            "--from", "Keys from this one on: text, hex:00ff, int64:7 and the like.", "KEY", rich_help_panel=_STORES
+        ),
+    ] = None,
+    last_key: Annotated[
+        str | None, option("--to", "Keys up to and including this one.", "KEY", rich_help_panel=_STORES)
+    ] = None,
+    prefix: Annotated[
+        str | None, option("--prefix", "Keys that begin with these bytes.", "KEY", rich_help_panel=_STORES)
+    ] = None,
+    reverse: Annotated[
+        bool, option("--reverse", "From the last row to the first.", "", rich_help_panel=_STORES)
+    ] = False,
+) -> tuple[str | None, str | None, str | None, bool]:
+    """Return the bounds of keys as they were written, and whether to read backward."""
+    if prefix is not None and (first_key is not None or last_key is not None):
+        raise Failure("--prefix and --from, --to exclude each other: give one of them")
+    return first_key, last_key, prefix, reverse
+
+
+def with_keys(request: RowRequest, keys: tuple[str | None, str | None, str | None, bool]) -> RowRequest:
+    """Return the request for a range of keys."""
+    first, last, prefix, backward = keys
+    if request.stores is None or not (backward or any(key is not None for key in keys[:3])):
+        return request
+    from letterhead.cli.state.rows import read_key
+    from letterhead.state.reading.key_bounds import KeyBounds
+
+    first_key, last_key = (None if key is None else read_key(key) for key in (first, last))
+    bounds = KeyBounds(first_key, last_key, b"" if prefix is None else read_key(prefix))
+    return replace(request, stores=request.stores._replace(keys=bounds, backward=backward))
+
+
+def typed_headers(text: str | None) -> dict[str, str] | None:
+    """Return the columns of ``--headers``: names of headers with the types of their values, text by default."""
+    if text is None:
+        return None
+    columns = {}
+    for column in filter(None, map(str.strip, text.split(","))):
+        name, _, type = column.partition(":")
+        if not name:
+            raise Failure("--headers needs NAME:TYPE, as in tenant:string,amount_cents:int64")
+        columns[name] = type or "string"
+    if not columns:
+        raise Failure("--headers needs NAME:TYPE, as in tenant:string,amount_cents:int64")
+    return columns
+
+
+def _points(text: str) -> OffsetSpec:
+    """Return a point of all partitions, or points of some, written as 0=POINT,1=POINT."""
+    if "=" not in text:
+        return text
+    points = {}
+    for part in text.split(","):
+        match = _PARTITION_POINT.fullmatch(part.strip())
+        if match is None:
+            raise Failure(f"{part!r} is not PARTITION=POINT, as in 0=5000,1=latest")
+        points[int(match[1])] = match[2]
+    return points
+
+
+def _partitions(texts: list[str] | None) -> frozenset[int] | None:
+    """Return numbers of partitions that are written as in 0,3-5."""
+    if not texts:
+        return None
+    numbers: set[int] = set()
+    for part in ",".join(texts).split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            raise Failure(f"--partition: {part!r} is neither a number nor a range such as 3-5")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not first <= last < 1 << 31:
+            raise Failure(f"--partition: {part} is no range of partitions")
+        numbers.update(range(first, min(last, first + 100_000) + 1))
+    return frozenset(numbers)
