@@ -283,7 +283,7 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e, E>> for EditRows<'
                 if !block.has_room(ROWS, 0) {
                     break;
                 }
-                block.push(None, 0);
+                block.push(None);
                 continue;
             };
             let len = data.remaining();
@@ -291,7 +291,7 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e, E>> for EditRows<'
             if !block.has_room(ROWS, len) {
                 break;
             }
-            block.push(Some(span), len);
+            block.push(Some(span));
         }
         match block.rows().len() {
             0 => Appended::NONE,
