@@ -54,7 +54,8 @@ impl Operation for EditColumn {
             }
             _ => (input.column, Vec::new()),
         };
-        let rows = EditRows::<E> { messages: binary_column::<E>(messages)?, options: self.options, format: PhantomData };
+        let rows =
+            EditRows::<E> { messages: binary_column::<E>(messages)?, options: self.options, format: PhantomData };
         let plan = input.plan(E::NAME, Direction::Decode, self.on_error, self.options.limits);
         let plan = Plan { target: Some(E::NAME), ..plan };
         let RunResult { sink, findings, until } =

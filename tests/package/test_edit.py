@@ -189,7 +189,8 @@ def test_a_value_that_the_format_cannot_carry_is_an_error_of_its_row() -> None:
     assert caught.value.row == 1
     result = lha.edit(rows, "iggy", replace={"b": long}, errors="column").to_pylist()
     assert result[0] == {"data": rows[0].as_py(), "error": None}
-    assert result[1]["data"] is None and result[1]["error"][0]["code"] == "too_long"
+    assert result[1]["data"] is None
+    assert result[1]["error"][0]["code"] == "too_long"
 
 
 def test_an_invalid_message_is_an_error_even_if_the_edit_does_not_touch_it() -> None:
