@@ -12,6 +12,8 @@ from broker import Broker, free_ports
 
 USER, PASSWORD = "alice", "pass; word = with all"
 PLAIN_USER, PLAIN_PASSWORD = "bob", "another-secret-word"
+CONNECTION = "Endpoint=sb://orders.test/;SharedAccessKeyName=read;SharedAccessKey=never+to/be/seen="
+"""The password of the user ``$ConnectionString``, as in Event Hubs."""
 
 REGION = "eu-central-1"
 ACCESS_KEY, SECRET_KEY = "AKIALETTERHEAD", "never-to-be-seen/1"
@@ -36,7 +38,7 @@ listener.name.mutual.ssl.client.auth=required
 listener.name.secure.sasl.enabled.mechanisms=SCRAM-SHA-256,SCRAM-SHA-512,PLAIN
 listener.name.secure.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.secure.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
-listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_{plain_user}="{plain_password}";
+listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_{plain_user}="{plain_password}" user_$ConnectionString="{connection}";
 listener.name.expired.ssl.keystore.type=PEM
 listener.name.expired.ssl.keystore.location={own_expired}
 security.providers=letterhead.testing.broker.Iam
@@ -91,7 +93,7 @@ def start(broker: Broker) -> Secured:
     more = _MORE.format(
         port=port, controller=controller, secure=secure, mutual=mutual, expired=expired, iam=iam, own=own,
         own_expired=own_expired, authority=trusted,
-        plain_user=PLAIN_USER, plain_password=PLAIN_PASSWORD,
+        plain_user=PLAIN_USER, plain_password=PLAIN_PASSWORD, connection=CONNECTION,
     )  # fmt: skip
     users = [f'SCRAM-SHA-{bits}=[name="{USER}",password="{PASSWORD}"]' for bits in (256, 512)]
     broker.start(port, more=more, format=[part for user in users for part in ("--add-scram", user)])
