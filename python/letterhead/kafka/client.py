@@ -406,8 +406,12 @@ class KafkaClient(Closing):
             if "ECONNREFUSED" in str(error):
                 self._note_unreachable(place, "the connection was refused")
             raise
-        except Exception as error:  # a response to the login that kafka-python does not check
+        except Exception as error:  # of Kerberos, or a response to the login that kafka-python does not check
             connection.close()
+            if type(error).__module__.partition(".")[0] == "gssapi":
+                raise PermissionError(
+                    f"no login by GSSAPI to {place}: {error}; {login_remedy('GSSAPI', '')}"
+                ) from error
             raise ProtocolError(f"{place} sent an invalid response to the login ({type(error).__name__})") from error
         why = wrong(answer)
         if why is not None:

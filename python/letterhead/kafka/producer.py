@@ -154,6 +154,11 @@ def _rejected(reason: str) -> ValueError:
     unknown = re.search('No such configuration property: "(.*)"', reason)
     if unknown is not None:
         return unknown_setting(unknown[1])
+    if "No provider for SASL mechanism GSSAPI" in reason:
+        return ValueError(
+            "confluent-kafka was built without GSSAPI: build it with `pip install --no-binary confluent-kafka confluent-kafka`, "
+            "for a librdkafka with libsasl2"
+        )
     invalid = re.match('Invalid value for configuration property "[^"]*"', reason)
     # librdkafka quotes some values.
     return ValueError(invalid[0] if invalid is not None else reason)
