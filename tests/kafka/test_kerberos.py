@@ -23,6 +23,7 @@ from broker import Broker, free_ports
 from conftest import create_orders
 from letterhead.cli import main
 from letterhead.kafka.properties import read_properties
+from letterhead.kafka.settings import SettingsLike
 from test_connect_page import BLOCKS
 
 pytestmark = pytest.mark.full
@@ -134,7 +135,7 @@ def settings(kerberos, tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("KRB5CCNAME", str(tmp_path / "tickets"))
     monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(kerberos.keytab))
     file = tmp_path / "client.properties"
-    file.write_text(BLOCKS["kerberos"])
+    file.write_text(BLOCKS["kerberos"].partition("sasl.jaas.config")[0])
     changed = {"bootstrap.servers": kerberos.address, "ssl.truststore.location": str(kerberos.authority)}
     with file.open("a") as out:
         out.writelines(f"{name}={value}\n" for name, value in changed.items())
@@ -142,13 +143,26 @@ def settings(kerberos, tmp_path, monkeypatch) -> Path:
     return file
 
 
-def read(settings: Path) -> pa.Table:
+def read(settings: SettingsLike) -> pa.Table:
     with lh.read.topic("orders", settings=settings, timeout_ms=30_000) as reader:
         return reader.read_all()
 
 
 def test_a_keytab_opens_a_topic(settings):
     assert len(read(settings)) == 1
+
+
+def test_the_keytab_of_the_page_opens_a_topic(settings, kerberos, monkeypatch):
+    monkeypatch.delenv("KRB5_CLIENT_KTNAME")
+    values = read_properties(settings)
+    settings.write_text(BLOCKS["kerberos"])
+    jaas = read_properties(settings)["sasl.jaas.config"]
+    jaas = jaas.replace("/etc/krb5/alice.keytab", str(kerberos.keytab)).replace("EXAMPLE.COM", REALM)
+    assert len(read(values | {"sasl.jaas.config": jaas})) == 1
+    with pytest.raises(PermissionError, match=r"no login by GSSAPI to .*check the ticket"):
+        read(values | {"sasl.jaas.config": jaas.replace("alice@", "bob@")})
+    names_of_librdkafka = {"sasl.kerberos.keytab": str(kerberos.keytab), "sasl.kerberos.principal": "alice"}
+    assert len(read(values | names_of_librdkafka)) == 1
 
 
 def test_a_ticket_of_kinit_opens_a_topic(settings, kerberos, monkeypatch):
@@ -169,6 +183,7 @@ import sys
 from pyspark.sql import SparkSession
 from letterhead import spark as lhs
 from letterhead.kafka.properties import read_properties
+from letterhead.kafka.settings import SettingsLike
 
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 lhs.register(spark)

@@ -93,8 +93,12 @@ def test_no_secret_is_part_of_a_repr():
         (SCRAM | {"sasl.jaas.config": JAAS.format("scram.Scram").replace("password", "pass")}, "names no password"),
         (SCRAM | {"sasl.username": "bob"}, "leave out kafka.sasl.username"),
         (
-            SCRAM | {"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true;"},
-            "Krb5LoginModule is not supported: leave it out; GSSAPI uses the ticket of kinit",
+            SCRAM
+            | {
+                "sasl.mechanism": "GSSAPI",
+                "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true;",
+            },
+            "useKeyTab needs keyTab",
         ),
         (SCRAM | {"sasl.login.callback.handler.class": "hunter2.X"}, "no Java class is loaded.*OAuthBearerLogin"),
         (OAUTH, r"needs a source of tokens: pass kafka\.sasl\.oauthbearer\.token\.endpoint\.url"),

@@ -139,6 +139,7 @@ class KafkaClient(Closing):
             elif settings.login.mechanism == "GSSAPI":
                 with needed("GSSAPI", "gssapi"):
                     import gssapi  # noqa: F401
+                options["sasl_oauth_token_provider"] = settings.login.kerberos
         self._looks_up = options.get("proxy_url") is None  # otherwise a proxy knows the addresses
         if self._looks_up:
             options["proxy_url"] = f"{DirectSockets.SCHEMES[0]}://"

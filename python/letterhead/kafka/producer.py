@@ -126,6 +126,10 @@ def _login(settings: Settings) -> dict[str, Any]:
     options: dict[str, Any] = {"sasl.mechanism": login.mechanism if login.iam is None else "OAUTHBEARER"}
     if oauth is None:
         credentials = {"sasl.username": login.username, "sasl.password": login.password}
+        if login.kerberos is not None:
+            credentials = {
+                "sasl.kerberos.keytab": login.kerberos.keytab, "sasl.kerberos.principal": login.kerberos.principal,
+            }  # fmt: skip
         return options | {name: value for name, value in credentials.items() if value is not None}
     tokens = Tokens(oauth)
     tokens.current(settings.timeout_ms / 1000)  # an error here is clearer than one of librdkafka

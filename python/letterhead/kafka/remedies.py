@@ -11,7 +11,7 @@ _REMEDIES = {
     "SCRAM-SHA-512": _PASSWORD,
     "OAUTHBEARER": "check audience, scope and expiry of the token",
     "AWS_MSK_IAM": "check the AWS credentials, and that their policy allows kafka-cluster:Connect",
-    "GSSAPI": "check the ticket (klist), and sasl.kerberos.service.name",
+    "GSSAPI": "check the ticket (klist) or keytab, and sasl.kerberos.service.name",
 }
 _ALERTS = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA")
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from letterhead.errors import unknown_name
 from letterhead.kafka.iam import IamIdentity, IamSettings
 from letterhead.kafka.jaas import parse_jaas
+from letterhead.kafka.kerberos import KerberosSettings
 from letterhead.kafka.oauth import OAuthSettings, TokenProvider
 from letterhead.kafka.properties import expand, read_properties
 from letterhead.kafka.tls import TlsSettings
@@ -46,6 +47,7 @@ _MODULES = {
     "org.apache.kafka.common.security.scram.ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
     "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule": ("OAUTHBEARER",),
     "software.amazon.msk.auth.iam.IAMLoginModule": ("AWS_MSK_IAM",),
+    "com.sun.security.auth.module.Krb5LoginModule": ("GSSAPI",),
 }
 
 
@@ -58,6 +60,7 @@ class Login:
     password: str | None = None
     oauth: OAuthSettings | None = None
     iam: IamIdentity | None = None
+    kerberos: KerberosSettings | None = None
 
     def __repr__(self) -> str:
         return f"<login by {self.mechanism}>"
@@ -158,7 +161,7 @@ _ALIASES = {
 """Names of librdkafka for settings of Java."""
 
 _LOGIN = (
-    "sasl.client.callback.handler.class", "sasl.jaas.config", "sasl.login.callback.handler.class", "sasl.mechanism",
+    "sasl.client.callback.handler.class", "sasl.jaas.config", "sasl.kerberos.keytab", "sasl.kerberos.principal", "sasl.login.callback.handler.class", "sasl.mechanism",
     "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
     "sasl.oauthbearer.extensions", "sasl.oauthbearer.header.urlencode", "sasl.oauthbearer.jwt.retriever.class",
     "sasl.oauthbearer.method", "sasl.oauthbearer.scope", "sasl.oauthbearer.token",
@@ -384,6 +387,8 @@ class _Values:
             for name, convert in _OPTIONS.items()
             if name in self._values
         }
+        if login is not None and login.kerberos is not None and login.kerberos.service is not None:
+            options.setdefault("sasl.kerberos.service.name", login.kerberos.service)
         return Settings(names, protocol, login, self._tls(), options)
 
     def _tls(self) -> TlsSettings:
@@ -426,8 +431,8 @@ class _Values:
             return Login(mechanism, oauth=self._oauth(jaas, token_provider))
         if token_provider is not None:
             raise ValueError(f"token_provider= is for sasl.mechanism=OAUTHBEARER, not {mechanism}")
-        if mechanism not in _WITH_PASSWORD:
-            return Login(mechanism)
+        if mechanism == "GSSAPI":
+            return Login(mechanism, kerberos=self._kerberos(jaas))
         if jaas is not None and ("sasl.username" in self._values or "sasl.password" in self._values):
             raise ValueError(
                 f"{self.prefix}sasl.jaas.config has user name and password: leave out {self.prefix}sasl.username and "
@@ -460,11 +465,6 @@ class _Values:
         # Spark distributions relocate the classes to packages of their own.
         known = next((known for known in _MODULES if module == known or module.endswith("." + known)), None)
         if known is None:
-            if module.rpartition(".")[2] == "Krb5LoginModule":
-                raise ValueError(
-                    f"{name}: Krb5LoginModule is not supported: leave it out; GSSAPI uses the ticket of kinit, or the "
-                    "keytab of the environment variable KRB5_CLIENT_KTNAME"
-                )
             names = ", ".join(module.rpartition(".")[2] for module in _MODULES)
             raise ValueError(f"{name}: this login module is not supported: use one of {names}, with its package")
         if mechanism not in _MODULES[known]:
@@ -473,6 +473,17 @@ class _Values:
                 f"not {mechanism}"
             )
         return {option: expand(name, value) for option, value in options.items()}
+
+    def _kerberos(self, jaas: Mapping[str, str] | None) -> KerberosSettings:
+        keytab, principal = self.text("sasl.kerberos.keytab"), self.text("sasl.kerberos.principal")
+        if jaas is None:
+            return KerberosSettings(keytab, principal)
+        if keytab is not None or principal is not None:
+            raise ValueError(
+                f"{self.prefix}sasl.jaas.config names the keytab: leave out {self.prefix}sasl.kerberos.keytab and "
+                f"{self.prefix}sasl.kerberos.principal"
+            )
+        return KerberosSettings.from_jaas(jaas, f"{self.prefix}sasl.jaas.config")
 
     def _oauth(self, jaas: Mapping[str, str] | None, token_provider: TokenProvider | None) -> OAuthSettings:
         jaas = dict(jaas or {})

@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 
 from kafka import errors as kafka_errors
 from kafka.net.inet import KafkaNetSocket
-from kafka.net.sasl import SaslMechanismAwsMskIam, register_sasl_mechanism
+from kafka.net.sasl import SaslMechanismAwsMskIam, SaslMechanismGSSAPI, get_sasl_mechanism, register_sasl_mechanism
 from kafka.net.sasl.abc import SaslMechanism
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from letterhead.host_addresses import AddressInfo
 from letterhead.kafka.iam import IamIdentity
+from letterhead.kafka.kerberos import KerberosSettings
 from letterhead.kafka.oauth import Tokens
 
-__all__ = ["DirectSockets", "IamLogin", "LargeReads", "LoginTokens", "ResponseFrames"]
+__all__ = ["DirectSockets", "IamLogin", "KeytabLogin", "LargeReads", "LoginTokens", "ResponseFrames"]
 
 _MOST_FRAME_OF_LOGIN = 1 << 20
 """Bytes of a response before the broker has accepted the client."""
@@ -100,7 +101,37 @@ class IamLogin(SaslMechanism):  # type: ignore[misc]
         return self._is_authenticated
 
 
+class KeytabLogin(SaslMechanismGSSAPI):  # type: ignore[misc]
+    """The exchange of ``GSSAPI`` with a ticket by a keytab. kafka-python's own only uses the ticket of ``kinit``."""
+
+    _DEFAULT = get_sasl_mechanism("GSSAPI")
+
+    def __init__(self, settings: KerberosSettings, **config: Any) -> None:
+        import gssapi
+
+        self._is_done = False
+        self._is_authenticated = False
+        host = config.get("sasl_kerberos_domain_name") or config["host"]
+        self.auth_id = config.get("sasl_kerberos_name") or f"{config['sasl_kerberos_service_name']}@{host}"
+        service = gssapi.Name(self.auth_id, gssapi.NameType.hostbased_service).canonicalize(gssapi.MechType.kerberos)
+        # A cache in memory: that of kinit is of another user, perhaps.
+        store = {"client_keytab": settings.keytab, "ccache": f"MEMORY:letterhead-{id(self)}"}
+        user = None if settings.principal is None else gssapi.Name(settings.principal, gssapi.NameType.user)
+        credentials = gssapi.Credentials(name=user, usage="initiate", store=store)
+        self._client_ctx = gssapi.SecurityContext(name=service, creds=credentials, usage="initiate")
+        self._next_token = self._client_ctx.step(None)
+
+    @classmethod
+    def of_config(cls, **config: Any) -> SaslMechanism:
+        """Return the exchange of a connection; without a keytab, and for other users of kafka-python, its own."""
+        settings = config.get("sasl_oauth_token_provider")
+        if isinstance(settings, KerberosSettings) and settings.keytab is not None:
+            return cls(settings, **config)
+        return cls._DEFAULT(**config)
+
+
 register_sasl_mechanism("AWS_MSK_IAM", IamLogin.of_config, overwrite=True)
+register_sasl_mechanism("GSSAPI", KeytabLogin.of_config, overwrite=True)
 
 
 class ResponseFrames:
