@@ -102,7 +102,8 @@ def topic(
     commit_group : str, optional
         A consumer group to which the offsets that were read are committed, so that tools show its lag. It must have no
         active consumers. The offsets of a fetch are committed when the batch after its rows is requested, and the last
-        ones at the end: after an early end, ``start="group:NAME"`` can repeat rows, but omits none.
+        ones at the end: after an early end, ``start="group:NAME"`` can repeat rows, but omits none. ``read_all`` has
+        committed everything when it returns, so read batch by batch if processing the rows can fail.
     isolation_level : {"read_uncommitted", "read_committed"}, optional
         ``"read_committed"`` leaves out records of aborted transactions, and stops before the oldest open transaction. By
         default ``isolation.level`` of the settings, or ``"read_uncommitted"``.
