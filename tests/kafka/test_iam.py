@@ -111,7 +111,7 @@ def write_and_read(settings: dict[str, str]) -> None:
             return len(reader.read_all())
 
     before = count()
-    assert lh.write.topic(pa.table({"value": [b"v"]}), "orders", settings=settings).rows == 1
+    assert lh.write.topic(pa.table({"key": ["k"], "value": [b"v"]}), "orders", settings=settings).rows == 1
     assert count() == before + 1
 
 
@@ -193,7 +193,9 @@ def test_a_wrong_key_is_rejected_with_a_remedy(safe, keys, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
     for call in (
         lambda: lh.read.topic("orders", settings=iam(safe), timeout_ms=30_000).read_all(),
-        lambda: lh.write.topic(pa.table({"value": [b"v"]}), "orders", settings=iam(safe), timeout_ms=30_000),
+        lambda: lh.write.topic(
+            pa.table({"key": ["k"], "value": [b"v"]}), "orders", settings=iam(safe), timeout_ms=30_000
+        ),
     ):
         with pytest.raises(
             PermissionError, match=f"^{safe.iam} rejected the login by AWS_MSK_IAM: .*; check the AWS credentials"
@@ -211,7 +213,7 @@ def test_missing_credentials_and_regions_are_errors_before_the_login(safe, keys,
     monkeypatch.setenv("AWS_DEFAULT_REGION", secured.REGION)
     for call in (
         lambda: lh.read.topic("orders", settings=iam(safe)).read_all(),
-        lambda: lh.write.topic(pa.table({"value": [b"v"]}), "orders", settings=iam(safe)),
+        lambda: lh.write.topic(pa.table({"key": ["k"], "value": [b"v"]}), "orders", settings=iam(safe)),
     ):
         with pytest.raises(PermissionError, match="AWS_MSK_IAM found no AWS credentials: set AWS_ACCESS_KEY_ID"):
             call()
