@@ -63,7 +63,7 @@ pub fn read_varlen<'a>(scalar: Scalar, bytes: &[u8]) -> Result<Value<'a>, Box<In
 }
 
 /// A number as a value of a type of integers.
-fn in_range<'a>(scalar: Scalar, number: i128) -> Result<Value<'a>, Box<InvalidValue>> {
+pub fn in_range<'a>(scalar: Scalar, number: i128) -> Result<Value<'a>, Box<InvalidValue>> {
     let (low, high) = int_range(scalar);
     if !(low..=high).contains(&number) {
         return Err(does_not_fit(scalar));

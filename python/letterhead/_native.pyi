@@ -60,9 +60,12 @@ _Step: TypeAlias = tuple[str, int, str, list[Any]]
 _Where: TypeAlias = tuple[list[_Spec], list[str], list[_Step]]
 _NewValue: TypeAlias = tuple[str, str | None, bytes | None, int]  # source, type, bits, column
 _Edit: TypeAlias = tuple[list[Any], bool, list[tuple[_Key, _NewValue]], bool]
+_Pack: TypeAlias = tuple[list[tuple[_Key | None, str | None, bool]], bool]  # key, type, is_list; skips_nulls
 _Read: TypeAlias = tuple[bool, bool, Limits | None]  # lenient, strict_types, limits
 _Write: TypeAlias = tuple[_OnLoss, _Types | None, _NullHeaders, bool]  # on_loss, types, nulls, canonical
-_Operation: TypeAlias = Literal["decode", "encode", "convert", "edit", "messages", "select", "validate", "where"]
+_Operation: TypeAlias = Literal[
+    "decode", "encode", "convert", "edit", "messages", "pack", "select", "validate", "where"
+]
 
 @final
 class Column:
@@ -132,6 +135,7 @@ class _Options(TypedDict, total=False):
     max_offset: int
     where: _Where | None
     edit: _Edit
+    pack: _Pack
 
 def schema(operation: _Operation, format: str, **options: Unpack[_Options]) -> Schema: ...
 def apply(operation: _Operation, column: object, format: str, **options: Unpack[_Options]) -> Column | Stream: ...

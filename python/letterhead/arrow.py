@@ -32,6 +32,7 @@ from letterhead.operations import (
     Edit,
     Encode,
     ExplodeBatches,
+    Pack,
     ReadOptions,
     Select,
     Validate,
@@ -41,6 +42,8 @@ from letterhead.results import Types
 from letterhead.where.conditions import Where
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from letterhead.scan.report import Scan
 
 __all__ = [
@@ -53,6 +56,7 @@ __all__ = [
     "edit",
     "encode",
     "messages",
+    "pack",
     "rfc3339",
     "scan",
     "schema_id",
@@ -373,6 +377,56 @@ def messages(
         limits=limits
     )  # fmt: skip
     return ExplodeBatches(format, columns, headers, options, where).run(column, threads=threads)
+
+
+def pack(
+    table: Any,
+    columns: Columns | Sequence[str] | None = None,
+    *,
+    format: str = "kafka",
+    nulls: Literal["skip", "keep"] = "skip",
+) -> pa.Array[Any] | pa.ChunkedArray[Any]:
+    """Make lists of headers from columns: the inverse of :func:`select`.
+
+    Use it to send columns as headers: :func:`encode` writes the lists as bytes, and :mod:`letterhead.write` takes them.
+
+    Parameters
+    ----------
+    table : pyarrow Table, RecordBatch or StructArray, or any Arrow stream of structs
+        The columns, one message per row.
+    columns : mapping of str to type or Field, or sequence of str, optional
+        Column to the type in which its values are written, or to a :func:`letterhead.field` with another key, in the order
+        of the headers. ``array<type>`` makes a header of each element. ``"headers"`` is a column of lists of headers, which
+        are copied. A sequence, and by default all columns, takes the types of the columns; times are ``timestamp_ms``.
+    format : str, default "kafka"
+        Name of the format that the headers are for: it decides whether they have types.
+    nulls : {"skip", "keep"}, default "skip"
+        Whether a null makes no header, or a header with a null value.
+
+    Returns
+    -------
+    pyarrow.Array or pyarrow.ChunkedArray
+        Lists of headers, as :func:`decode` returns them for the format; chunks for a table or stream.
+
+    Raises
+    ------
+    EncodeError
+        If a value does not fit its type (``out_of_range``, ``bad_text``), or the format cannot carry it.
+    TypeError, ValueError
+        If a type cannot be written from its column, or a name is unknown.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from letterhead import arrow as lha
+    >>> table = pa.table({"tenant": ["acme", None], "retry": [1, 2], "route": [["a", "b"], []]})
+    >>> headers = lha.pack(table, {"tenant": "string", "retry": "int32", "route": "array<string>"})
+    >>> lha.select(headers, "kafka", {"retry": "int32", "route": "array<string>"}).to_pylist()
+    [{'retry': 1, 'route': ['a', 'b']}, {'retry': 2, 'route': []}]
+    >>> [message.hex() for message in lha.encode(headers, "kafka").to_pylist()]
+    ['080c74656e616e740861636d650a726574727908000000010a726f75746502610a726f7574650262', '020a72657472790800000002']
+    """
+    return Pack(format, columns, nulls).run(table)
 
 
 @documented

@@ -126,6 +126,8 @@ pub struct ListSink<E> {
     /// Rows before the current one.
     row: usize,
     text_keys: bool,
+    /// The byte order of typed values.
+    order: ByteOrder,
     format: PhantomData<fn() -> E>,
 }
 
@@ -154,8 +156,14 @@ impl<E: MessageFormat> ListSink<E> {
             fields,
             has_message: Validity::default(),
             text_keys,
+            order: E::Headers::ORDER,
             format: PhantomData,
         }
+    }
+
+    /// The byte order of typed values, where it is not that of the format.
+    pub fn with_order(self, order: ByteOrder) -> Self {
+        ListSink { order, ..self }
     }
 
     /// Keeps only these fields; called before any row. Headers that are not kept are still validated.
@@ -355,7 +363,7 @@ impl<'a, E: MessageFormat> Sink<'a> for ListSink<E> {
         let value = header.value.unwrap_or_default();
         match_values!(self.values, (values, has_value) => {
             // A typed value is its bits, most significant byte first, whichever format it came from.
-            if E::Headers::ORDER == ByteOrder::Little && header.value_type.and_then(ValueType::width).is_some() {
+            if self.order == ByteOrder::Little && header.value_type.and_then(ValueType::width).is_some() {
                 values.push_reversed(value);
             } else {
                 values.push(value);

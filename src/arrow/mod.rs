@@ -14,6 +14,7 @@ pub(crate) mod input;
 pub mod json_lines;
 mod message_sinks;
 pub mod messages;
+pub mod pack;
 pub(crate) mod rows;
 pub(crate) mod run;
 pub(crate) mod schema;

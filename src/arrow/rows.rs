@@ -435,7 +435,7 @@ impl<'a, F: WireLayout, S: ListsSink<'a>> RowSource<'a, S> for ListRows<'a, F> {
 
 impl<'a, F: WireLayout> ListRows<'a, F> {
     #[inline]
-    fn parse_row<R: Log, S: Sink<'a>>(&self, row: usize, log: &mut R, sink: &mut S) -> Parsed {
+    pub(super) fn parse_row<R: Log, S: Sink<'a>>(&self, row: usize, log: &mut R, sink: &mut S) -> Parsed {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
         match self.keys {
             KeyColumn::Text(texts) => {

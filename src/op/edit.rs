@@ -506,7 +506,8 @@ impl<'a> Original<'a> {
     }
 }
 
-fn key_of(key: &RequestedKey) -> Key<'_> {
+/// A requested key as that of a header.
+pub fn key_of(key: &RequestedKey) -> Key<'_> {
     match key {
         RequestedKey::Text(text) => Key::from(text.as_str()),
         RequestedKey::Int(number) => Key::Int(*number),

@@ -21,6 +21,7 @@ use crate::arrow::filter::Filter;
 use crate::arrow::filtered::{Filtered, Matches};
 use crate::arrow::json_lines::{JsonOptions, json_lines as write_lines};
 use crate::arrow::messages::Messages;
+use crate::arrow::pack::{Pack, Packed};
 use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::schema::nullable;
 use crate::arrow::select::{Repeat, Selection};
@@ -67,6 +68,7 @@ pub struct Options {
     /// Which messages are read; `None` for all.
     filter: Option<Arc<Filter>>,
     edit: Option<Arc<Edit>>,
+    pack: Option<Pack>,
 }
 
 impl Options {
@@ -101,6 +103,7 @@ impl Options {
                     options.filter = argument.map(filter).transpose()?.map(Arc::new);
                 }
                 "edit" => options.edit = Some(Arc::new(edit(value.extract()?)?)),
+                "pack" => options.pack = Some(pack(value.extract()?)?),
                 "target" => options.target = Some(argument::target(&value)?),
                 "max_offset" => options.max_offset = value.extract::<usize>()?.min(MAX_OFFSET),
                 name => return Err(PyTypeError::new_err(format!("unexpected option '{name}'"))),
@@ -131,6 +134,10 @@ impl Options {
                 let columns = self.fields.clone();
                 let messages = Messages { columns, selections, dialect, options: read, on_error, filter };
                 Box::new(FormatOperation(messages, format))
+            }
+            "pack" => {
+                let pack = self.pack.clone().ok_or_else(|| PyTypeError::new_err("pack needs columns"))?;
+                Box::new(FormatOperation(pack, format))
             }
             "select" => {
                 let select = Select { selections, dialect, options: read, on_error, views };
@@ -201,6 +208,17 @@ impl Work for ErrorsNamed {
     }
 }
 
+/// `(key, type, is_list)` for each column, without key and type for lists of headers; and whether nulls are skipped.
+type PackArgument = (Vec<(Option<KeyArgument>, Option<String>, bool)>, bool);
+
+fn pack((columns, skips_nulls): PackArgument) -> Result<Pack, Error> {
+    let packed = |(key, of, lists): (Option<KeyArgument>, Option<String>, bool)| match (key, of) {
+        (Some(key), Some(of)) => Ok(Packed::Values { key: key.requested()?, of: Type::parse(&of)?, lists }),
+        _ => Ok(Packed::Headers),
+    };
+    Ok(Pack { columns: columns.into_iter().map(packed).collect::<Result<_, Error>>()?, skips_nulls })
+}
+
 fn on_error(name: &str) -> Result<OnError, Error> {
     named("errors value", name, &[("raise", OnError::Raise), ("null", OnError::Null), ("column", OnError::Column)])
 }
@@ -215,7 +233,7 @@ fn threads(argument: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 /// Applies an operation to a column: `decode`, `encode`, `convert` with `target`, `edit` with `edit`, `select` with
-/// `columns`, `messages` with `fields` and `columns`, or `validate`.
+/// `columns`, `messages` with `fields` and `columns`, `pack` with `pack`, or `validate`.
 #[pyfunction]
 #[pyo3(signature = (operation, column, format, **options))]
 pub fn apply<'py>(

@@ -84,7 +84,7 @@ def check(spark, samples: Path) -> None:
 
 def check_edits(orders) -> None:
     """Headers that go and come, and what is shown of them."""
-    edits = lhs.edit_headers(drop=lambda key: key.startswith("ce_"), insert={"n": ("offset", "int64"), "via": "spark"})
+    edits = lhs.edit_headers(drop=lambda key: key.startswith("ce_"), append={"n": ("offset", "int64"), "via": b"spark"})
     edited = orders.transform(edits)
     assert edited.where(lhs.header("headers", "n", "int64") == edited["offset"]).count() == 3000
     assert edited.where("exists(headers, h -> startswith(h.key, 'ce_'))").count() == 0

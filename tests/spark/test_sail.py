@@ -43,7 +43,7 @@ def test_the_page_runs(spark, monkeypatch):
 
 def test_edited_headers_can_be_filtered(orders):
     """Sail has no lambdas in filters that it moves into the Parquet reader."""
-    edited = orders.transform(lhs.edit_headers(drop=["tenant"], insert={"source": ("offset", "int64")}))
+    edited = orders.transform(lhs.edit_headers(drop=["tenant"], append={"source": ("offset", "int64")}))
     assert edited.where(lhs.header("headers", "source", "int64") == F.col("offset")).count() == 10_000
     assert edited.where(lhs.header("headers", "tenant", "string").isNotNull()).count() == 0
 

@@ -168,7 +168,7 @@ def test_headers_are_edited(orders):
         only=lambda key: ~key.startswith("ce_"),
         drop=["blob"],
         rename={"retry": "attempt"},
-        insert=[("at", ("offset", "int64")), ("at", ("offset", "int32:text")), ("via", "spark"), ("none", None)],
+        append=[("at", ("offset", "int64")), ("at", ("offset", "int32:text")), ("via", b"spark"), ("none", None)],
     )
     before = {row.offset: row.headers for row in orders.collect()}
     found = orders.transform(edits).collect()
@@ -187,7 +187,7 @@ def test_headers_are_edited(orders):
         ]
         assert [tuple(header) for header in row.headers] == stay + new
     with pytest.raises(Exception, match=r"header n: .* \(out_of_range\)"):
-        orders.transform(lhs.edit_headers(insert={"n": ("offset", "int8")})).collect()
+        orders.transform(lhs.edit_headers(append={"n": ("offset", "int8")})).collect()
 
 
 def test_headers_are_shown(orders, capsys):

@@ -12,11 +12,12 @@ from letterhead.operations.edit import Edit
 from letterhead.operations.encode import Encode
 from letterhead.operations.explode_batches import ExplodeBatches
 from letterhead.operations.options import ReadOptions, WriteOptions
+from letterhead.operations.pack import Pack
 from letterhead.operations.select import Select
 from letterhead.operations.validate import Validate
 from letterhead.operations.where import Where
 
 __all__ = [
-    "Convert", "Decode", "Edit", "Encode", "ExplodeBatches", "ColumnOperation", "ReadOptions", "Select", "Validate", "Where",
+    "Convert", "Decode", "Edit", "Encode", "ExplodeBatches", "ColumnOperation", "Pack", "ReadOptions", "Select", "Validate", "Where",
     "WriteOptions",
 ]  # fmt: skip

@@ -1,0 +1,446 @@
+//! [`Pack`]: columns of values → lists of headers, the inverse of [`super::select::SelectSink`].
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, StructArray};
+use arrow_schema::{DataType, TimeUnit};
+
+use super::binary;
+use super::decode::ListSink;
+use super::input::{Bytes, Texts};
+use super::rows::{ListRows, Parsed, RowSource};
+use super::run::{Plan, RunResult, run};
+use super::{Input, Operation, Output, schema};
+use crate::encoding::{Encoding, in_range, is_integer, read_text, typed, untyped};
+use crate::error::{Code, Direction, Error, ErrorDetail, bad_length};
+use crate::formats::headers::Bare;
+use crate::header::{Header, RequestedKey};
+use crate::kernel::buffer::{Runs, Values as _};
+use crate::limits::Limits;
+use crate::log::{Log, OnError, Result};
+use crate::op::edit::key_of;
+use crate::traits::{HeadersFormat, LayoutOf, MessageFormat, Presence, Sink};
+use crate::types::{Coding, Type};
+use crate::value::{ByteOrder, InvalidValue, invalid};
+use crate::value_type::{Scalar, ValueType};
+
+/// How a column of the input becomes headers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Packed {
+    /// A header for each value, or for each element of a list.
+    Values { key: RequestedKey, of: Type, lists: bool },
+    /// Lists of headers, which are copied.
+    Headers,
+}
+
+/// A struct of columns → lists of headers, in the order of the columns.
+#[derive(Debug, Clone)]
+pub struct Pack {
+    /// One for each field of the struct.
+    pub columns: Vec<Packed>,
+    /// Nulls become no headers, and not headers that are null.
+    pub skips_nulls: bool,
+}
+
+impl Operation for Pack {
+    const DIRECTION: Direction = Direction::Encode;
+
+    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
+        for column in &self.columns {
+            let Packed::Values { key, of, .. } = column else { continue };
+            key.check(E::NAME, E::Headers::KEYS)?;
+            let len = key_of(key).byte_len();
+            if !E::Headers::CARRIES.fits(len) {
+                let (_, message) = bad_length("key", len, E::Headers::CARRIES.part_len.1);
+                return Err(Error::Value(format!("{}: header {key}: {message}", E::NAME)));
+            }
+            stored::<E>(*of).map_err(|message| Error::Value(format!("{}: header {key}: {message}", E::NAME)))?;
+        }
+        Ok(schema::headers_type::<E::Headers>(false))
+    }
+
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
+        let of = self.output_type::<E>()?;
+        let structs = input.column.as_struct_opt().filter(|structs| structs.num_columns() == self.columns.len());
+        let structs = structs.ok_or_else(|| Error::Type("pack reads a struct of the columns".into()))?;
+        let encoded = self.columns.iter().zip(structs.columns()).map(|(packed, column)| match packed {
+            Packed::Headers => Ok(None),
+            Packed::Values { key, of, lists } => {
+                let encode = || encode::<E>(column.as_ref(), *of, *lists);
+                encode().map(Some).map_err(|error| error.located::<E>(key, input.rows_before))
+            }
+        });
+        let encoded: Vec<_> = encoded.collect::<Result<_, Error>>()?;
+        let parts = self.columns.iter().zip(structs.columns()).zip(&encoded).map(|((packed, column), encoded)| {
+            Ok(match (packed, encoded) {
+                (Packed::Values { key, .. }, Some(encoded)) => Part::Values { key, encoded },
+                _ => Part::Headers(ListRows::new(column.as_ref(), E::Headers::KEYS, &of)?),
+            })
+        });
+        let rows = PackRows::<E> {
+            structs,
+            parts: parts.collect::<Result<_, Error>>()?,
+            skips_nulls: self.skips_nulls,
+            format: PhantomData,
+        };
+        let plan = Plan { ..input.plan(E::NAME, Direction::Encode, OnError::Raise, Limits::DEFAULT) };
+        let make = || Ok(ListSink::<Bare<E::Headers>>::new(false, None).with_order(ByteOrder::Big));
+        let RunResult { sink, findings, until } = run(&rows, input.from, &plan, make)?;
+        let (columns, has_message) = sink.finish();
+        Ok(Output::new(of, columns, binary::nulls(has_message), &plan, findings, input.from..until))
+    }
+}
+
+/// The type that a format stores for values of a type, if it stores one.
+fn stored<E: MessageFormat>(of: Type) -> Result<Option<ValueType>, String> {
+    if !matches!(of.coding, Coding::Plain(_)) {
+        return Err("the type can be read, but not written".into());
+    }
+    if !E::Headers::TYPES.is_typed() {
+        return Ok(None);
+    }
+    let value_type = ValueType::Named(match of.scalar {
+        Scalar::Uuid => Scalar::Binary,
+        Scalar::TimestampMs => Scalar::Int64,
+        scalar => scalar,
+    });
+    match E::Headers::TYPES.code(value_type) {
+        Some(_) => Ok(Some(value_type)),
+        None => Err(format!("the format has no values of type {}", value_type.name())),
+    }
+}
+
+/// The values of a column as the bytes of headers.
+struct EncodedColumn<'a> {
+    value_type: Option<ValueType>,
+    values: Runs,
+    /// Whose nulls are those of the values.
+    array: &'a dyn Array,
+    /// The places of the values of each row, if the column is one of lists.
+    lists: Option<&'a dyn Array>,
+    offset: usize,
+}
+
+impl EncodedColumn<'_> {
+    /// The places of the values of a row.
+    fn places(&self, row: usize) -> Range<usize> {
+        match self.lists {
+            None => row..row + 1,
+            Some(lists) if lists.is_null(row) => 0..0,
+            Some(lists) => places_of(lists, row),
+        }
+    }
+
+    fn get(&self, place: usize) -> Option<&[u8]> {
+        self.array.is_valid(place).then(|| self.values.get(place - self.offset))
+    }
+}
+
+fn places_of(lists: &dyn Array, row: usize) -> Range<usize> {
+    match lists.as_list_opt::<i32>() {
+        Some(lists) => lists.value_offsets()[row] as usize..lists.value_offsets()[row + 1] as usize,
+        None => {
+            let offsets = lists.as_list::<i64>().value_offsets();
+            offsets[row] as usize..offsets[row + 1] as usize
+        }
+    }
+}
+
+/// Why a column cannot be encoded.
+enum Failed {
+    /// The column has a type that the values cannot be written from.
+    Type(String),
+    /// The value at this row.
+    Value(usize, Box<InvalidValue>),
+}
+
+impl Failed {
+    fn located<E: MessageFormat>(self, key: &RequestedKey, rows_before: usize) -> Error {
+        match self {
+            Failed::Type(message) => Error::Type(format!("header {key}: {message}")),
+            Failed::Value(row, error) => {
+                let detail = ErrorDetail {
+                    key: Some(key.to_string()),
+                    ..ErrorDetail::of_message(error.code, error.message.clone())
+                };
+                detail.located(Direction::Encode, E::NAME, Some(rows_before + row))
+            }
+        }
+    }
+}
+
+/// Encodes all values of a column.
+fn encode<E: MessageFormat>(column: &dyn Array, of: Type, is_list: bool) -> Result<EncodedColumn<'_>, Failed> {
+    let lists = match column.data_type() {
+        DataType::List(_) | DataType::LargeList(_) if is_list => Some(column),
+        _ if is_list => {
+            return Err(Failed::Type(format!(
+                "the column is {}, and array<...> is written from lists",
+                schema::type_name(column.data_type())
+            )));
+        }
+        _ => None,
+    };
+    let array: &dyn Array = match lists {
+        None => column,
+        Some(lists) => match lists.as_list_opt::<i32>() {
+            Some(lists) => lists.values().as_ref(),
+            None => lists.as_list::<i64>().values().as_ref(),
+        },
+    };
+    let places = match lists {
+        Some(lists) if lists.is_empty() => 0..0,
+        Some(lists) => places_of(lists, 0).start..places_of(lists, lists.len() - 1).end,
+        None => 0..array.len(),
+    };
+    let value_type = stored::<E>(of).map_err(Failed::Type)?;
+    // A format with types has one encoding for each.
+    let encoding = match (value_type, of.coding) {
+        (None, Coding::Plain(encoding)) => encoding,
+        _ => Encoding::Bytes(ByteOrder::Big),
+    };
+    let offset = places.start;
+    let mut writer = ValueWriter { scalar: of.scalar, encoding, values: Runs::default() };
+    writer.values.reserve(places.len(), places.len() * of.scalar.width().unwrap_or(16));
+    let written = writer.write_all(array, places);
+    if let Err(Failed::Value(place, error)) = written {
+        let row = lists.map_or(place, |lists| {
+            (0..lists.len()).find(|row| places_of(lists, *row).contains(&place)).unwrap_or_default()
+        });
+        return Err(Failed::Value(row, error));
+    }
+    written?;
+    let carries = E::Headers::CARRIES;
+    let is_short = |place: &usize| array.is_valid(place + offset) && !carries.fits(writer.values.get(*place).len());
+    if let Some(place) = (0..writer.values.count()).find(is_short) {
+        let (code, message) = bad_length("value", writer.values.get(place).len(), carries.part_len.1);
+        let place = place + offset;
+        let row = lists.map_or(place, |lists| {
+            (0..lists.len()).find(|row| places_of(lists, *row).contains(&place)).unwrap_or_default()
+        });
+        return Err(Failed::Value(row, invalid(code, || message)));
+    }
+    Ok(EncodedColumn { value_type, values: writer.values, array, lists, offset })
+}
+
+/// Values in an encoding, as they grow.
+struct ValueWriter {
+    scalar: Scalar,
+    encoding: Encoding,
+    values: Runs,
+}
+
+impl ValueWriter {
+    fn write_all(&mut self, array: &dyn Array, places: Range<usize>) -> Result<(), Failed> {
+        use DataType as D;
+        let scalar = self.scalar;
+        if scalar == Scalar::TimestampMs {
+            return match array.data_type() {
+                D::Timestamp(TimeUnit::Second, _) => self.times::<TimestampSecondType>(array, places, 1000, 1),
+                D::Timestamp(TimeUnit::Millisecond, _) => self.times::<TimestampMillisecondType>(array, places, 1, 1),
+                D::Timestamp(TimeUnit::Microsecond, _) => {
+                    self.times::<TimestampMicrosecondType>(array, places, 1, 1000)
+                }
+                D::Timestamp(TimeUnit::Nanosecond, _) => {
+                    self.times::<TimestampNanosecondType>(array, places, 1, 1_000_000)
+                }
+                D::Date32 => self.times::<Date32Type>(array, places, 86_400_000, 1),
+                _ => Err(self.mismatch(array)),
+            };
+        }
+        if is_integer(scalar) {
+            return match array.data_type() {
+                D::Int8 => self.integers::<Int8Type>(array, places),
+                D::Int16 => self.integers::<Int16Type>(array, places),
+                D::Int32 => self.integers::<Int32Type>(array, places),
+                D::Int64 => self.integers::<Int64Type>(array, places),
+                D::UInt8 => self.integers::<UInt8Type>(array, places),
+                D::UInt16 => self.integers::<UInt16Type>(array, places),
+                D::UInt32 => self.integers::<UInt32Type>(array, places),
+                D::UInt64 => self.integers::<UInt64Type>(array, places),
+                D::Decimal128(_, 0) => self.integers::<Decimal128Type>(array, places),
+                _ => Err(self.mismatch(array)),
+            };
+        }
+        match (scalar, array.data_type()) {
+            (Scalar::Bool, D::Boolean) => {
+                let flags = array.as_boolean();
+                self.each(array, places, |place| Ok([u8::from(flags.value(place))]))
+            }
+            (Scalar::Float32, D::Float32) => {
+                let numbers = array.as_primitive::<Float32Type>();
+                self.each(array, places, |place| Ok(numbers.value(place).to_be_bytes()))
+            }
+            (Scalar::Float64, D::Float32) => {
+                let numbers = array.as_primitive::<Float32Type>();
+                self.each(array, places, |place| Ok(f64::from(numbers.value(place)).to_be_bytes()))
+            }
+            (Scalar::Float64, D::Float64) => {
+                let numbers = array.as_primitive::<Float64Type>();
+                self.each(array, places, |place| Ok(numbers.value(place).to_be_bytes()))
+            }
+            (Scalar::Binary, D::Binary | D::LargeBinary | D::BinaryView) => {
+                let bytes = Bytes::of(array).ok_or_else(|| self.mismatch(array))?;
+                places.for_each(|place| self.values.push(bytes.get(place).unwrap_or_default()));
+                Ok(())
+            }
+            (Scalar::Uuid, D::FixedSizeBinary(16)) => {
+                let bytes = array.as_fixed_size_binary();
+                self.each(array, places, |place| {
+                    bytes
+                        .value(place)
+                        .try_into()
+                        .map_err(|_| invalid(Code::WrongSize, || "a UUID has 16 bytes".into()))
+                        .map(|bytes: [u8; 16]| bytes)
+                })
+            }
+            (Scalar::String | Scalar::Char | Scalar::Uuid, _) => {
+                let texts = Texts::of(array).ok_or_else(|| self.mismatch(array))?;
+                let value_type = ValueType::Named(scalar);
+                for place in places {
+                    let text = texts.get(place).unwrap_or_default().as_bytes();
+                    if scalar == Scalar::String || array.is_null(place) {
+                        self.values.push(text);
+                        continue;
+                    }
+                    let failed = |error| Failed::Value(place, error);
+                    read_text(scalar, text).map_err(failed)?;
+                    let bits = typed(value_type, text, Encoding::Text).map_err(failed)?;
+                    let bytes = untyped(value_type, &bits, self.encoding).map_err(failed)?;
+                    self.values.push(&bytes);
+                }
+                Ok(())
+            }
+            _ => Err(self.mismatch(array)),
+        }
+    }
+
+    fn mismatch(&self, array: &dyn Array) -> Failed {
+        let (actual, name) = (schema::type_name(array.data_type()), self.scalar.name());
+        Failed::Type(format!("the column is {actual}, and {name} cannot be written from it"))
+    }
+
+    /// Writes numbers of one width.
+    fn integers<T: ArrowPrimitiveType>(&mut self, array: &dyn Array, places: Range<usize>) -> Result<(), Failed>
+    where
+        i128: TryFrom<T::Native>,
+    {
+        let (numbers, scalar) = (array.as_primitive::<T>(), self.scalar);
+        let number = |place| i128::try_from(numbers.value(place)).unwrap_or_default();
+        let checked = |place| in_range(scalar, number(place)).map(|_| number(place));
+        match scalar.width() {
+            Some(1) => self.each(array, places, |place| checked(place).map(|number| [number as u8])),
+            Some(2) => self.each(array, places, |place| checked(place).map(|number| (number as u16).to_be_bytes())),
+            Some(4) => self.each(array, places, |place| checked(place).map(|number| (number as u32).to_be_bytes())),
+            Some(8) => self.each(array, places, |place| checked(place).map(|number| (number as u64).to_be_bytes())),
+            _ => self.each(array, places, |place| checked(place).map(i128::to_be_bytes)),
+        }
+    }
+
+    /// Writes times as milliseconds.
+    fn times<T: ArrowPrimitiveType>(
+        &mut self,
+        array: &dyn Array,
+        places: Range<usize>,
+        factor: i64,
+        divisor: i64,
+    ) -> Result<(), Failed>
+    where
+        T::Native: Into<i64>,
+    {
+        let times = array.as_primitive::<T>();
+        self.each(array, places, |place| {
+            let time: i64 = times.value(place).into();
+            let millis = time.div_euclid(divisor).checked_mul(factor);
+            let too_large = || invalid(Code::OutOfRange, || "the time does not fit 64 bits of milliseconds".into());
+            millis.map(i64::to_be_bytes).ok_or_else(too_large)
+        })
+    }
+
+    /// Writes the bits of each value, which are checked only if it is not null.
+    #[inline(always)]
+    fn each<const N: usize>(
+        &mut self,
+        array: &dyn Array,
+        places: Range<usize>,
+        bits: impl Fn(usize) -> Result<[u8; N], Box<InvalidValue>>,
+    ) -> Result<(), Failed> {
+        let value_type = ValueType::Named(self.scalar);
+        for place in places {
+            if array.is_null(place) {
+                self.values.push(&[]);
+                continue;
+            }
+            let mut bits = bits(place).map_err(|error| Failed::Value(place, error))?;
+            match self.encoding {
+                Encoding::Bytes(order) => {
+                    if order == ByteOrder::Little {
+                        bits.reverse();
+                    }
+                    self.values.push(&bits);
+                }
+                Encoding::Text => {
+                    let text = untyped(value_type, &bits, Encoding::Text);
+                    self.values.push(&text.map_err(|error| Failed::Value(place, error))?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A column as headers.
+enum Part<'a, L> {
+    Values { key: &'a RequestedKey, encoded: &'a EncodedColumn<'a> },
+    Headers(ListRows<'a, L>),
+}
+
+/// The rows of a struct, each a list of headers.
+struct PackRows<'a, E: MessageFormat> {
+    structs: &'a StructArray,
+    parts: Vec<Part<'a, LayoutOf<E>>>,
+    skips_nulls: bool,
+    format: PhantomData<fn() -> E>,
+}
+
+impl<'a, E: MessageFormat> RowSource<'a, ListSink<Bare<E::Headers>>> for PackRows<'a, E> {
+    type Block = ();
+
+    fn block(&self) -> Self::Block {}
+
+    fn column(&self) -> &'a dyn Array {
+        self.structs
+    }
+
+    fn parse<R: Log>(&self, row: usize, _: &mut (), log: &mut R, sink: &mut ListSink<Bare<E::Headers>>) -> Parsed {
+        for part in &self.parts {
+            let (key, encoded) = match part {
+                Part::Values { key, encoded } => (key, encoded),
+                Part::Headers(rows) => {
+                    rows.parse_row(row, log, sink)?;
+                    continue;
+                }
+            };
+            for place in encoded.places(row) {
+                let value = encoded.get(place);
+                if value.is_none() && self.skips_nulls {
+                    continue;
+                }
+                if value.is_none() && !E::Headers::CARRIES.nulls {
+                    let message = || format!("header {key}: the value is null: pass nulls=\"skip\"");
+                    return Err(log.fatal(Code::NullNotCarried, None, message));
+                }
+                let value_type = encoded.value_type.filter(|_| value.is_some());
+                sink.header(Header { index: 0, key: key_of(key), value_type, value, at: None }, log)?;
+            }
+        }
+        Ok(Presence::Whole)
+    }
+}
