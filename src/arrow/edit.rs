@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
+use arrow_array::{Array, BinaryArray};
 use arrow_schema::DataType;
 
 use super::binary;
@@ -20,9 +20,9 @@ use crate::kernel::edit::{Hit, find};
 use crate::kernel::keys::{Keep, KeySet, Requested};
 use crate::kernel::layout::{TEXT, WireLayout as _};
 use crate::kernel::scan::Scratch;
-use crate::kernel::{ROWS, RowBlock};
+use crate::kernel::{ROWS, RowBlock, Span};
 use crate::log::{Fast, Log, OnError, OnLoss, Result};
-use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues};
+use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece};
 use crate::traits::{
     Class, Encoded, FieldValue, HeadersFormat as _, LayoutOf, MessageFormat, Presence, ReadOptions, Sink, parse_message,
 };
@@ -133,6 +133,8 @@ struct EditSink<'a, 'e, E> {
     fields: Vec<FieldValue<'a>>,
     hits: Vec<Hit>,
     counts: Counts,
+    /// Where the rows of a block end.
+    ends: Vec<usize>,
     scratch: Scratch,
 }
 
@@ -163,39 +165,110 @@ impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
             fields: Vec::new(),
             hits: Vec::new(),
             counts: Counts::default(),
+            ends: Vec::new(),
             scratch: Scratch::default(),
         }
     }
 
     /// Appends edited rows of a block, up to the first that needs the slow path, and returns how many.
-    fn append(&mut self, block: &RowBlock<'a>, limit: usize, next: &Next) -> usize {
+    fn append(&mut self, messages: Bytes<'a>, block: &RowBlock<'a>, limit: usize, next: &Next) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         self.hits.clear();
         let others = self.editor.edit().drops_others;
         let done = find::<LayoutOf<E>>(block, limit, &mut self.scratch, keys, others, &mut self.hits);
         self.messages.reserve_rest(done, block.byte_len(), next.progress);
-        let mut hits = &self.hits[..];
-        for (place, row) in block.rows()[..done].iter().enumerate() {
+        let appended = match messages {
+            Bytes::Small(array) => self.splice_all(array, done, next),
+            Bytes::Large(_) | Bytes::View(_) => self.splice_each(&block.rows()[..done], next),
+        };
+        for row in &block.rows()[..appended] {
+            self.valid.push(row.is_some());
+        }
+        appended
+    }
+
+    /// Appends edited rows whose bytes follow each other: what lies between two changes is copied at once. Returns how many.
+    fn splice_all(&mut self, array: &BinaryArray, rows: usize, next: &Next) -> usize {
+        let EditSink { editor, columns, messages, hits, counts, ends, .. } = self;
+        let (first, max) = (next.rows.start, next.max_offset.saturating_sub(messages.byte_len()));
+        let (data, offsets) = (array.value_data(), array.value_offsets());
+        let place = |row: usize| offsets[first + row] as usize;
+        let mut hits = &hits[..];
+        messages.push_written_runs(ends, |out, ends| {
+            let (before, mut from, mut until, mut log) = (out.len(), place(0), place(0), Fast::new(OnLoss::Raise));
+            for row in 0..rows {
+                let (of_row, rest) = hits.split_at(hits.iter().take_while(|hit| hit.row == row).count());
+                hits = rest;
+                let message = Piece { data, start: place(row), end: place(row + 1) };
+                if array.is_null(first + row) {
+                    // There may be bytes, which are no message.
+                    out.extend_from_slice(&data[from..message.start]);
+                    from = message.end;
+                } else {
+                    let spliced =
+                        editor.splice(message, &mut from, of_row, columns, first + row, counts, &mut log, out);
+                    if spliced.is_err() {
+                        break;
+                    }
+                    if out.len() + (message.end - from) - before > max {
+                        // It is read again, and the output ends before it.
+                        let start = ends.last().copied().unwrap_or(0) + before;
+                        if out.len() > start {
+                            out.truncate(start);
+                            from = message.start;
+                        }
+                        break;
+                    }
+                }
+                until = message.end;
+                ends.push(out.len() + (until - from) - before);
+            }
+            out.extend_from_slice(&data[from.min(until)..until]);
+        });
+        ends.len()
+    }
+
+    /// Appends edited rows, and returns how many.
+    fn splice_each(&mut self, rows: &[Option<Span<'a>>], next: &Next) -> usize {
+        let EditSink { editor, columns, messages, hits, counts, .. } = self;
+        let mut hits = &hits[..];
+        for (place, row) in rows.iter().enumerate() {
             let (of_row, rest) = hits.split_at(hits.iter().take_while(|hit| hit.row == place).count());
             hits = rest;
             let Some(span) = row else {
-                self.messages.push(&[]);
-                self.valid.push(false);
+                messages.push(&[]);
                 continue;
             };
-            let (before, row) = (self.messages.count(), next.rows.start + place);
-            let (editor, counts, mut log) = (self.editor, &mut self.counts, Fast::new(OnLoss::Raise));
-            let spliced = self
-                .messages
-                .push_written(|out| editor.splice(span.bytes(), of_row, &self.columns, row, counts, &mut log, out));
-            if spliced.is_err() || self.messages.byte_len() > next.max_offset {
-                self.messages.truncate(before);
+            let (number, before) = (next.rows.start + place, messages.count());
+            let mut log = Fast::new(OnLoss::Raise);
+            let spliced = splice_one(editor, span.bytes(), of_row, columns, number, counts, &mut log, messages).is_ok();
+            if !spliced || messages.byte_len() > next.max_offset {
+                messages.truncate(before);
                 return place;
             }
-            self.valid.push(true);
         }
-        done
+        rows.len()
     }
+}
+
+/// Appends one edited message.
+#[expect(clippy::too_many_arguments)]
+fn splice_one<E: MessageFormat, R: Log>(
+    editor: &Editor<'_, E>,
+    data: &[u8],
+    hits: &[Hit],
+    columns: &&[NewColumn<'_>],
+    row: usize,
+    counts: &mut Counts,
+    log: &mut R,
+    messages: &mut Runs,
+) -> Result {
+    messages.push_written(|out| {
+        let mut from = 0;
+        editor.splice(Piece { data, start: 0, end: data.len() }, &mut from, hits, columns, row, counts, log, out)?;
+        out.extend_from_slice(&data[from..]);
+        Ok(())
+    })
 }
 
 impl<'a, E: MessageFormat> Sink<'a> for EditSink<'a, '_, E> {
@@ -235,10 +308,14 @@ impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
 
     fn end_row<R: Log>(&mut self, presence: Presence, log: &mut R) -> Result {
         let EditSink { editor, columns, row, data, headers, fields, hits, counts, messages, .. } = self;
-        let encoded = messages.push_written(|out| match E::CLASS {
-            Class::Headers => editor.splice(data, hits, columns, *row, counts, log, out).map(|()| Encoded::Message),
-            _ => editor.rewrite(data, headers, fields, presence, columns, *row, counts, log, out),
-        })?;
+        let encoded = match E::CLASS {
+            Class::Headers => {
+                splice_one(editor, data, hits, columns, *row, counts, log, messages)?;
+                Encoded::Message
+            }
+            _ => messages
+                .push_written(|out| editor.rewrite(data, headers, fields, presence, columns, *row, counts, log, out))?,
+        };
         self.valid.push(encoded == Encoded::Message);
         Ok(())
     }
@@ -296,7 +373,9 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e, E>> for EditRows<'
         }
         match block.rows().len() {
             0 => Appended::NONE,
-            offered => Appended { offered, appended: sink.append(block, self.options.limits.headers, &next) },
+            offered => {
+                Appended { offered, appended: sink.append(self.messages, block, self.options.limits.headers, &next) }
+            }
         }
     }
 

@@ -145,6 +145,18 @@ impl Runs {
         written
     }
 
+    /// Appends runs of the bytes that `write` appends to those of the other runs. It also appends where each run ends,
+    /// counted from the first of its bytes.
+    pub fn push_written_runs(&mut self, ends: &mut Vec<usize>, write: impl FnOnce(&mut Vec<u8>, &mut Vec<usize>)) {
+        let (before, count) = (self.bytes.len(), self.count());
+        ends.clear();
+        write(&mut self.bytes, ends);
+        let added = self.bytes.len().checked_sub(before).expect("bytes of other runs were removed");
+        assert!(ends.is_sorted() && ends.last().copied().unwrap_or(0) == added, "runs end where their bytes end");
+        self.offsets.extend(ends.iter().map(|end| (before + end) as i32));
+        self.check_end(count);
+    }
+
     #[inline]
     fn end_run(&mut self) {
         self.check_end(self.count());

@@ -35,24 +35,64 @@ pub enum Mask {
 }
 
 impl Mask {
-    /// The text that replaces a value, given as its bits.
-    fn apply(self, value_type: Option<ValueType>, bits: &[u8]) -> Cow<'static, [u8]> {
-        let is_text = matches!(value_type, None | Some(ValueType::Named(Scalar::String | Scalar::Binary)));
-        match (self, bits.last_chunk::<4>()) {
-            (Mask::Hash, _) => {
-                const DIGITS: &[u8; 16] = b"0123456789abcdef";
-                let digits = |byte: u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
-                Cow::Owned(Sha256::digest(bits).into_iter().flat_map(digits).collect())
-            }
-            (Mask::Redact, _) => Cow::Borrowed(STARS[0]),
-            (Mask::LastFour, Some(last))
-                if is_text && bits.len() >= MIN_SHOWN && last.iter().all(|byte| (b' '..=b'~').contains(byte)) =>
-            {
-                Cow::Owned([STARS[1], last].concat())
-            }
-            (Mask::LastFour, _) => Cow::Borrowed(STARS[1]),
+    /// Texts of the lengths that it makes, the longest first.
+    fn texts(self) -> [&'static [u8]; 2] {
+        match self {
+            Mask::Hash => [&[b'0'; 64], &[b'0'; 64]],
+            Mask::Redact => [STARS[0], STARS[0]],
+            Mask::LastFour => [b"****0000", STARS[1]],
         }
     }
+
+    /// Appends one of two headers, which have a value of [`Mask::texts`], with the text that replaces a value.
+    #[inline]
+    fn write(self, headers: &[Vec<u8>; 2], value_type: Option<ValueType>, bits: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Mask::Redact => out.extend_from_slice(&headers[0]),
+            Mask::LastFour => match last_four(value_type, bits) {
+                Some(last) => {
+                    out.extend_from_slice(&headers[0][..headers[0].len() - last.len()]);
+                    out.extend_from_slice(last);
+                }
+                None => out.extend_from_slice(&headers[1]),
+            },
+            Mask::Hash => {
+                let digits = hash(bits);
+                out.extend_from_slice(&headers[0][..headers[0].len() - digits.len()]);
+                out.extend_from_slice(&digits);
+            }
+        }
+    }
+
+    /// The text that replaces a value, given as its bits.
+    fn apply(self, value_type: Option<ValueType>, bits: &[u8]) -> Cow<'static, [u8]> {
+        match self {
+            Mask::Hash => Cow::Owned(hash(bits).to_vec()),
+            Mask::Redact => Cow::Borrowed(STARS[0]),
+            Mask::LastFour => match last_four(value_type, bits) {
+                Some(last) => Cow::Owned([STARS[1], last].concat()),
+                None => Cow::Borrowed(STARS[1]),
+            },
+        }
+    }
+}
+
+/// The last bytes of a value, if they may be shown.
+#[inline]
+fn last_four(value_type: Option<ValueType>, bits: &[u8]) -> Option<&[u8; 4]> {
+    let is_text = matches!(value_type, None | Some(ValueType::Named(Scalar::String | Scalar::Binary)));
+    let is_printable = |last: &&[u8; 4]| last.iter().all(|byte| (b' '..=b'~').contains(byte));
+    bits.last_chunk::<4>().filter(|_| is_text && bits.len() >= MIN_SHOWN).filter(is_printable)
+}
+
+/// SHA-256 as hexadecimal digits.
+fn hash(bits: &[u8]) -> [u8; 64] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut digits = [0; 64];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(Sha256::digest(bits)) {
+        (pair[0], pair[1]) = (DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]);
+    }
+    digits
 }
 
 /// The value that a header gets.
@@ -119,8 +159,13 @@ impl NewValues for NoColumns {
 pub struct Editor<'e, E> {
     edit: &'e Edit,
     entries: Vec<Written<'e>>,
-    /// The headers to append, and the bytes of constant ones.
     appended: Vec<Written<'e>>,
+    /// Headers may be dropped or added: the number of headers may change.
+    changes_count: bool,
+    /// Headers may be added to a message that has none of the keys.
+    adds: bool,
+    /// Where headers are among those with their key matters.
+    counts: bool,
     format: std::marker::PhantomData<fn() -> E>,
 }
 
@@ -128,8 +173,17 @@ pub struct Editor<'e, E> {
 struct Written<'e> {
     key: Key<'e>,
     value: Option<&'e NewValue>,
-    /// The bytes of a header whose value is a constant.
-    bytes: Option<Vec<u8>>,
+    ready: Ready,
+}
+
+/// The bytes of a header that are known before its message is.
+enum Ready {
+    /// All of them.
+    Constant(Vec<u8>),
+    /// With values of the lengths that a mask makes, the longest first. In every format, the value is last.
+    Masked(Mask, [Vec<u8>; 2]),
+    /// Its value is known with the message.
+    Nothing,
 }
 
 /// What is counted of the headers of one message, with memory for the next.
@@ -156,30 +210,43 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
                 let (_, message) = bad_length("key", len, E::Headers::CARRIES.part_len.1);
                 return Err(Error::Value(format!("{}: header {key}: {message}", E::NAME)));
             }
-            let bytes = match value {
+            let key = key_of(key);
+            let ready = match value {
                 Some(NewValue::Constant(value_type, bits)) => {
                     check::<E>(*value_type, bits.as_deref())
                         .map_err(|(_, message)| Error::Value(format!("{}: header {key}: {message}", E::NAME)))?;
-                    Some(header_bytes::<E>(&key_of(key), *value_type, bits.as_deref()))
+                    Ready::Constant(header_bytes::<E>(&key, *value_type, bits.as_deref()))
                 }
-                _ => None,
+                Some(NewValue::Masked(mask)) => {
+                    let text = E::Headers::TYPES.is_typed().then_some(STRING);
+                    let lengths = mask.texts().map(|value| header_bytes::<E>(&key, text, Some(value)));
+                    Ready::Masked(*mask, lengths)
+                }
+                _ => Ready::Nothing,
             };
-            Ok(Written { key: key_of(key), value, bytes })
+            Ok(Written { key, value, ready })
         };
         let entry = |entry: &'e Entry| {
             entry.key.check(E::NAME, E::Headers::KEYS)?;
             match &entry.change {
                 Change::Keep | Change::Drop => match &entry.renamed {
                     Some(renamed) => written(renamed, None),
-                    None => Ok(Written { key: key_of(&entry.key), value: None, bytes: None }),
+                    None => Ok(Written { key: key_of(&entry.key), value: None, ready: Ready::Nothing }),
                 },
                 Change::Replace(value) | Change::Set(value) => {
                     written(entry.renamed.as_ref().unwrap_or(&entry.key), Some(value))
                 }
             }
         };
+        let is_set = |entry: &Entry| matches!(entry.change, Change::Set(_));
+        let sets = edit.entries.iter().any(is_set);
+        let drops = edit.drops_others || edit.entries.iter().any(|entry| entry.change == Change::Drop);
+        let is_column = |entry: &Entry| matches!(entry.change, Change::Replace(NewValue::Column(_)));
         Ok(Editor {
             edit,
+            changes_count: drops || sets || !edit.appended.is_empty(),
+            adds: sets || !edit.appended.is_empty(),
+            counts: sets || edit.entries.iter().any(is_column),
             entries: edit.entries.iter().map(entry).collect::<Result<_, Error>>()?,
             appended: edit
                 .appended
@@ -250,11 +317,14 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         }
     }
 
-    /// Appends the edited bytes of a message that is nothing but headers. `hits` are those of its headers that
-    /// [`Editor::place`] names.
+    /// Appends the edited bytes of a message that is nothing but headers: all but those from `from` on, which follow in
+    /// `data` as they are. On failure, nothing of the message was appended.
+    #[expect(clippy::too_many_arguments)]
+    #[inline]
     pub fn splice<R: Log, V: NewValues>(
         &self,
-        data: &[u8],
+        message: Piece<'_>,
+        from: &mut usize,
         hits: &[Hit],
         values: &V,
         row: usize,
@@ -262,74 +332,127 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         log: &mut R,
         out: &mut Vec<u8>,
     ) -> Result {
-        if !self.touches(hits, values, row) {
-            out.extend_from_slice(data);
+        if hits.is_empty() && !self.adds {
             return Ok(());
         }
-        let before = out.len();
-        let mut at =
-            if LayoutOf::<E>::MAX_COUNT == 0 { 0 } else { self.splice_count(data, hits, values, row, counts, out) };
-        counts.clear(self.entries.len());
+        let before = out.len() + (message.start - *from);
+        let spliced = self.splice_hits(message, from, hits, values, row, counts, log, out);
+        if spliced.is_err() && *from >= message.start {
+            // What comes before the message was appended.
+            out.truncate(before);
+            *from = message.start;
+        }
+        spliced
+    }
+
+    #[expect(clippy::too_many_arguments)]
+    fn splice_hits<R: Log, V: NewValues>(
+        &self,
+        message: Piece<'_>,
+        from: &mut usize,
+        hits: &[Hit],
+        values: &V,
+        row: usize,
+        counts: &mut Counts,
+        log: &mut R,
+        out: &mut Vec<u8>,
+    ) -> Result {
+        let Piece { data, start, end } = message;
+        let before = out.len() + (start - *from);
+        let patch = match LayoutOf::<E>::MAX_COUNT > 0 && self.changes_count {
+            true => self.splice_count(message, from, hits, values, row, counts, out),
+            false => None,
+        };
+        counts.clear(if self.counts { self.entries.len() } else { 0 });
         for hit in hits {
             let nth = counts.next(hit);
-            let start = hit.start.max(at);
-            let (written, value) = match self.decide(hit, nth, values, row) {
+            let decision = self.decide(hit, nth, values, row);
+            let (written, value) = match decision {
                 Decision::Stay => continue,
-                Decision::Drop => {
-                    out.extend_from_slice(&data[at..start]);
-                    at = hit.end;
+                Decision::Drop => (None, None),
+                Decision::Rename(written) => (Some(written), None),
+                Decision::Write(written) => (Some(written), written.value),
+            };
+            let first = if hit.start == 0 { count_end::<E>(message) } else { start };
+            out.extend_from_slice(&data[*from..(start + hit.start).max(first).max(*from)]);
+            *from = start + hit.end;
+            let Some(written) = written else { continue };
+            let bytes = &data[start + hit.value..start + hit.end];
+            match (&written.ready, value) {
+                (Ready::Constant(header), Some(_)) => out.extend_from_slice(header),
+                (Ready::Masked(mask, headers), Some(_)) => {
+                    let original = Original::new(hit.value_type, bytes, false, E::Headers::ORDER);
+                    mask.write(headers, hit.value_type, original.bits.as_deref().unwrap_or_default(), out);
+                }
+                _ => {
+                    let original = Original::new(hit.value_type, bytes, hit.is_null, E::Headers::ORDER);
+                    self.write(written, value, Some(&original), values, (row, nth), counts, log, out)?;
+                }
+            }
+        }
+        if self.adds {
+            for written in self.added(hits) {
+                if self.is_skipped(written.value, values, row) {
                     continue;
                 }
-                Decision::Rename(written) => (written, None),
-                Decision::Write(written) => (written, written.value),
-            };
-            out.extend_from_slice(&data[at..start]);
-            at = hit.end;
-            let original = Original::new(hit.value_type, &data[hit.value..hit.end], hit.is_null, E::Headers::ORDER);
-            match &written.bytes {
-                Some(bytes) if value.is_some() => out.extend_from_slice(bytes),
-                _ => self.write(written, value, Some(&original), values, (row, nth), counts, log, out)?,
+                out.extend_from_slice(&data[*from..end]);
+                *from = end;
+                match &written.ready {
+                    Ready::Constant(header) => out.extend_from_slice(header),
+                    _ => self.write(written, written.value, None, values, (row, 0), counts, log, out)?,
+                }
             }
         }
-        out.extend_from_slice(&data[at..]);
-        for written in self.added(hits) {
-            match &written.bytes {
-                Some(bytes) => out.extend_from_slice(bytes),
-                None if self.is_skipped(written.value, values, row) => {}
-                None => self.write(written, written.value, None, values, (row, 0), counts, log, out)?,
-            }
+        if let Some(count) = patch {
+            out[before] = count;
         }
-        if out.len() - before > E::Headers::MAX_WRITTEN {
-            let len = out.len() - before;
+        let len = out.len() + (end - *from) - before;
+        if len > E::Headers::MAX_WRITTEN && *from >= start {
             let max = E::Headers::MAX_WRITTEN;
             return Err(log.fatal(Code::TooLarge, None, || format!("the headers take {len} bytes, more than {max}")));
         }
         Ok(())
     }
 
-    /// Writes how many headers a message has after the edit, and returns where its first header was.
+    /// Writes how many headers a message has after the edit if that changes; returns the byte that replaces the count where
+    /// that is one byte.
+    #[expect(clippy::too_many_arguments)]
     fn splice_count<V: NewValues>(
         &self,
-        data: &[u8],
+        message: Piece<'_>,
+        from: &mut usize,
         hits: &[Hit],
         values: &V,
         row: usize,
         counts: &mut Counts,
         out: &mut Vec<u8>,
-    ) -> usize {
-        counts.clear(self.entries.len());
+    ) -> Option<u8> {
+        counts.clear(if self.counts { self.entries.len() } else { 0 });
         let is_dropped = |hit: &&Hit| matches!(self.decide(hit, counts.next(hit), values, row), Decision::Drop);
         let dropped = hits.iter().filter(is_dropped).count();
-        let added = self.added(hits).filter(|written| !self.is_skipped(written.value, values, row)).count();
-        let (count, len) = match varint::read(data) {
+        let added = match self.adds {
+            true => self.added(hits).filter(|written| !self.is_skipped(written.value, values, row)).count(),
+            false => 0,
+        };
+        if dropped == 0 && added == 0 {
+            return None;
+        }
+        let Piece { data, start, end } = message;
+        let (count, len) = match varint::read(&data[start..end]) {
             varint::ParsedVarint::Read { bits, len, .. } => (varint::unzigzag(bits) as usize, len),
             // The parse of these bytes did not fail: there are none, and so no headers.
             varint::ParsedVarint::Truncated | varint::ParsedVarint::TooLong => (0, 0),
         };
-        if count - dropped + added > 0 {
-            varint::write_count(count - dropped + added, out);
+        let edited = count - dropped + added;
+        if len == 1 && (1..=MAX_IN_BYTE).contains(&edited) {
+            return Some(varint::zigzag(edited as i32) as u8);
         }
-        len
+        out.extend_from_slice(&data[*from..start]);
+        *from = start + len;
+        if edited > 0 {
+            varint::write_count(edited, out);
+        }
+        None
     }
 
     /// Appends a header with a new key or value. `place` is the row, and the number of the header among those of its key.
@@ -464,6 +587,27 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         let end = value + header.value.map_or(0, <[u8]>::len);
         let is_null = header.value.is_none();
         Some(Hit { row: 0, place, start: 0, value, end, is_null, value_type: header.value_type })
+    }
+}
+
+/// A message among the bytes of several.
+#[derive(Clone, Copy)]
+pub struct Piece<'d> {
+    pub data: &'d [u8],
+    pub start: usize,
+    pub end: usize,
+}
+
+/// The most headers whose count takes one byte.
+const MAX_IN_BYTE: usize = 63;
+
+/// Where the first header of a message begins.
+fn count_end<E: MessageFormat>(message: Piece<'_>) -> usize {
+    let bytes = &message.data[message.start..message.end];
+    let is_last = |byte: &u8| *byte < 0x80;
+    match LayoutOf::<E>::MAX_COUNT {
+        0 => message.start,
+        _ => message.start + bytes.iter().position(is_last).map_or(0, |place| place + 1),
     }
 }
 
