@@ -64,7 +64,7 @@ class Pack:
                 )
             table = pa.table(table)
         chunks = [self._packed(batch) for batch in table.to_batches()]
-        return pa.chunked_array(chunks, type=self._packed(table.schema.empty_table().to_batches()[0]).type)
+        return pa.chunked_array(chunks, type=pa.field(_native.schema("pack", self.format, pack=([], True))).type)
 
     def chunks(self, stream: Any) -> Iterator[Any]:
         """Yield the lists of each chunk of a stream of structs."""

@@ -1,0 +1,145 @@
+"""Lists of headers from columns: the inverse of ``select``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead import arrow as lha
+from letterhead.types import ORDERS, SELECT_TYPES
+from outcomes import same
+from reference.formats import FORMATS
+from strategies import BLOCKS, few
+
+TYPES = [
+    name + suffix
+    for name in SELECT_TYPES
+    for suffix in (["", *(f":{order}" for order in ORDERS)] if name not in ("string", "binary") else [""])
+]
+
+
+def rows_of(lists: Any) -> list[list[tuple[Any, ...]] | None]:
+    return [row and [tuple(header.values()) for header in row] for row in lists.to_pylist()]
+
+
+def test_headers_have_the_order_of_the_columns() -> None:
+    table = pa.table({"a": [1], "b": ["x"], "c": [[b"1", b"2"]]})
+    lists = lha.pack(table, {"c": "array<binary>", "a": "int16:le", "b": "string"})
+    assert rows_of(lists) == [[("c", b"1"), ("c", b"2"), ("a", b"\1\0"), ("b", b"x")]]
+    assert isinstance(lists, pa.ChunkedArray)
+    [batch] = table.to_batches()
+    assert isinstance(lha.pack(batch), pa.ListArray)
+    assert lha.pack(pa.StructArray.from_arrays(batch.columns, batch.schema.names)) == lha.pack(batch)
+
+
+def test_columns_alone_are_written_as_their_own_types() -> None:
+    table = pa.table(
+        {"n": pa.array([7], pa.uint16()), "at": pa.array([1_000_000], pa.timestamp("us", "UTC")), "f": [True]}
+    )
+    assert rows_of(lha.pack(table)) == [[("n", b"\0\7"), ("at", (1000).to_bytes(8, "big")), ("f", b"\1")]]
+    assert rows_of(lha.pack(table, ["f", "n"])) == [[("f", b"\1"), ("n", b"\0\7")]]
+    assert rows_of(lha.pack(table, ["n"], format="iggy")) == [[("string", b"n", "uint16", b"\0\7")]]
+
+
+def test_lists_of_headers_stand_between_columns() -> None:
+    rest = lha.decode(pa.array([lh.encode([("x", b"1"), ("y", None)], "kafka"), None]), "kafka")
+    table = pa.table({"a": ["1", "2"], "rest": rest, "b": ["3", "4"]})
+    wanted = [[("a", b"1"), ("x", b"1"), ("y", None), ("b", b"3")], [("a", b"2"), ("b", b"4")]]
+    assert rows_of(lha.pack(table)) == wanted
+    assert rows_of(lha.pack(table, {"a": "string", "rest": "headers", "b": "string"})) == wanted
+
+
+def test_lists_of_typed_headers_keep_their_types() -> None:
+    rest = lha.decode(pa.array([lh.encode([("n", lh.Int32(258))], "iggy")]), "iggy")
+    lists = lha.pack(pa.table({"rest": rest, "m": pa.array([-2], pa.int16())}), format="iggy")
+    [data] = lha.encode(lists, "iggy").to_pylist()
+    assert lh.decode(data, "iggy").items() == [("n", lh.Int32(258)), ("m", lh.Int16(-2))]
+
+
+def test_nulls_are_skipped_or_kept() -> None:
+    table = pa.table({"a": pa.array([None, "x"]), "b": pa.array([[None, 1], None], pa.list_(pa.int8()))})
+    assert rows_of(lha.pack(table)) == [[("b", b"\1")], [("a", b"x")]]
+    assert rows_of(lha.pack(table, nulls="keep")) == [[("a", None), ("b", None), ("b", b"\1")], [("a", b"x")]]
+    with pytest.raises(lh.EncodeError, match='nulls="skip"') as caught:
+        lha.pack(table, ["a"], format="iggy", nulls="keep")
+    assert caught.value.row == 0
+
+
+def test_keys_are_those_of_fields() -> None:
+    table = pa.table({"n": pa.array([1], pa.int8())})
+    assert rows_of(lha.pack(table, {"n": lh.field("int8", key="x-n")})) == [[("x-n", b"\1")]]
+    assert rows_of(lha.pack(table, {"n": lh.field("int8", key=3)}, format="kip82-int")) == [[(3, b"\1")]]
+
+
+@pytest.mark.parametrize(
+    ("column", "type", "code"),
+    [
+        (pa.array([1, 128]), "int8", "out_of_range"),
+        (pa.array([1, -1]), "uint64:text", "out_of_range"),
+        (pa.array(["a", "ab"]), "char", "bad_text"),
+        (pa.array([None, "0001"]), "uuid", "bad_text"),
+        (pa.array([[1], [1, 300]]), "array<uint8>", "out_of_range"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_an_error_of_its_row(column: Any, type: str, code: str) -> None:
+    with pytest.raises(lh.EncodeError) as caught:
+        lha.pack(pa.table({"k": column}), {"k": type})
+    assert (caught.value.row, caught.value.code, caught.value.key) == (1, code, "k")
+
+
+@pytest.mark.parametrize(
+    ("columns", "format", "message"),
+    [
+        ({"tex": "string"}, "kafka", "unknown column 'tex': did you mean 'text'"),
+        ({"text": "int8"}, "kafka", "header text: the column is string, and int8 cannot be written from it"),
+        ({"text": "array<string>"}, "kafka", "header text: the column is string"),
+        ({"text": "string:json"}, "kafka", "can be read, but not written"),
+        ({"text": "strin"}, "kafka", "column 'text': unknown type 'strin'"),
+        ({"text": "char"}, "iggy", "no values of type char"),
+        ({"text": "string"}, "kip82-int", "kip82-int has integer keys"),
+        ({}, "kafka", "no columns were asked for"),
+        ("text", "kafka", "columns must be a mapping of column to type or a list of columns"),
+        (["price"], "kafka", "column 'price': decimal128"),
+    ],
+)  # fmt: skip
+def test_columns_that_cannot_be_packed_are_rejected(columns: Any, format: str, message: str) -> None:
+    table = pa.table({"text": ["a"], "price": pa.array([1], pa.decimal128(9, 2))})
+    with pytest.raises((TypeError, ValueError), match=message):
+        lha.pack(table, columns, format=format)
+
+
+@pytest.mark.parametrize("format", BLOCKS)
+@few
+@given(st.data())
+def test_select_reads_what_pack_wrote(format: str, data: st.DataObject) -> None:
+    """For columns that select made of any bytes, of all types, as single values and as lists."""
+    keys = [3, 4] if FORMATS[format].traits.keys == "int" else ["a", "b"]
+    type = data.draw(st.sampled_from(TYPES))
+    values = st.none() | st.binary(max_size=17) | st.integers(-(2**15), 2**15).map(lambda n: str(n).encode())
+    rows = data.draw(st.lists(st.tuples(values, st.lists(values, max_size=3)), max_size=12))
+    kafka = [lh.encode([("a", one), *(("b", value) for value in many)], "kafka") for one, many in rows]
+    read = {"x": lh.field(type, key="a"), "y": lh.field(f"array<{type}>", key="b")}
+    columns = lha.select(pa.array(kafka, pa.binary()), "kafka", read, errors="null")
+    if FORMATS[format].traits.types:
+        # There are no nulls, empty values, or values longer than 255 bytes.
+        whole = [not any(map(empty, (row["x"], *(row["y"] or ())))) for row in columns.to_pylist()]
+        columns = columns.filter(pa.array(whole, pa.bool_()))
+    fields = {"x": lh.field(type, key=keys[0]), "y": lh.field(f"array<{type}>", key=keys[1])}
+    try:
+        packed = lha.pack(columns, fields, format=format, nulls="skip" if FORMATS[format].traits.types else "keep")
+    except ValueError as error:
+        assert "has no values of type" in str(error)
+        return
+    messages = lha.encode(packed, format)
+    for source in (packed, messages):
+        again = lha.select(source, format, fields)
+        assert same(again.to_pylist()) == same([{**row, "y": row["y"] or []} for row in columns.to_pylist()])
+
+
+def empty(value: Any) -> bool:
+    return value in (None, "", b"")
