@@ -6,6 +6,7 @@ them is known from Parquet files and JSON that other programs made of them.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import pty
@@ -17,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,15 @@ def document(result: Any) -> Any:
 
 def rows_of(result: Any) -> list[Any]:
     return [json.loads(line) for line in result.out.splitlines()]
+
+
+def bytes_of(value: Any) -> bytes | None:
+    """Return the bytes of a value of JSON."""
+    return value.encode() if isinstance(value, str) else value and base64.b64decode(value["base64"])
+
+
+def milliseconds(time: str) -> int:
+    return (datetime.fromisoformat(time) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 # ls ------------------------------------------------------------------------------------------------------------------
@@ -244,7 +255,7 @@ def test_a_read_only_directory_is_read_and_its_upgrade_is_rejected(run, tmp_path
     task = fixture("kv-timestamped")
     before = families_of(task / "rocksdb" / "store")
     with read_only(task, tmp_path / "mounted") as mounted:
-        assert rows_of(run("state", "scan", mounted, "--json"))[0]["key"]["text"] == "a"
+        assert rows_of(run("state", "scan", mounted, "--json"))[0]["key"] == "a"
         result = run("state", "upgrade", mounted, "--yes")
         assert result.code == 1
         assert "(this process may not write there)" in result.err
@@ -283,12 +294,10 @@ def test_get_returns_the_row_that_kafka_streams_wrote(run):
     expected: Any = lh.decode(row["value"], "streams-timestamped")
     found = document(run("state", "get", SAMPLES / "streams-state-0_0", key.decode(), "-s", "latest", "--json"))
     assert found["store"] == "latest"
-    assert found["key"] == {"hex": key.hex(), "text": key.decode()}
-    assert found["timestamp"] == expected.timestamp
-    assert bytes.fromhex(found["value"]["hex"]) == expected.payload
-    assert [(header["key"], header["value"] and header["value"]["hex"]) for header in found["headers"]] == [
-        (key, value if value is None else value.hex()) for key, value in expected.headers
-    ]
+    assert bytes_of(found["key"]) == key
+    assert milliseconds(found["timestamp"]) == expected.timestamp
+    assert bytes_of(found["value"]) == expected.payload
+    assert [(header["key"], bytes_of(header["value"])) for header in found["headers"]] == [*expected.headers]
 
 
 @pytest.mark.parametrize("spelling", ["a7", "hex:6137", "hex:61 37", "base64:YTc=", "string:a7", "int16:24887"])
@@ -313,15 +322,15 @@ def test_a_key_can_be_spelt_in_several_ways(run, tmp_path, spelling):
 def test_get_returns_a_row_of_an_older_family_as_a_newer_one(run, fixture):
     [(key, value)] = described("kv-mid-upgrade")["rocksdb/store"]["keyValueWithTimestamp"][:1]
     found = document(run("state", "get", fixture("kv-mid-upgrade"), f"hex:{key.hex()}", "--json"))
-    assert (found["headers"], found["timestamp"]) == ([], struct.unpack(">q", value[:8])[0])
-    assert found["value"]["hex"] == value[8:].hex()
+    assert (found["headers"], milliseconds(found["timestamp"])) == ([], struct.unpack(">q", value[:8])[0])
+    assert bytes_of(found["value"]) == value[8:]
 
 
 @pytest.mark.parametrize("time", ["1767225660000", "2026-01-01T00:01:00", "2026-01-01 00:01:00.000 UTC"])
 def test_get_of_a_window_needs_its_start(run, time):
     task = SAMPLES / "streams-state-0_0"
     found = document(run("state", "get", task, "order-00", "-s", "hourly", "--start", time, "--json"))
-    assert (found["start"], found["timestamp"]) == (NEW_YEAR + MINUTE, 1767225719140)
+    assert (found["start"], found["timestamp"]) == ("2026-01-01T00:01:00.000Z", "2026-01-01T00:01:59.140Z")
     result = run("state", "get", task, "order-00", "-s", "hourly")
     assert (result.code, result.out) == (2, "")
     assert "store hourly is a window store: give --start too" in result.err
@@ -330,8 +339,8 @@ def test_get_of_a_window_needs_its_start(run, time):
 def test_get_of_a_session_needs_its_start_and_end(run):
     args = ("state", "get", SAMPLES / "streams-state-0_0", "order-00", "-s", "sessions", "--start", NEW_YEAR)
     found = document(run(*map(str, args), "--end", str(NEW_YEAR + 30_000), "--json"))
-    assert (found["start"], found["end"]) == (NEW_YEAR, NEW_YEAR + 30_000)
-    assert found["value"]["hex"] == "000000000000001c"
+    assert (found["start"], found["end"]) == ("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:30.000Z")
+    assert bytes_of(found["value"]) == bytes(7) + b"\x1c"
     assert "timestamp" not in found
     assert "give --start and --end too" in run(*map(str, args)).err
     assert "it has no --as-of" in run(*map(str, args), "--end", "5", "--as-of", "5").err
@@ -371,14 +380,10 @@ def test_get_of_a_versioned_store_returns_the_valid_version(run, versioned, key,
     assert result.code == (1 if value is None else 0)
     if value is not None:
         found = document(result)
-        assert found["value"]["text"] == value
+        assert found["value"] == value
         minute = {"1.00": 0, "1.20": 60, "9": 1}[value]
-        assert found["headers"] == [{"key": "minute", "value": value_of(str(minute))}]
-        assert found["valid_from"] == NEW_YEAR + minute * MINUTE
-
-
-def value_of(text: str) -> dict[str, str]:
-    return {"hex": text.encode().hex(), "text": text}
+        assert found["headers"] == [{"key": "minute", "value": str(minute)}]
+        assert milliseconds(found["valid_from"]) == NEW_YEAR + minute * MINUTE
 
 
 # scan ----------------------------------------------------------------------------------------------------------------
@@ -387,14 +392,10 @@ def value_of(text: str) -> dict[str, str]:
 def test_scan_returns_every_row_that_kafka_streams_wrote(run):
     rows = pq.read_table(SAMPLES / "store-latest-0.parquet").to_pylist()
     found = rows_of(run("state", "scan", SAMPLES / "streams-state-0_0", "-s", "latest", "--json"))
-    assert [row["key"]["hex"] for row in found] == [row["key"].hex() for row in rows]
+    assert [bytes_of(row["key"]) for row in found] == [row["key"] for row in rows]
     for row, expected in zip(found, rows, strict=True):
-        headers = [
-            (header["key"], None if header["value"] is None else bytes.fromhex(header["value"]["hex"]))
-            for header in row["headers"]
-        ]
-        payload = bytes.fromhex(row["value"]["hex"])
-        message = lh.Message(headers=headers, timestamp=row["timestamp"], payload=payload)
+        headers = [(header["key"], bytes_of(header["value"])) for header in row["headers"]]
+        message = lh.Message(headers=headers, timestamp=milliseconds(row["timestamp"]), payload=bytes_of(row["value"]))
         assert lh.encode(message, "streams-timestamped") == expected["value"]
 
 
@@ -406,9 +407,12 @@ def test_scan_returns_rows_by_segment_with_their_times(run, fixture, name):
     stored = [key for segment in segments for key, _ in databases[segment][family]]
     found = rows_of(run("state", "scan", fixture(name), "--json"))
     if name == "window-headers":
-        keys = [bytes.fromhex(row["key"]["hex"]) + struct.pack(">qi", row["start"], 0) for row in found]
+        keys = [bytes_of(row["key"]) + struct.pack(">qi", milliseconds(row["start"]), 0) for row in found]
     else:
-        keys = [bytes.fromhex(row["key"]["hex"]) + struct.pack(">qq", row["end"], row["start"]) for row in found]
+        keys = [
+            bytes_of(row["key"]) + struct.pack(">qq", milliseconds(row["end"]), milliseconds(row["start"]))
+            for row in found
+        ]
     assert keys == stored
     backward = rows_of(run("state", "scan", fixture(name), "--json", "--reverse"))
     assert backward == found[::-1]
@@ -448,10 +452,10 @@ def test_scan_returns_the_selected_keys(run, tmp_path, store_type, options, keys
             store.put(key, message(b"v"), *([] if store_type == "key-value" else [NEW_YEAR]))
     store.close()
     found = rows_of(run("state", "scan", tmp_path, "--json", *options))
-    assert [row["key"]["text"] for row in found] == keys
+    assert [row["key"] for row in found] == keys
     if "--keys-only" in options and store_type != "versioned":
         assert all("value" not in row and "headers" not in row for row in found)
-    assert [row.get("start") for row in found] == [
+    assert [milliseconds(row["start"]) if "start" in row else None for row in found] == [
         NEW_YEAR if store_type not in ("key-value", "versioned") else None for _ in found
     ]
 
@@ -475,7 +479,7 @@ def test_scan_reads_the_stores_of_all_tasks(run, tmp_path):
         store.put(b"k%d" % number, message(b"v"))
         store.close()
     found = rows_of(run("state", "scan", tmp_path, "--json"))
-    assert [(row["task"], row["key"]["text"]) for row in found] == [("0_0", "k0"), ("0_1", "k1"), ("0_2", "k2")]
+    assert [(row["task"], row["key"]) for row in found] == [("0_0", "k0"), ("0_1", "k1"), ("0_2", "k2")]
     found = rows_of(run("state", "scan", tmp_path, "--json", "--reverse"))
     assert [row["task"] for row in found] == ["0_2", "0_1", "0_0"]
     assert document(run("state", "get", tmp_path, "k1", "--json"))["task"] == "0_1"
@@ -548,7 +552,7 @@ def test_the_type_of_a_store_follows_from_its_families_and_rows(run, tmp_path, s
 
 def test_the_user_can_pass_the_store_type(run, tmp_path):
     make(tmp_path, "versioned", "plain")
-    assert rows_of(run("state", "scan", tmp_path, "--json", "-n", "1"))[0]["valid_from"] == NEW_YEAR
+    assert rows_of(run("state", "scan", tmp_path, "--json", "-n", "1"))[0]["valid_from"] == "2026-01-01T00:00:00.000Z"
     result = run("state", "scan", tmp_path, "--store-type", "key-value", "--json", "-n", "1")
     assert "valid_from" not in rows_of(result)[0]
     assert result.err == ""
@@ -620,7 +624,7 @@ def test_verify_reports_every_error_with_store_key_byte_and_reason(run, task):
     errors = {each["store"]: each["errors"] for each in document(result)}
     assert errors["sessions"] == []
     assert [
-        (error["family"], bytes.fromhex(error["key"]["hex"]), error["byte_offset"], error["code"], error["reason"])
+        (error["family"], bytes_of(error["key"]), error["byte_offset"], error["code"], error["reason"])
         for error in errors["latest"]
     ] == [
         # A row in `default` is one that a store with headers has not moved yet: there is nothing wrong with it.
@@ -657,7 +661,7 @@ def test_verify_reports_rows_outside_the_times_of_their_segment(run, tmp_path):
     keys = [b"at" + struct.pack(">qi", time, 0) for time in times]
     write_raw(tmp_path / "store" / f"store.{first}", WITH_HEADERS, *((key, message(b"v")) for key in keys))
     [store] = document(run("state", "verify", tmp_path, "--json"))
-    assert [bytes.fromhex(error["key"]["hex"]) for error in store["errors"]] == [keys[0], keys[3]]
+    assert [bytes_of(error["key"]) for error in store["errors"]] == [keys[0], keys[3]]
 
 
 @pytest.mark.parametrize("options", [["--from", "a"], ["--to", "b"], ["--from", "a", "--to", "b"]])
@@ -677,7 +681,7 @@ def test_get_of_a_window_shows_no_window_of_a_longer_key(run, tmp_path, make_sto
     store.put(b"k" + bytes(2), message(b"other"), NEW_YEAR)
     store.close()
     result = run("state", "get", tmp_path, "k", "--start", str(NEW_YEAR), "--json")
-    assert document(result)["value"]["text"] == "v"
+    assert document(result)["value"] == "v"
 
 
 def test_verify_finds_rows_that_the_index_does_not_know(run, tmp_path):
@@ -690,7 +694,7 @@ def test_verify_finds_rows_that_the_index_does_not_know(run, tmp_path):
     [store] = document(result)
     # Java leaves entries behind whose row is gone: they are counted, and are no errors.
     assert store["index_entries_without_row"] == 1
-    assert [(bytes.fromhex(error["key"]["hex"]), error["reason"]) for error in store["errors"]] == [
+    assert [(bytes_of(error["key"]), error["reason"]) for error in store["errors"]] == [
         (unknown, "the index has no entry for it, so that no search by key finds it")
     ]
 
@@ -797,7 +801,7 @@ def test_every_type_of_store_is_upgraded(run, tmp_path, store_type, values, opti
     if store_type != "time-ordered-session":
         assert [row.pop("headers") for row in after] == [[]] * len(after)
     if (store_type, values) == ("window", "plain"):
-        assert {row.pop("timestamp") for row in after} == {-1}
+        assert {row.pop("timestamp") for row in after} == {"1969-12-31T23:59:59.999Z"}
     assert after == before
     assert run("state", "verify", tmp_path).code == 0
 
@@ -877,7 +881,7 @@ def test_a_full_disk_ends_an_upgrade_and_loses_nothing(run, tmp_path):
     assert full.returncode == 1, full.stderr
     assert "File too large (make room" in full.stderr
     assert " of 8,000 rows were moved, the others are unchanged, and none is lost" in full.stderr
-    assert [row["key"]["text"].encode() for row in rows_of(run("state", "scan", tmp_path, "--json"))] == [
+    assert [row["key"].encode() for row in rows_of(run("state", "scan", tmp_path, "--json"))] == [
         key for key, _ in rows
     ]
     after = families_of(directory)
@@ -1077,7 +1081,7 @@ def test_restore_stops_at_a_time_and_diff_shows_what_came_later(tmp_path, run) -
     assert differs.code == 1
     first = json.loads(differs.out.splitlines()[0])
     assert first["differs"] in (["row"], ["value"])
-    assert "timestamp" not in first["second"] or first["second"]["timestamp"] > 0
+    assert "timestamp" not in first["second"] or milliseconds(first["second"]["timestamp"]) > 0
     shown = run("state", "diff", tmp_path / "0_0", SAMPLES / "streams-state-0_0" / "rocksdb" / "latest")
     assert "not shown: --all" in shown.out
 
@@ -1188,7 +1192,7 @@ def test_diff_continues_after_a_damaged_row(damaged, tmp_path, run) -> None:
     (rows if damaged == 1 else others)[b"b"] = b"\xff\xff\xff"
     first, second = store_of(tmp_path / "1" / "0_0", rows), store_of(tmp_path / "2" / "0_0", others)
     differs = run("state", "diff", first, second, "--json")
-    assert (differs.code, [json.loads(line)["key"]["text"] for line in differs.lines]) == (1, ["c"])
+    assert (differs.code, [json.loads(line)["key"] for line in differs.lines]) == (1, ["c"])
     assert "key 62" in differs.err
     assert "1 damaged row" in differs.err
     with pytest.raises(DamagedRowError):
@@ -1209,5 +1213,5 @@ def test_verify_prints_errors_of_each_store_in_one_json_document(tmp_path, run) 
     store_of(tmp_path / "0_1", {b"a": message(b"1")})
     result = run("state", "verify", tmp_path, "--json")
     documents = json.loads(result.out)
-    assert [[error["key"]["text"] for error in document["errors"]] for document in documents] == [["a", "c"], []]
+    assert [[error["key"] for error in document["errors"]] for document in documents] == [["a", "c"], []]
     assert result.code == 1

@@ -28,7 +28,8 @@ class Result:
 
 
 def runner(capfdbinary: Any, monkeypatch: Any) -> Callable[..., Result]:
-    """Make what runs the command, with bytes on standard input."""
+    """Make what runs the command, with bytes on standard input, and with tables of the width of a pipe."""
+    monkeypatch.delenv("COLUMNS", raising=False)
 
     def run(*args: str | Path, stdin: bytes = b"") -> Result:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
