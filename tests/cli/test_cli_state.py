@@ -6,7 +6,6 @@ them is known from Parquet files and JSON that other programs made of them.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import pty
@@ -18,7 +17,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ import pytest
 
 import archives
 import letterhead as lh
-from command import runner
+from command import bytes_of, milliseconds, runner
 from letterhead.errors import DamagedRowError
 from letterhead.state import SessionKey
 from letterhead.state.reading.store_types import values_of
@@ -131,15 +129,6 @@ def document(result: Any) -> Any:
 
 def rows_of(result: Any) -> list[Any]:
     return [json.loads(line) for line in result.out.splitlines()]
-
-
-def bytes_of(value: Any) -> bytes | None:
-    """Return the bytes of a value of JSON."""
-    return value.encode() if isinstance(value, str) else value and base64.b64decode(value["base64"])
-
-
-def milliseconds(time: str) -> int:
-    return (datetime.fromisoformat(time) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 # ls ------------------------------------------------------------------------------------------------------------------

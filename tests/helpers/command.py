@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from letterhead.cli import main
+
+
+def bytes_of(value: Any) -> bytes | None:
+    """Return the bytes of a value that a command printed as JSON."""
+    return value.encode() if isinstance(value, str) else value and base64.b64decode(value["base64"])
+
+
+def milliseconds(time: str) -> int:
+    """Return a time that a command printed as JSON in milliseconds since 1970."""
+    return (datetime.fromisoformat(time) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 class Result:
