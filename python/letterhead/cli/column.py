@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 from rich.text import Text
 
 import letterhead as lh
-from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.formats import ReadArguments
-from letterhead.cli.render import console, counted, progress, warn
+from letterhead.cli.render import console, counted, note, progress, warn
 from letterhead.cli.row_writers import Form, RowFormat, open_writer
 from letterhead.cli.sniff import AUTO, format_of
 from letterhead.errors import replaced
@@ -207,7 +205,7 @@ def deliver(
     if rows.on_screen:
         console().print(Text(tally.summary(total), style="dim"))
     elif rows.out is not None:
-        print(f"{counted(tally.rows, tally.noun)} written to {printable(str(rows.out))}", file=sys.stderr)
+        note(f"{counted(tally.rows, tally.noun)} written to {rows.out}")
 
 
 def _replace_column(batch: pa.RecordBatch, column: str, new: NewColumns) -> pa.RecordBatch:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from letterhead.cli.common import add_common_options
+from letterhead.cli.completion import completion_command
 from letterhead.cli.convert import convert_command
 from letterhead.cli.decode import decode_command
 from letterhead.cli.doctor import run_doctor
@@ -42,7 +44,7 @@ def _version(is_requested: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[bool, option("--version", "Print the version.", callback=_version, is_eager=True)] = False,
+    version: Annotated[bool, option("--version -V", "Print the version.", callback=_version, is_eager=True)] = False,
 ) -> None:
     pass
 
@@ -84,6 +86,8 @@ for name, command in (
     ("dump", dump_command),
     ("formats", formats_command),
     ("doctor", doctor_command),
+    ("completion", completion_command),
 ):
     app.command(name, epilog=EXIT_CODES)(command)
 app.add_typer(state)
+add_common_options(app)

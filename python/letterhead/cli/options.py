@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from letterhead.cli.column import RowOptions
+from letterhead.cli.completion import complete_formats, complete_targets
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.source import Source
@@ -74,10 +75,16 @@ _WRITABLE = ", ".join(name for name in COMMON if row_of(name)["is_target"])
 
 File = Annotated[str | None, typer.Argument(metavar="FILE|-", help="Raw bytes; - is standard input.")]
 Format = Annotated[
-    str, option("--format -f", f"{_READABLE}, … {_ALL}; auto: the format that fits, if only one does.", "FORMAT")
+    str,
+    option(
+        "--format -f",
+        f"{_READABLE}, … {_ALL}; auto: the format that fits, if only one does.",
+        "FORMAT",
+        autocompletion=complete_formats,
+    ),
 ]
-Written = Annotated[str, option("--format -f", f"{_WRITABLE}, … {_ALL}.", "FORMAT")]
-Target = Annotated[str, option("--to -t", f"{_WRITABLE}, … {_ALL}.", "TARGET")]
+Written = Annotated[str, option("--format -f", f"{_WRITABLE}, … {_ALL}.", "FORMAT", autocompletion=complete_targets)]
+Target = Annotated[str, option("--to -t", f"{_WRITABLE}, … {_ALL}.", "TARGET", autocompletion=complete_targets)]
 Hex = Annotated[str | None, option("--hex", "The bytes as hex; - reads standard input.", "TEXT")]
 Base64 = Annotated[str | None, option("--base64", "The bytes as base64; - reads standard input.", "TEXT")]
 Column = Annotated[

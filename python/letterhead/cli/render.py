@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TextIO
 
@@ -28,6 +29,16 @@ PLAIN_WIDTH = 96
 MAX_LIKELY = 1 << 53
 # Rows in one table: all rows may not fit in memory.
 ROWS_IN_TABLE = 1000
+
+
+@dataclass
+class Settings:
+    """What the options of every command set."""
+
+    quiet: bool = False
+
+
+SETTINGS = Settings()
 
 
 def console(stream: TextIO | None = None) -> Console:
@@ -97,6 +108,12 @@ def table(*columns: str, right: tuple[str, ...] = (), head: bool = True, fold: b
 def warn(message: str) -> None:
     """Print one line to stderr."""
     print(f"letterhead: {without_secrets(printable(message))}", file=sys.stderr)
+
+
+def note(message: str) -> None:
+    """Print one line to stderr that --quiet leaves out."""
+    if not SETTINGS.quiet:
+        print(printable(message), file=sys.stderr)
 
 
 def without_secrets(text: str) -> str:
@@ -195,7 +212,7 @@ def progress(total: int | None, description: str, *, prints: bool) -> Iterator[C
 
     If rows are printed to a terminal there is no bar: the rows show the progress, and a bar would be drawn between them.
     """
-    if not sys.stderr.isatty() or (prints and sys.stdout.isatty()):
+    if SETTINGS.quiet or not sys.stderr.isatty() or (prints and sys.stdout.isatty()):
         yield lambda rows: None
         return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

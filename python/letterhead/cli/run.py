@@ -10,9 +10,13 @@ from typing import Any
 import typer
 
 from letterhead.cli.commands import app
+from letterhead.cli.common import common_options
+from letterhead.cli.completion import prepare_completion
 from letterhead.cli.exits import BAD_DATA, BROKEN_PIPE, INTERRUPTED, OK, USAGE, Failure
 from letterhead.cli.formats import row_of
+from letterhead.cli.output import prepare_streams
 from letterhead.cli.render import warn
+from letterhead.cli.signals import Terminated, termination
 from letterhead.errors import ConversionError, HeaderError
 
 # typer below 0.16 uses the package click, later versions bundle their own copy: take the base class of usage errors
@@ -25,12 +29,15 @@ def run(argv: Sequence[str] | None = None) -> int:
     # Python sets it to None if the parent process closed it.
     if sys.stdout is None:
         return _fail("standard output is closed: give it a file, a pipe, or /dev/null", USAGE)
+    prepare_streams()
+    prepare_completion()
     command = typer.main.get_command(app)
     args = sys.argv[1:] if argv is None else list(argv)
     try:
-        # Without a command, print the help and return the code for wrong usage.
-        code = command.main(args=args or ["--help"], prog_name="letterhead", standalone_mode=False)
-        sys.stdout.flush()
+        with common_options(), termination():
+            # Without a command, print the help and return the code for wrong usage.
+            code = command.main(args=args or ["--help"], prog_name="letterhead", standalone_mode=False)
+            sys.stdout.flush()
         if not args:
             return USAGE
         if code == INTERRUPTED:
@@ -53,6 +60,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         if not isinstance(leaving.__context__, BrokenPipeError):
             raise
         return _reader_gone()
+    except Terminated as signal:
+        return _fail("terminated", signal.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
 

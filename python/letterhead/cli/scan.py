@@ -15,6 +15,7 @@ from rich.text import Text
 
 from letterhead._formatting import printable
 from letterhead.cli.column import BATCH, column_format
+from letterhead.cli.completion import complete_formats
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.options import Json, flag, grouped, option, reading
@@ -45,6 +46,7 @@ def scan_command(
             "--format -f",
             f"{', '.join(COMMON)}, … (`letterhead formats` lists all); auto for bytes: the format that fits.",
             "FORMAT",
+            autocompletion=complete_formats,
         ),
     ] = "kafka",
     explain: Annotated[bool, flag("--explain", "Print the evidence for each suggested type.")] = False,

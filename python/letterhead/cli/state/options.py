@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from letterhead.cli.brokers import BrokerSettings, brokers
+from letterhead.cli.completion import complete_stores
 from letterhead.cli.options import MaxHeaders, MaxMessageBytes, grouped, limits, option
 from letterhead.limits import Limits
 
@@ -32,7 +33,7 @@ class Selection(NamedTuple):
 
 
 Dir = Annotated[Path, typer.Argument(metavar="DIR", help="A state, application, task or store directory.")]
-Name = Annotated[str | None, option("--store -s", "Only stores of this name.", "NAME")]
+Name = Annotated[str | None, option("--store -s", "Only stores of this name.", "NAME", autocompletion=complete_stores)]
 StoreType = Annotated[
     str | None,
     option(

@@ -1,0 +1,80 @@
+"""Completion of commands in a shell: the script for it, and names that it completes."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import completion
+
+from letterhead.cli.exits import OK
+from letterhead.cli.formats import table_of_formats
+from letterhead.cli.sniff import AUTO
+from letterhead.errors import LetterheadError
+
+__all__ = ["complete_formats", "complete_stores", "complete_targets", "completion_command", "prepare_completion"]
+
+PROGRAM = "letterhead"
+# The shell's function calls the command with this variable.
+VARIABLE = "_LETTERHEAD_COMPLETE"
+
+Shell = StrEnum("Shell", {"bash": "bash", "zsh": "zsh", "fish": "fish"})
+
+
+def completion_command(
+    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.", show_default=False)],
+) -> int:
+    """Print a script that completes commands, options, formats and stores.
+
+    \b
+    Examples:
+      eval "$(letterhead completion bash)"
+      letterhead completion zsh > "${fpath[1]}/_letterhead"
+      letterhead completion fish > ~/.config/fish/completions/letterhead.fish
+    """
+    script = completion.get_completion_script(  # type: ignore[attr-defined]
+        prog_name=PROGRAM, complete_var=VARIABLE, shell=shell.value
+    )
+    print(script)
+    return OK
+
+
+def prepare_completion() -> None:
+    """Let the command answer the shell's function."""
+    if VARIABLE in os.environ:
+        completion.completion_init()  # type: ignore[attr-defined]
+
+
+def complete_formats(incomplete: str) -> list[tuple[str, str]]:
+    """Return the formats that can be read, with their descriptions."""
+    return _beginning(incomplete, [(AUTO, "the format that fits"), *_formats(writable=False)])
+
+
+def complete_targets(incomplete: str) -> list[tuple[str, str]]:
+    """Return the formats that can be written, with their descriptions."""
+    return _beginning(incomplete, _formats(writable=True))
+
+
+def complete_stores(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return the names of the stores in the directory that the command line has."""
+    from letterhead.state.reading.directory import find_stores
+
+    # An option without its value ends the parsing of a command line: what follows the command is in `args`.
+    directory = next((Path(word) for word in ctx.args if Path(word).is_dir()), Path())
+    try:
+        stores = find_stores(directory, None)
+    except (OSError, LetterheadError):
+        return []
+    return _beginning(incomplete, sorted({(store.name, "") for store in stores}))
+
+
+def _formats(*, writable: bool) -> list[tuple[str, str]]:
+    rows = table_of_formats().values()
+    return [(row["name"], row["source"]) for row in rows if row["is_target"] or not writable]
+
+
+def _beginning(incomplete: str, names: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(name, description) for name, description in names if name.startswith(incomplete)]
