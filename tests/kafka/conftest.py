@@ -15,12 +15,18 @@ from spark_session import local_session
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a broker."""
+def running_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka.Broker]:
+    """A broker."""
     running = kafka.Broker(tmp_path_factory.mktemp("broker"))
     running.start()
-    yield running.address
+    yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def broker(running_broker: kafka.Broker) -> str:
+    """The address of the broker."""
+    return running_broker.address
 
 
 @pytest.fixture(scope="session")

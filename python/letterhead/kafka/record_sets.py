@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -89,6 +89,8 @@ class KafkaRowReader(RowReader):
     fields = FIELDS
     constants = CONSTANTS
     where_fields = WHERE_FIELDS
+    left_out_attributes: ClassVar[int] = _CONTROL
+    """Batches with one of these bits in their attributes have no rows."""
 
     def time_types(self, dialect: Dialect) -> Mapping[str, pa.DataType]:
         """Return the type of the timestamp."""
@@ -121,7 +123,7 @@ class KafkaRowReader(RowReader):
         low, high, first_time = _bounds(where)
         low, high = max(start, low), min(end - 1, high)
         kept = np.array([
-            not batch.attributes & _CONTROL and batch.base_offset not in skipped and batch.last_offset >= low
+            not batch.attributes & self.left_out_attributes and batch.base_offset not in skipped and batch.last_offset >= low
             and batch.base_offset <= high and batch.max_timestamp >= first_time for batch in all_batches
         ], np.bool_)  # fmt: skip
         if not kept.any() or (where is not None and where.known is False):

@@ -94,7 +94,8 @@ class SegmentsReader(Reader):
     """A stream of the records of log segments.
 
     With ``committed``, aborted transactions are left out, and each partition ends at its first open one; ``known`` are
-    the transactions of the only partition, if they were read before.
+    the transactions of the only partition, if they were read before. With ``marks_aborted``, rows are told which batches
+    were aborted, and do not leave them out.
 
     Attributes
     ----------
@@ -118,6 +119,7 @@ class SegmentsReader(Reader):
         known: Transactions | None = None,
         torn_rows: bool = False,
         last: int | None = None,
+        marks_aborted: bool = False,
     ) -> None:
         check_bounds(partitions, bounds)
         super().__init__(rows.schema, self._records)
@@ -135,6 +137,7 @@ class SegmentsReader(Reader):
         self._known = Transactions([], []) if known is None else known
         self._torn_rows = torn_rows
         self._last = last
+        self._marks_aborted = marks_aborted
 
     def _records(self) -> Iterator[pa.RecordBatch]:
         for segments in self._partitions:
@@ -170,10 +173,11 @@ class SegmentsReader(Reader):
 
     def _partition(self, segments: Sequence[LogSegment], requested: OffsetRange) -> Iterator[pa.RecordBatch]:
         known = self._known
-        if self._committed:
+        if self._committed or self._marks_aborted:
             known = transactions(segments, requested.start, strict=self._rows.errors == "raise")
-        bounds = requested._replace(end=min([requested.end, *(begun.first_offset for begun in known.open)]))
-        self.open_transactions += [begun for begun in known.open if begun.first_offset < requested.end]
+        begun = known.open if self._committed else []
+        bounds = requested._replace(end=min([requested.end, *(transaction.first_offset for transaction in begun)]))
+        self.open_transactions += [transaction for transaction in begun if transaction.first_offset < requested.end]
         done_before = self.done
         for segment in segments:
             if segment.base_offset < bounds.end and bounds.start < (segment.next_offset or LAST_OFFSET):
@@ -235,14 +239,15 @@ class SegmentRowReader:
         dialect: Dialect = "arrow",
         limits: Limits | None = None,
         where: Where | None = None,
+        reader: type[KafkaRowReader] = KafkaRowReader,
     ) -> None:
         self.errors = errors
         self.where = resolve(where, WHERE_FIELDS, headers)
         self._error_column = error_column
         options: Any = {"dialect": dialect, "limits": limits, "where": self.where}
         # Each piece is read by the strict reader first, and after an error by the lax one, which handles it as `errors` says.
-        self._strict = KafkaRowReader(columns, headers, **options)
-        self._lax = KafkaRowReader(columns, headers, errors=errors, error_column=error_column, **options)
+        self._strict = reader(columns, headers, **options)
+        self._lax = reader(columns, headers, errors=errors, error_column=error_column, **options)
         self.schema = self._lax.schema
         self.limits = limits
         self.message_bytes = self._lax.message_bytes

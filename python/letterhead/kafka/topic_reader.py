@@ -16,9 +16,10 @@ from letterhead.kafka.client import Isolation, KafkaClient
 from letterhead.kafka.groups import GroupOffsets, OffsetCommits
 from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
-from letterhead.kafka.settings import SettingsLike, reader_settings
-from letterhead.offsets.ranges import chosen_partitions, requested_ranges
-from letterhead.offsets.reading import read_partitions
+from letterhead.kafka.settings import Settings, SettingsLike, reader_settings
+from letterhead.offsets.partition_log import OffsetRange
+from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
+from letterhead.offsets.reading import last_of_range, read_partitions, read_ranges
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_group, check_tail, group_of
 from letterhead.reader import Reader
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
-__all__ = ["topic"]
+__all__ = ["topic", "topic_view"]
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
 """The default columns; without the headers if some are asked for as columns."""
@@ -203,5 +204,43 @@ def topic(
             commits = OffsetCommits(GroupOffsets(log.client, commit_group), ranges)
             yield from read_partitions(log, ranges, rows.where, last=last, follow=follow, note_read=commits.note_read)
             commits.finish()
+
+    return Reader(rows.schema, batches)
+
+
+def topic_view(
+    topic: str,
+    rows: Any,
+    connection: Settings,
+    bounds: OffsetBounds,
+    partitions: Iterable[int] | None,
+    *,
+    last: int | None = None,
+    isolation: Isolation = "read_uncommitted",
+    marks_aborted: bool = False,
+) -> Reader:
+    """Read a topic with another reader of its batches than :class:`KafkaRowReader`.
+
+    Brokers tell which transactions were aborted up to the first open one. With ``marks_aborted``, records from there on are
+    read, too, and are not marked.
+    """
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with KafkaPartitions(KafkaClient(connection), rows, isolation) as log:
+            chosen = chosen_partitions(log.client.partitions([topic]), topic, partitions)
+            requested = requested_ranges(log, chosen, bounds)
+            if not marks_aborted:
+                yield from read_partitions(log, requested, rows.where, last=last)
+                return
+            committed = KafkaPartitions(log.client, rows, "read_committed")
+            stable = committed.end_offsets(chosen)
+
+            def read(part: OffsetRange) -> Iterator[pa.RecordBatch]:
+                ends = stable[part.partition]
+                yield from read_ranges(committed, [part._replace(end=min(part.end, ends))])
+                yield from read_ranges(log, [part._replace(start=max(part.start, ends))])
+
+            for narrowed in narrowed_ranges(log, requested, rows.where):
+                yield from read(narrowed) if last is None else last_of_range(read, narrowed, last)
 
     return Reader(rows.schema, batches)

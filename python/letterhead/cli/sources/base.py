@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import typer
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["LogSource", "RowRequest", "Source", "reading_errors"]
 
 TIMEOUT_MS = 15_000
+BATCH_SCREEN_COLUMNS = ("base_offset", "last_offset", "records", "bytes", "codec", "checksum")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class RowRequest:
     timeout_ms: int = TIMEOUT_MS
     settings: Mapping[str, str] | None = None
     stores: StoreOptions | None = None
+    view: Literal["records", "batches", "control"] = "records"
 
 
 class Source(ABC):
@@ -59,6 +61,11 @@ class Source(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def check_view(self, request: RowRequest) -> None:
+        """Refuse the views of batches and of control records."""
+        if request.view != "records":
+            raise Failure(f"--{request.view} is for topics and log segments of Kafka, not for {self.name}")
 
     @abstractmethod
     def columns(self, request: RowRequest) -> Iterable[str]:
@@ -133,6 +140,10 @@ class LogSource(Source):
         if request.columns is not None or not request.on_screen:
             return request.columns
         columns = (*(self.partition_columns if several else ()), *self.screen_columns)
+        if request.view == "batches":
+            return (*columns[: -len(self.screen_columns)], *BATCH_SCREEN_COLUMNS)
+        if request.view == "control":
+            columns = (*columns[:-3], "control", "aborted", *columns[-3:])
         return tuple(name for name in columns if not (request.headers and name == "headers"))
 
 

@@ -55,6 +55,7 @@ class IggyTopicSource(LogSource):
 
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the messages."""
+        self.check_view(request)
         if request.committed:
             raise Failure("--committed is for topics of Kafka: Iggy has no transactions")
         several = self._partition is None and (request.partitions is None or len(request.partitions) > 1)

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import letterhead as lh
@@ -65,6 +65,8 @@ class KafkaTopic(LogSource):
         """Return a stream of the records."""
         several = self.address.partition is None and (request.partitions is None or len(request.partitions) > 1)
         request = replace(request, columns=self.requested_columns(request, several=several))
+        if request.view != "records":
+            return self._view(request)
         return lh.read.topic(
             self.address.topic, bootstrap_servers=self.address.servers, settings=complete_settings(request.settings or {}),
             columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
@@ -72,6 +74,50 @@ class KafkaTopic(LogSource):
             isolation_level="read_committed" if request.committed else None, errors=request.errors,
             where=request.where, timeout_ms=request.timeout_ms, limits=request.limits,
         )  # fmt: skip
+
+    def _view(self, request: RowRequest) -> Reader:
+        """Return a stream of batches, or of records and control records."""
+        from letterhead.kafka.settings import reader_settings
+        from letterhead.kafka.topic_reader import topic_view
+        from letterhead.offsets.specs import OffsetBounds
+
+        if request.follow:
+            raise Failure(f"--follow excludes --{request.view}")
+        connection = reader_settings(
+            self.address.servers, complete_settings(request.settings or {}), timeout_ms=request.timeout_ms
+        )
+        return topic_view(
+            self.address.topic,
+            row_reader(request),
+            connection,
+            OffsetBounds.parse(request.start, request.end, ("--start", "--end")),
+            chosen_partitions(self.address.partition, request),
+            last=request.last,
+            isolation="read_committed" if request.committed else "read_uncommitted",
+            marks_aborted=request.view == "control",
+        )
+
+
+def row_reader(request: RowRequest) -> Any:
+    """Return the reader of batches for a view other than that of records."""
+    if request.view == "batches":
+        from letterhead.kafka.batch_rows import BatchRowReader
+
+        return BatchRowReader(request.columns, request.limits)
+    from letterhead.kafka.control_rows import ControlRowReader
+
+    return ControlRowReader(
+        control_columns(request), request.headers, errors=request.errors, limits=request.limits, where=request.where
+    )
+
+
+def control_columns(request: RowRequest) -> tuple[str, ...]:
+    """Return the columns of the view of control records."""
+    from letterhead.kafka.control_rows import CONTROL_COLUMNS
+
+    if request.columns is not None:
+        return request.columns
+    return tuple(name for name in CONTROL_COLUMNS if not (request.headers and name == "headers"))
 
 
 def complete_settings(settings: Mapping[str, str]) -> dict[str, str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import counted, warn
 from letterhead.cli.sources.base import LogSource, RowRequest
+from letterhead.cli.sources.kafka import control_columns
 from letterhead.errors import TornTailWarning
 from letterhead.offsets.specs import OffsetBounds
 
@@ -33,6 +35,7 @@ class Segments(LogSource):
         self.paths = paths
         self.partitions = self._found()
         self._opened: SegmentsReader | None = None
+        self._is_view_of_batches = False
         # A torn end is reported by `finish`, as one line.
         warnings.simplefilter("ignore", TornTailWarning)
 
@@ -66,15 +69,30 @@ class Segments(LogSource):
         bounds = OffsetBounds.parse(request.start, request.end, ("--start", "--end"))
         reader = self._reader(request, partitions, bounds)
         self._opened = self._opened or reader
+        self._is_view_of_batches = request.view == "batches"
         return reader
 
     def _reader(self, request: RowRequest, partitions: list[Any], bounds: OffsetBounds) -> SegmentsReader:
         from letterhead.kafka.segments_reader import COLUMNS, SegmentRowReader, SegmentsReader
 
+        if request.view == "batches":
+            from letterhead.kafka.batch_rows import SegmentBatchReader
+
+            batches = SegmentBatchReader(self.requested_columns(request, several=len(partitions) > 1), request.limits)
+            return SegmentsReader(partitions, batches, bounds, last=request.last)  # type: ignore[arg-type]
         columns = self.requested_columns(request, several=len(partitions) > 1)
         if columns is None:
             columns = tuple(name for name in COLUMNS if not (request.headers and name == "headers"))
-        rows = SegmentRowReader(columns, request.headers, request.errors, limits=request.limits, where=request.where)
+        options: Any = {"limits": request.limits, "where": request.where}
+        if request.view == "control":
+            from letterhead.kafka.control_rows import ControlRowReader
+
+            rows = SegmentRowReader(
+                control_columns(replace(request, columns=self.requested_columns(request, several=len(partitions) > 1))),
+                request.headers, request.errors, reader=ControlRowReader, **options,
+            )  # fmt: skip
+            return SegmentsReader(partitions, rows, bounds, last=request.last, marks_aborted=True)
+        rows = SegmentRowReader(columns, request.headers, request.errors, **options)
         return SegmentsReader(partitions, rows, bounds, committed=request.committed, last=request.last)
 
     def _chosen(self, request: RowRequest) -> list[Any]:
@@ -100,7 +118,7 @@ class Segments(LogSource):
             warn(f"{counted(len(reader.damaged) - MAX_DAMAGED_LINES, 'more damaged range')}")
         for torn in reader.torn:
             warn(str(torn))
-        return BAD_DATA if reader.torn else OK
+        return BAD_DATA if reader.torn or (reader.damaged and self._is_view_of_batches) else OK
 
 
 class IggySegments(Segments):
@@ -126,6 +144,7 @@ class IggySegments(Segments):
         from letterhead.iggy.rows import COLUMNS, IggyRowReader
         from letterhead.iggy.segments import IggySegmentsReader
 
+        self.check_view(request)
         if request.committed:
             raise Failure("--committed is for logs of Kafka: Iggy has no transactions")
         columns = self.requested_columns(request, several=len(partitions) > 1)

@@ -66,6 +66,7 @@ class Stores(Source):
         from letterhead.reader import Reader
         from letterhead.state.reading.columns import StoreColumns
 
+        self.check_view(request)
         if request.start != "earliest" or request.end != "latest" or request.partitions is not None:
             raise Failure("--start, --end and --partition are for topics and log segments: a store has --from and --to")
         if request.follow or request.committed:

@@ -56,6 +56,7 @@ class TableFile(Source):
 
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
+        self.check_view(request)
         if request.start != "earliest" or request.end != "latest" or request.partitions is not None:
             raise Failure("--start, --end and --partition are for topics and log segments: a table has --where")
         if request.follow or request.committed:

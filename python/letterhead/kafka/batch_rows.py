@@ -1,0 +1,153 @@
+"""The batches of a log as rows, one for each, instead of their records: :class:`BatchRowReader`, :class:`SegmentBatchReader`."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from letterhead import arrow as lha
+from letterhead.errors import HeaderError, check_name
+from letterhead.kafka.record_sets import BatchHeader
+from letterhead.kafka.segment_file import KafkaSegmentFile
+from letterhead.limits import Limits
+from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
+
+if TYPE_CHECKING:
+    from letterhead.kafka.segment_file import BatchFlaw, DamagedRange
+    from letterhead.kafka.segments_reader import Invalid
+    from letterhead.kafka.transactions import Transactions
+
+__all__ = ["BATCH_COLUMNS", "CODECS", "BatchRowReader", "SegmentBatchReader"]
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+BATCH_COLUMNS: dict[str, pa.DataType] = {
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "base_offset": pa.int64(),
+    "last_offset": pa.int64(),
+    "records": pa.int32(),
+    "bytes": pa.int64(),
+    "magic": pa.int8(),
+    "codec": pa.string(),
+    "base_timestamp": pa.timestamp("ms", "UTC"),
+    "max_timestamp": pa.timestamp("ms", "UTC"),
+    "producer_id": pa.int64(),
+    "producer_epoch": pa.int16(),
+    "base_sequence": pa.int32(),
+    "leader_epoch": pa.int32(),
+    "transactional": pa.bool_(),
+    "control": pa.bool_(),
+    "checksum": pa.string(),
+}
+"""The columns, and their types. Messages of formats before 2 have null where they lack a field."""
+
+# From the leader epoch on: epoch, magic, checksum, attributes, last offset delta, both timestamps, producer, sequence.
+_HEADER = struct.Struct(">12xibIhiqqqhi")
+_CODEC_BITS = 0x07
+
+
+class BatchRowReader:
+    """Converts the headers of record batches to rows, as :class:`~letterhead.kafka.record_sets.KafkaRowReader` does records.
+
+    A batch with an invalid checksum, or that is invalid otherwise, has the code of the error in the column ``checksum``,
+    other batches have ``ok``.
+    """
+
+    where = None
+    errors = "column"
+
+    def __init__(self, columns: Sequence[str] | None = None, limits: Limits | None = None) -> None:
+        names = [*BATCH_COLUMNS] if columns is None else columns
+        for name in names:
+            check_name("column", name, BATCH_COLUMNS)
+        self.schema = pa.schema([(name, BATCH_COLUMNS[name]) for name in names])
+        self.limits = limits
+        self.message_bytes: int = (limits or Limits()).filled().message_bytes  # type: ignore[assignment]
+
+    def __call__(
+        self,
+        record_set: Any,
+        batches: Iterable[BatchHeader],
+        *,
+        origin: int = 0,
+        start: int = 0,
+        end: int = LAST_OFFSET,
+        skipped: Collection[int] = (),
+        constants: Mapping[str, Any],
+    ) -> pa.RecordBatch | None:
+        """Return a row for each batch that has offsets from ``start`` to before ``end``; None if there are none."""
+        chosen = [batch for batch in batches if batch.last_offset >= start and batch.base_offset < end]
+        if not chosen:
+            return None
+        view = memoryview(record_set)
+        data = [bytes(view[batch.position - origin : batch.end - origin]) for batch in chosen]
+        rows = [_row(batch, head) for batch, head in zip(chosen, data, strict=True)]
+        if "checksum" in self.schema.names:
+            validity = lha.validate(pa.array(data, pa.binary()), "record-batch", limits=self.limits).to_pylist()
+            for row, errors in zip(rows, validity, strict=True):
+                row["checksum"] = errors[0]["code"] if errors else "ok"
+        return pa.RecordBatch.from_pylist([{**row, **constants} for row in rows], schema=self.schema)
+
+    def located(self, error: HeaderError, *arguments: Any, **options: Any) -> HeaderError:
+        """Return an error as it is: it is of a batch."""
+        return error
+
+
+class SegmentBatchReader(BatchRowReader):
+    """Converts batches of segment files, as :class:`~letterhead.kafka.segments_reader.SegmentRowReader` does."""
+
+    def narrowed(self, requested: OffsetRange) -> OffsetRange:
+        """Return a range as it is: there is no condition."""
+        return requested
+
+    def rows(
+        self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
+    ) -> Iterator[pa.RecordBatch | Invalid]:
+        """Yield the rows of batches."""
+        if batches:
+            constants = {"topic": file.segment.topic, "partition": file.segment.partition}
+            rows = self(
+                file.data(batches), batches, origin=batches[0].position, start=bounds.start, end=bounds.end,
+                constants=constants,
+            )  # fmt: skip
+            if rows is not None:
+                yield rows
+
+    def keeps_error_rows(self, file: KafkaSegmentFile) -> bool:
+        """Return that damaged bytes have no row: where batches begin in them is unknown."""
+        return False
+
+    def error_row(self, file: KafkaSegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:
+        """Return no row."""
+        return pa.RecordBatch.from_pylist([], schema=self.schema)
+
+
+def _row(batch: BatchHeader, data: bytes) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "base_offset": batch.base_offset,
+        "last_offset": batch.last_offset,
+        "records": batch.records,
+        "bytes": batch.size,
+        "magic": batch.magic,
+        "codec": _codec(batch.attributes),
+        "max_timestamp": None if batch.max_timestamp < 0 else batch.max_timestamp,
+        "transactional": batch.transactional,
+        "control": batch.control,
+    }
+    if batch.magic >= 2:
+        epoch, _, _, _, _, base_time, _, producer, producer_epoch, sequence = _HEADER.unpack_from(data)
+        row["base_timestamp"] = None if base_time < 0 else base_time
+        row["leader_epoch"] = None if epoch < 0 else epoch
+        if producer >= 0:
+            row |= {"producer_id": producer, "producer_epoch": producer_epoch}
+            row["base_sequence"] = None if sequence < 0 else sequence
+    return row
+
+
+def _codec(attributes: int) -> str:
+    code = attributes & _CODEC_BITS
+    return CODECS[code] if code < len(CODECS) else f"unknown ({code})"

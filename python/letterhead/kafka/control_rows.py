@@ -1,0 +1,84 @@
+"""Records together with the control records that end transactions: :class:`ControlRowReader`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from letterhead.errors import HeaderError, replaced
+from letterhead.kafka.record_sets import CONSTANTS, FIELDS, BatchHeader, KafkaRowReader
+from letterhead.offsets.partition_log import LAST_OFFSET
+
+__all__ = ["CONTROL_COLUMNS", "CONTROL_TYPES", "ControlRowReader"]
+
+CONTROL_TYPES = {
+    0: "ABORT", 1: "COMMIT", 2: "LEADER_CHANGE", 3: "SNAPSHOT_HEADER", 4: "SNAPSHOT_FOOTER", 5: "KRAFT_VERSION",
+    6: "KRAFT_VOTERS",
+}  # fmt: skip
+"""Names of the types of control records, by the number after the version in their key."""
+
+CONTROL_COLUMNS = (*CONSTANTS, *FIELDS, "control", "aborted")
+"""The default columns."""
+
+
+class ControlRowReader(KafkaRowReader):
+    """Converts all records of record sets to rows, and has two more columns.
+
+    ``control`` is the type of a control record, null for other records; ``aborted`` tells whether the transaction of a
+    record was aborted.
+    """
+
+    fields = (*FIELDS, "control")
+    constants: ClassVar[Mapping[str, pa.DataType]] = {**CONSTANTS, "aborted": pa.bool_()}
+    left_out_attributes = 0
+
+    def __init__(self, columns: Sequence[str], *arguments: Any, **options: Any) -> None:
+        super().__init__(columns, *arguments, **options)
+        # The type of a control record is in its key.
+        self._fields += [name for name in ("key", "control") if name not in self._fields]
+        if "control" in columns:
+            self.schema = self.schema.set(self.schema.get_field_index("control"), pa.field("control", pa.string()))
+
+    def __call__(
+        self,
+        record_set: Any,
+        batches: Iterable[BatchHeader],
+        *,
+        origin: int = 0,
+        start: int = 0,
+        end: int = LAST_OFFSET,
+        skipped: Collection[int] = (),
+        constants: Mapping[str, Any],
+    ) -> pa.RecordBatch | None:
+        """Read the records of consecutive batches, of which ``skipped`` are the base offsets of those that were aborted."""
+        parts, before = [], 0
+        for aborted, group in groupby(batches, key=lambda batch: batch.base_offset in skipped):
+            part = [*group]
+            options: Any = {"origin": origin, "start": start, "end": end}
+            try:
+                rows = super().__call__(record_set, part, constants={**constants, "aborted": aborted}, **options)
+            except HeaderError as error:
+                raise error if error.row is None else replaced(error, row=error.row + before) from None
+            before += len(part)
+            parts += [] if rows is None else [rows]
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        [whole] = pa.Table.from_batches(parts).combine_chunks().to_batches()
+        return whole
+
+    def _column(self, rows: pa.RecordBatch, field: pa.Field, constants: Mapping[str, Any]) -> pa.Array:
+        if field.name != "control" or "control" not in self._columns:
+            return super()._column(rows, field, constants)
+        types: list[str | None] = [None] * len(rows)
+        for row in pc.indices_nonzero(pc.fill_null(rows.column("control"), False)).to_pylist():
+            types[row] = _control_type(rows.column("key")[row].as_py())
+        return pa.array(types, pa.string())
+
+
+def _control_type(key: bytes | None) -> str:
+    number = int.from_bytes(key[2:4], "big") if key is not None and len(key) >= 4 else None
+    return "UNKNOWN" if number is None else CONTROL_TYPES.get(number, f"UNKNOWN ({number})")
