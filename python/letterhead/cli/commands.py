@@ -18,6 +18,7 @@ from letterhead.cli.exits import OK
 from letterhead.cli.formats import run_formats
 from letterhead.cli.inspect import inspect_command
 from letterhead.cli.options import EXIT_CODES, Json, option
+from letterhead.cli.read import read_command
 from letterhead.cli.scan import scan_command
 from letterhead.cli.state.commands import state
 
@@ -84,6 +85,7 @@ for name, command in (
     ("convert", convert_command),
     ("scan", scan_command),
     ("dump", dump_command),
+    ("read", read_command),
     ("formats", formats_command),
     ("doctor", doctor_command),
     ("completion", completion_command),

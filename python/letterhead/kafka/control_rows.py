@@ -33,7 +33,7 @@ class ControlRowReader(KafkaRowReader):
     """
 
     fields = (*FIELDS, "control")
-    constants: ClassVar[Mapping[str, pa.DataType]] = {**CONSTANTS, "aborted": pa.bool_()}
+    constants: ClassVar[dict[str, pa.DataType]] = {**CONSTANTS, "aborted": pa.bool_()}
     left_out_attributes = 0
 
     def __init__(self, columns: Sequence[str], *arguments: Any, **options: Any) -> None:

@@ -1,0 +1,283 @@
+"""`letterhead read`: the rows of topics, log segments, state directories and tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from letterhead.cli.column import ROWS_ON_SCREEN, RowCounts
+from letterhead.cli.counts import Counts
+from letterhead.cli.exits import BAD_DATA, Failure
+from letterhead.cli.options import EpochMs, flag, grouped, option
+from letterhead.cli.render import console, counted, progress, warn
+from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
+from letterhead.cli.row_writers import open_writer
+from letterhead.cli.sources import open_sources
+from letterhead.cli.sources.base import RowRequest, Source, reading_errors
+from letterhead.cli.sources.options import key_range, selection, typed_headers, with_keys
+from letterhead.cli.where import warn_of_unseen
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead.reader import Reader
+
+ReadErrors = StrEnum("ReadErrors", {"raise_": "raise", "null": "null", "column": "column", "skip": "skip"})
+ERROR_COLUMN = "error"
+# Further errors of rows that are left out are only counted.
+MAX_ERROR_LINES = 20
+
+
+class Output(NamedTuple):
+    """How and where rows are written, and how many."""
+
+    format: RowFormat
+    limit: int | None
+
+    @property
+    def form(self) -> Form:
+        """What is written."""
+        return form_of(self.format)
+
+
+def output(
+    json: Annotated[bool, flag("--json", "Print JSON, a line for each row.")] = False,
+    csv: Annotated[bool, flag("--csv", "Print CSV.")] = False,
+    out: Annotated[
+        Path | None,
+        option("--out -o", "Write a file: .parquet, .arrow, .jsonl or .csv; - is standard output, as Arrow.", "FILE"),
+    ] = None,
+    epoch_ms: EpochMs = False,
+    limit: Annotated[int | None, option("--limit -n", "The first rows only (on screen: 20).", "N", min=0)] = None,
+    everything: Annotated[bool, flag("--all", "Show every row, and do not shorten long values.")] = False,
+) -> Output:
+    """Return how rows are written."""
+    if json and csv:
+        raise Failure("--json and --csv exclude each other: give one of them")
+    form = Form.JSON if json else Form.CSV if csv else None
+    if form is not None and out not in (None, STANDARD_OUTPUT):
+        raise Failure(f"--{form} prints, and --out writes what the ending of its FILE says: give one of them")
+    return Output(RowFormat(form, out, epoch_ms, everything), limit)
+
+
+@grouped(request=selection, keys=key_range, output=output)
+def read_command(
+    *,
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="kafka://host:port/topic, iggy://host:port/stream/topic, log segments or their directories, a state "
+            "directory, a table (Parquet, Arrow, JSON lines), or - for standard input.",
+        ),
+    ],
+    output: Output,
+    headers: Annotated[
+        str | None,
+        option("--headers", "Headers as typed columns, as in tenant:string,amount_cents:int64.", "NAME:TYPE,..."),
+    ] = None,
+    columns: Annotated[str | None, option("--columns", "Only these columns, in this order.", "NAME,...")] = None,
+    count_by: Annotated[
+        str | None, option("--count-by", "Count the rows by the values of columns or headers.", "NAME,...")
+    ] = None,
+    batches: Annotated[bool, flag("--batches", "Show the batches of a log of Kafka, not their records.")] = False,
+    control: Annotated[bool, flag("--control", "Also show control records, and mark aborted ones.")] = False,
+    follow: Annotated[bool, flag("--follow -F", "Of a topic: wait for new records, until Ctrl-C.")] = False,
+    errors: Annotated[
+        ReadErrors,
+        option("--errors", "Rows that cannot be read: stop, make them null, add a column of errors, leave them out."),
+    ] = ReadErrors.raise_,
+    request: RowRequest,
+    keys: tuple[str | None, str | None, str | None, bool],
+) -> int:
+    """Read topics, log segments, state directories and tables.
+
+    Of a topic, the records up to the last ones at the start are read, and
+    nothing is committed. Checksums are verified: a damaged batch ends the
+    command, or is skipped or a row as --errors says. Missing offsets are printed
+    at the end. The rows of a store are in its order: by segment, then by key.
+
+    A POINT is an offset, a date such as 2026-01-01T08:30:00Z, @ and milliseconds
+    since 1970, `earliest`, `latest`, or a negative number of offsets before the
+    end. A time stands for the first record that is not older.
+
+    Passwords are best in the file of --config, which LETTERHEAD_CONFIG names,
+    too; of Iggy in IGGY_USERNAME and IGGY_PASSWORD. Without, you are asked.
+
+    \b
+    Examples:
+      letterhead read kafka://broker:9092/orders --last 10
+      letterhead read kafka://broker:9092/orders --follow --json | jq .key
+      letterhead read kafka://broker:9092/orders --where "tenant = 'acme'" \\
+                 --start 2026-01-01T08:30:00Z -o acme.parquet
+      letterhead read iggy://host/shop/orders --headers tenant,retry:int32
+      letterhead read /var/lib/kafka/data/orders-0 --start -10 --all
+      letterhead read orders-0 orders-1 --count-by tenant --csv
+      letterhead read app/0_0 --store hourly --prefix customer --json
+      letterhead read orders.parquet --headers amount_cents:int64 -n 5
+    """
+    request = with_keys(request, keys)
+    if batches and (control or headers or count_by or request.where is not None or errors is not ReadErrors.raise_):
+        raise Failure("--batches excludes --control, --headers, --count-by, --where and --errors")
+    if control and request.committed:
+        raise Failure("--control shows aborted transactions, and --committed leaves them out: give one of them")
+    on_screen = output.form is Form.TABLE and count_by is None
+    request = replace(
+        request,
+        headers=typed_headers(headers),
+        columns=None if columns is None else tuple(filter(None, map(str.strip, columns.split(",")))),
+        follow=follow,
+        errors="raise" if errors is ReadErrors.raise_ else "column",
+        view="batches" if batches else "control" if control else "records",
+        on_screen=on_screen and not (batches and output.format.everything),
+    )
+    if request.columns == ():
+        raise Failure("--columns needs names of columns")
+    if follow and len(sources) > 1:
+        raise Failure("--follow reads one topic")
+    opened = open_sources(sources, request)
+    if count_by is not None:
+        if follow or columns is not None:
+            raise Failure("--count-by excludes --follow and --columns")
+        counts = Counts(count_by, request, opened)
+        return Rows(opened, counts.request, errors, None).count(counts, output.format, output.limit)
+    limit = output.limit
+    if limit is None and on_screen and not (follow or output.format.everything or request.last is not None):
+        limit = ROWS_ON_SCREEN
+    return Rows(opened, request, errors, limit).write(output.format)
+
+
+class Rows:
+    """Reads the rows of sources, one source after the other, up to a limit, and reports errors."""
+
+    def __init__(self, sources: Sequence[Source], request: RowRequest, errors: ReadErrors, limit: int | None) -> None:
+        self._sources = sources
+        self._request = request
+        self._errors = errors
+        self._limit = limit
+        noun = sources[0].noun if len({source.noun for source in sources}) == 1 else "row"
+        self._tally = RowCounts("batch" if request.view == "batches" else noun)
+        self._printed = 0
+        self._left_out = 0
+        with reading_errors():
+            self._readers = [source.reader(request) for source in sources]
+
+    def write(self, format: RowFormat) -> int:
+        """Write the rows, and return the exit code."""
+        form = form_of(format)
+        schemas = [self._schema(reader) for reader in self._readers]
+        prints = format.target in (None, STANDARD_OUTPUT)
+        repeatable = prints and form in (Form.TABLE, Form.JSON)
+        if not repeatable:
+            for source, schema in zip(self._sources, schemas, strict=True):
+                if not schema.equals(schemas[0]):
+                    raise Failure(
+                        f"{source.name} has other columns than {self._sources[0].name}: name common ones by --columns"
+                    )
+        with ExitStack() as stack:
+            writer: RowWriter | None = None
+            for number, (source, schema) in enumerate(zip(self._sources, schemas, strict=True)):
+                if writer is None or not schema.equals(schemas[number - 1]):
+                    writer = stack.enter_context(open_writer(schema, format))
+                self._write_source(number, source, writer, prints=prints)
+                if self._tally.more:
+                    break
+        tally = self._tally
+        count = counted(tally.rows, tally.noun, "batches" if tally.noun == "batch" else None)
+        if form is Form.TABLE:
+            console().print(count + (", and there are more" if tally.more else ""), style="dim")
+        elif not prints:
+            warn(f"{count} written to {format.target}")
+        return self._finish()
+
+    def count(self, counts: Counts, format: RowFormat, limit: int | None) -> int:
+        """Write counts of the rows, and return the exit code."""
+        for number, source in enumerate(self._sources):
+            for batch in self._batches(number, source, prints=False):
+                counts.add(batch)
+        batch = counts.result(limit)
+        with open_writer(batch.schema, format) as writer:
+            writer.write(batch)
+        if form_of(format) is Form.TABLE:
+            console().print(counts.summary(self._tally.noun), style="dim")
+        return self._finish()
+
+    def _write_source(self, number: int, source: Source, writer: RowWriter, *, prints: bool) -> None:
+        try:
+            for batch in self._batches(number, source, prints=prints):
+                writer.write(batch)
+                if self._request.follow:
+                    sys.stdout.flush()
+        except KeyboardInterrupt:
+            if not self._request.follow:
+                raise
+            # It is how following ends, and what was read stays.
+
+    def _batches(self, number: int, source: Source, *, prints: bool) -> Iterator[pa.RecordBatch]:
+        """Read one source, count its rows, and show how much of it is done."""
+        tally, reader, shown = self._tally, self._readers[number], 0
+        with progress(source.total, f"reading {source.name}", prints=prints) as advance, reader:
+            while True:
+                with reading_errors():
+                    batch = next(reader, None)
+                if batch is None:
+                    break
+                batch = self._without_errors(batch)
+                rows = len(batch)
+                if self._limit is not None and tally.rows + rows > self._limit:
+                    batch, tally.more = batch.slice(0, self._limit - tally.rows), True
+                tally.add(len(batch), batch.column(ERROR_COLUMN) if self._errors is ReadErrors.column else None)
+                if len(batch):
+                    yield batch
+                done = source.done if source.total else tally.rows
+                advance(done - shown)
+                shown = done
+                if tally.more:
+                    return
+                if self._limit is not None and self._request.follow and tally.rows >= self._limit:
+                    return
+        self._warn_of_unseen(source)
+
+    def _schema(self, reader: Reader) -> pa.Schema:
+        schema = reader.schema
+        if self._errors in (ReadErrors.null, ReadErrors.skip):
+            schema = schema.remove(schema.get_field_index(ERROR_COLUMN))
+        return schema
+
+    def _without_errors(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Remove the column of errors, and with --errors skip the rows that have one; count and print the errors."""
+        if self._errors in (ReadErrors.raise_, ReadErrors.column):
+            return batch
+        errors = batch.column(ERROR_COLUMN)
+        bad = errors.drop_null()
+        self._tally.bad += len(bad)
+        self._tally.codes.update(bad.flatten().field("code").to_pylist())
+        if self._errors is ReadErrors.skip:
+            self._left_out += len(bad)
+            for row in bad.to_pylist()[: MAX_ERROR_LINES - self._printed]:
+                warn(row[0]["message"])
+                self._printed += 1
+            batch = batch.filter(errors.is_null())
+        return batch.drop_columns([ERROR_COLUMN])
+
+    def _warn_of_unseen(self, source: Source) -> None:
+        """Warn of a header in --where that no row of a source has."""
+        if self._request.where is not None and not self._request.follow:
+            with reading_errors():
+                warn_of_unseen(source.unseen(self._request), source.fields)
+
+    def _finish(self) -> int:
+        if self._left_out:
+            warn(f"{counted(self._left_out, self._tally.noun)} left out, as {'it' if self._left_out == 1 else 'they'} "
+                 "could not be read")  # fmt: skip
+            code = BAD_DATA
+        else:
+            code = self._tally.report("decode")
+        return max([code, *(source.finish() for source in self._sources)])

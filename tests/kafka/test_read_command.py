@@ -1,0 +1,304 @@
+"""`letterhead read` of a topic of a broker."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from broker import Broker
+from command import Result, runner
+from topics import Record
+from written import CODECS, create_with, numbered, producer, send
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
+    return runner(capfdbinary, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def orders(broker: str) -> str:
+    """A topic with three partitions, of 40 records, 5 records and none."""
+    create_with(broker, "shell-orders", 3)
+    sender = producer(broker)
+    for partition, count in enumerate((40, 5)):
+        records = [
+            Record(b"key %d" % number, b"value %d" % number, headers(partition, number)) for number in range(count)
+        ]
+        send(sender, "shell-orders", records, partition)
+    return f"kafka://{broker}/shell-orders"
+
+
+def headers(partition: int, number: int) -> list[tuple[str, bytes | None]]:
+    tenant = ("acme", "globex")[number % 2]
+    return [("tenant", tenant.encode()), ("retry", number.to_bytes(4, "big")), ("partition", b"%d" % partition)]
+
+
+def documents(result: Result) -> list[dict[str, Any]]:
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.lines]
+
+
+def places(result: Result) -> list[tuple[int, int]]:
+    return [(row["partition"], row["offset"]) for row in documents(result)]
+
+
+def test_a_topic_is_read_from_all_partitions(run: Run, orders: str) -> None:
+    rows = documents(run("read", orders, "--json"))
+    assert [(row["partition"], row["offset"]) for row in rows] == [(0, at) for at in range(40)] + [
+        (1, at) for at in range(5)
+    ]
+    assert rows[41]["topic"] == "shell-orders"
+    assert rows[41]["key"] == "key 1"
+    assert rows[41]["headers"][0] == {"key": "tenant", "value": "globex"}
+
+
+def test_one_partition_is_named_by_the_address_or_by_an_option(run: Run, orders: str) -> None:
+    expected = [(1, at) for at in range(5)]
+    assert places(run("read", f"{orders}/1", "--json")) == expected
+    assert places(run("read", orders, "-p", "1,2", "--json")) == expected
+    assert places(run("read", orders, "-p", "1-2", "--json")) == expected
+    result = run("read", orders, "-p", "7", "--json")
+    assert (result.code, "has no partition 7" in result.err) == (2, True)
+    result = run("read", f"{orders}/1", "-p", "0", "--json")
+    assert (result.code, "the address names partition 1" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--start", "38"], [(0, 38), (0, 39)]),
+        (["--end", "2"], [(0, 0), (0, 1), (1, 0), (1, 1)]),
+        (["--start", "-2", "--end", "-1"], [(0, 38), (1, 3)]),
+        (["--start", "0=39,1=4,2=0"], [(0, 39), (1, 4)]),
+        (["--start", "2000-01-01", "--end", "2000-01-02"], []),
+        (["--last", "2"], [(0, 38), (0, 39), (1, 3), (1, 4)]),
+        (["--last", "1", "--where", "tenant = 'globex'"], [(0, 39), (1, 3)]),
+        (["--last", "1", "--where", "retry::int32 = 3"], [(0, 3), (1, 3)]),
+        (["--where", "tenant = 'acme' and retry::int32 >= 36"], [(0, 36), (0, 38)]),
+        (["--where", "offset = 4"], [(0, 4), (1, 4)]),
+        (["--limit", "2"], [(0, 0), (0, 1)]),
+    ],
+)
+def test_options_select_records(run: Run, orders: str, options: list[str], expected: list[tuple[int, int]]) -> None:
+    assert places(run("read", orders, "--json", *options)) == expected
+
+
+def test_last_finds_records_before_markers_of_transactions(run: Run, broker: str, written: str) -> None:
+    rows = documents(run("read", f"kafka://{broker}/{written}transactions", "--last", "5", "--committed", "--json"))
+    assert len(rows) == 5
+
+
+def test_typed_headers_are_columns(run: Run, orders: str) -> None:
+    result = run(
+        "read", f"{orders}/0", "--last", "1", "--columns", "offset", "--headers", "tenant,retry:int32", "--json"
+    )
+    assert documents(result) == [{"offset": 39, "tenant": "globex", "retry": 39}]
+    result = run("read", f"{orders}/0", "--last", "1", "--headers", "tenant:strng")
+    assert (result.code, "unknown type 'strng'" in result.err) == (2, True)
+
+
+def test_a_table_shows_the_partition_of_each_record(run: Run, orders: str) -> None:
+    result = run("read", orders, "--last", "1")
+    assert result.lines[0].split() == ["partition", "offset", "timestamp", "key", "headers", "value"]
+    assert result.lines[-1] == "2 records"
+    assert run("read", orders).lines[-1] == "20 records, and there are more"
+    assert run("read", f"{orders}/1").lines[0].split()[0] == "offset"
+
+
+def test_a_file_has_the_columns_of_the_reader(run: Run, orders: str, broker: str, tmp_path: Path) -> None:
+    out = tmp_path / "orders.parquet"
+    result = run("read", orders, "-o", out)
+    assert (result.code, "45 records written to" in result.err) == (0, True)
+    with lh.read.topic("shell-orders", bootstrap_servers=broker) as reader:
+        assert pq.read_table(out) == reader.read_all()
+
+
+def test_rows_are_counted_by_headers_and_columns(run: Run, orders: str) -> None:
+    rows = documents(run("read", orders, "--count-by", "tenant,partition", "--json"))
+    assert rows == [
+        {"tenant": "acme", "partition": 0, "count": 20},
+        {"tenant": "globex", "partition": 0, "count": 20},
+        {"tenant": "acme", "partition": 1, "count": 3},
+        {"tenant": "globex", "partition": 1, "count": 2},
+    ]
+    rows = documents(run("read", orders, "--count-by", "retry", "--headers", "retry:int32", "-n", "1", "--json"))
+    assert rows == [{"retry": 0, "count": 2}]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_all_codecs_are_read(run: Run, broker: str, written: str, codec: str) -> None:
+    partition = CODECS.index(codec)
+    assert len(run("read", f"kafka://{broker}/{written}codecs/{partition}", "--json").lines) == len(numbered(100))
+
+
+def test_batches_have_codecs_producers_and_checksums(run: Run, broker: str, written: str) -> None:
+    rows = documents(run("read", f"kafka://{broker}/{written}codecs", "--batches", "--json"))
+    for partition, codec in enumerate(CODECS):
+        batches = [row for row in rows if row["partition"] == partition]
+        assert {row["codec"] for row in batches} == {codec}
+        assert sum(row["records"] for row in batches) == len(numbered(100))
+        assert [row["base_offset"] for row in batches] == [0, *(row["last_offset"] + 1 for row in batches[:-1])]
+    assert {row["checksum"] for row in rows} == {"ok"}
+    rows = documents(run("read", f"kafka://{broker}/{written}transactions", "--batches", "--json"))
+    assert {row["transactional"] for row in rows if row["producer_id"] is not None} == {True}
+    assert {row["records"] for row in rows if row["control"]} == {1}
+    assert all(row["producer_epoch"] == 0 for row in rows if row["control"])
+
+
+def test_control_records_are_shown_and_aborted_records_marked(run: Run, broker: str, written: str) -> None:
+    url = f"kafka://{broker}/{written}transactions"
+    rows = documents(run("read", url, "--control", "--json"))
+    assert [row["control"] for row in rows if row["control"]].count("COMMIT") == 4
+    assert [row["control"] for row in rows if row["control"]].count("ABORT") == 4
+    assert [row["offset"] for row in rows] == [*range(len(rows))]
+    committed = {row["offset"] for row in documents(run("read", url, "--committed", "--json"))}
+    stable = max(committed)
+    unmarked = {row["offset"] for row in rows if not row["aborted"] and not row["control"] and row["offset"] <= stable}
+    assert unmarked == committed
+    assert {row["aborted"] for row in rows if row["offset"] > stable} == {False}
+    last = documents(run("read", url, "--control", "--json", "--last", "3"))
+    assert last == rows[-3:]
+
+
+def test_views_of_segments_are_those_of_the_topic(run: Run, broker: str, running_broker: Broker, written: str) -> None:
+    for topic in ("transactions", "codecs"):
+        path = running_broker.directory / "data" / f"{written}{topic}-0"
+        for view in ("--control", "--batches"):
+            of_topic = documents(run("read", f"kafka://{broker}/{written}{topic}/0", view, "--json"))
+            of_files = documents(run("read", path, view, "--json"))
+            if view == "--control":
+                stable = max(row["offset"] for row in of_topic if row["control"] or not row["transactional"])
+                of_topic, of_files = ([row for row in rows if row["offset"] <= stable] for rows in (of_topic, of_files))
+            assert of_files == of_topic
+
+
+def test_settings_come_from_a_file_of_an_option_or_of_the_environment(
+    run: Run, orders: str, broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(f"bootstrap.servers={broker}\n")
+    assert len(places(run("read", "kafka:///shell-orders", "--config", file, "--json"))) == 45
+    monkeypatch.setenv("LETTERHEAD_CONFIG", str(file))
+    assert len(places(run("read", "kafka:///shell-orders", "--json"))) == 45
+    result = run("read", "kafka:///shell-orders", "-X", "isolation.levle=x")
+    assert (result.code, "did you mean 'isolation.level'" in result.err) == (2, True)
+
+
+def test_a_secret_in_an_argument_is_named_in_a_warning(run: Run, orders: str) -> None:
+    result = run("read", orders, "-X", "sasl.password=hunter2", "--json")
+    assert "the secret in -X sasl.password is visible to other users" in result.err
+    assert "hunter2" not in result.err
+    assert "visible" not in run("read", orders, "-X", "sasl.password=${env:HOME}", "--json").err
+
+
+def test_a_topic_that_does_not_exist_is_wrong_usage(run: Run, broker: str) -> None:
+    result = run("read", f"kafka://{broker}/no-such-topic", "--json")
+    assert (result.code, result.out) == (2, "")
+    assert "no-such-topic" in result.err
+
+
+def test_a_broker_that_does_not_answer_is_exit_code_3(run: Run) -> None:
+    from broker import free_ports
+
+    [port] = free_ports(1)
+    result = run("read", f"kafka://127.0.0.1:{port}/orders", "--timeout", "1")
+    assert (result.code, result.out) == (3, "")
+    assert f"127.0.0.1:{port}" in result.err
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("kafka://h:9", "does not name a topic"),
+        ("kafka://me:secret@h/t", "settings and passwords are in --config FILE"),
+        ("kafka://h/t/one", "a partition is a number"),
+        ("http://h/t", "no source begins with http://"),
+    ],
+)
+def test_an_invalid_address_is_wrong_usage(run: Run, address: str, message: str) -> None:
+    result = run("read", address)
+    assert (result.code, message in result.err, "secret" in result.err) == (2, True, False)
+
+
+def test_a_header_that_no_record_has_is_a_warning(run: Run, orders: str) -> None:
+    result = run("read", orders, "--json", "--where", "tenent = 'acme' or tenant = 'acme'")
+    assert (result.code, len(result.lines)) == (0, 23)
+    assert 'no record had a header "tenent"' in result.err
+
+
+COMMAND = "import sys; from letterhead.cli import main; sys.exit(main())"
+
+
+def follow(topic: str, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", COMMAND, "read", topic, "--follow", *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": ""},
+    )  # fmt: skip
+
+
+def test_follow_prints_records_as_they_arrive_and_ends_with_ctrl_c(broker: str) -> None:
+    create_with(broker, "shell-followed", 2)
+    sender = producer(broker)
+    send(sender, "shell-followed", [Record(b"old", b"", [])])
+    with follow(f"kafka://{broker}/shell-followed", "--json") as process:
+        guard = threading.Timer(60, process.kill)
+        guard.start()
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert json.loads(process.stdout.readline())["key"] == "old"
+            for partition in (1, 0, 1):
+                send(sender, "shell-followed", [Record(b"new", b"", [])], partition)
+                row = json.loads(process.stdout.readline())
+                assert (row["key"], row["partition"]) == ("new", partition)
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.read() == ""
+            assert process.stderr.read() == ""
+            assert process.wait() == 0
+        finally:
+            guard.cancel()
+
+
+def test_follow_ends_at_its_limit(broker: str) -> None:
+    create_with(broker, "shell-limited", 1)
+    sender = producer(broker)
+    with follow(
+        f"kafka://{broker}/shell-limited", "--columns", "offset,key", "--csv", "--start", "0", "-n", "2"
+    ) as process:
+        guard = threading.Timer(60, process.kill)
+        guard.start()
+        try:
+            send(sender, "shell-limited", [Record(b"%d" % number, b"", []) for number in range(3)])
+            out, err = process.communicate()
+            assert (process.returncode, err) == (0, "")
+            assert out.splitlines()[0] == '"offset","key"'
+            assert len(out.splitlines()) == 3
+        finally:
+            guard.cancel()
+
+
+def test_python_follows_a_topic(broker: str) -> None:
+    create_with(broker, "shell-python", 1)
+    sender = producer(broker)
+    with lh.read.topic("shell-python", bootstrap_servers=broker, columns=["offset"], follow=True) as reader:
+        for number in range(3):
+            send(sender, "shell-python", [Record(b"k", b"v", [])])
+            assert next(reader)["offset"].to_pylist() == [number]
+    with pytest.raises(ValueError, match="follow has no end: leave out end"):
+        lh.read.topic("shell-python", bootstrap_servers=broker, follow=True, end=5)
+    with pytest.raises(ValueError, match="last must be at least 0"):
+        lh.read.topic("shell-python", bootstrap_servers=broker, last=-1)
