@@ -1,6 +1,6 @@
 """Hooks of mkdocs: pages as the site shows them.
 
-``CONTRIBUTING.md`` becomes a page. Images in SVG are inlined, so that they follow the colors of the theme. What only tests of the
+``CONTRIBUTING.md`` and ``CHANGELOG.md`` become pages. Images in SVG are inlined, so that they follow the colors of the theme. What only tests of the
 examples need is removed.
 """
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent
+ROOT_FILES = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 BOOSTS = {"tutorial": 2, "how-to": 3, "reference/api": 0.2}  # in the search, by folder: tasks before lists of names
 ROLE = re.compile(r":(?:func|class|meth|mod|attr|data|exc):<code>~?(?P<name>[\w.]+)</code>")
 IMAGE = re.compile(r'<p>\s*<img alt="(?P<alt>[^"]*)" src="(?P<source>[^"]+\.svg)"\s*/?>\s*</p>')
@@ -25,8 +26,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     markdown = markdown.replace("\n\n```\n", "\n```\n")  # the empty line that ends an example of doctest
     markdown = re.sub(r"^(```\w+) \w+$", r"\1", markdown, flags=re.MULTILINE)  # the test that runs a block
     markdown = re.sub(r"  # doctest: .*$", "", markdown, flags=re.MULTILINE)
-    if page.file.src_uri == "contributing.md":
-        return contributing()
+    if page.file.src_uri in ROOT_FILES:
+        return root_file(ROOT_FILES[page.file.src_uri])
     return markdown
 
 
@@ -45,6 +46,6 @@ def on_page_content(content: str, page: Any, **_: Any) -> str:
     return ROLE.sub(link, IMAGE.sub(inline, content))
 
 
-def contributing() -> str:
-    """Return the text for contributors, with links that lead from the site."""
-    return (DOCS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8").replace("](docs/", "](")
+def root_file(name: str) -> str:
+    """Return the text of a file of the repository, with links that lead from the site."""
+    return (DOCS.parent / name).read_text(encoding="utf-8").replace("](docs/", "](")

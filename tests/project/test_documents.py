@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from letterhead import arrow as lha
-from pages import ROOT, fences, run
+from pages import ROOT, blocks, fences, run
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 MARKS = {"python", "pycon", "text", "sh", "shell", "json"}
@@ -18,10 +18,6 @@ MARKS = {"python", "pycon", "text", "sh", "shell", "json"}
 
 def text_of(page: Path) -> str:
     return page.read_text(encoding="utf-8")
-
-
-def test_the_readme_runs() -> None:
-    run("README.md", {})
 
 
 @pytest.mark.slow
@@ -39,6 +35,17 @@ def test_a_topic_becomes_an_iceberg_and_a_delta_table(tmp_path: Path, monkeypatc
     for table in (names["iceberg"].scan().to_arrow(), deltalake.DeltaTable("warehouse/delta").to_pyarrow_table()):
         kept = table.sort_by("offset").select(["offset", "value", "tenant", "amount_cents", "route"]).to_pylist()
         assert kept == read.select(["offset", "value", "tenant", "amount_cents", "route"]).to_pylist()
+
+
+def test_duckdb_and_polars_print_what_their_page_shows(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    page = "docs/how-to/duckdb-and-polars.md"
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
+    run(page, names)
+    assert capsys.readouterr().out == "".join(blocks(page, "text"))
+    assert [row[1:] for row in names["frame"].select("tenant", "route", "error").rows()[3:4]] == [
+        (["eu-2", "eu-1", "eu-2"], None)
+    ]
 
 
 def test_the_page_about_scans_reads_a_file_in_parts(samples: Path) -> None:

@@ -10,20 +10,27 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F
 
 import letterhead as lh
 from frames import failure
 from letterhead import spark as lhs
 from letterhead.kip82 import MessageLog
-from pages import ROOT, run
+from pages import ROOT, blocks, run
 
 HEADERS = "array<struct<key:string,value:binary>>"
+KAFKA = """\
+    spark.read.format("kafka")
+    .option("kafka.bootstrap.servers", "localhost:9092")
+    .option("subscribe", "orders")
+    .option("includeHeaders", "true")
+    .load()
+"""
 
 
 @pytest.mark.parametrize(
     ("page", "info"),
     [
-        ("README.md", "python spark"),
         ("docs/how-to/kafka-in-spark.md", "python"),
         ("docs/how-to/set-bad-rows-aside.md", "python spark"),
         ("docs/how-to/write-headers-back.md", "python"),
@@ -34,6 +41,39 @@ HEADERS = "array<struct<key:string,value:binary>>"
 def test_the_spark_examples_run(spark, monkeypatch: pytest.MonkeyPatch, page, info) -> None:
     monkeypatch.chdir(ROOT)
     run(page, {"spark": spark}, info)
+
+
+@pytest.mark.parametrize(("page", "info"), [("README.md", "python spark"), ("docs/index.md", "python")])
+def test_the_first_example_prints_the_table_below_it(spark, samples: Path, capsys, page, info) -> None:
+    truncated = """transform(headers, h -> named_struct('key', h.key,
+        'value', if(h.key = 'amount_cents', substring(h.value, 1, 7), h.value)))"""
+    topic = spark.read.parquet(str(samples / "orders-0.parquet"))
+    headers = F.when(F.col("offset") == 3, F.expr(truncated)).otherwise(F.col("headers"))
+    run(page, {"spark": spark, "bad": topic.withColumn("headers", headers)}, info, there={KAFKA: "bad"})
+    assert capsys.readouterr().out.strip() == blocks(page, "text")[0].strip()
+
+
+def test_the_tutorial_prints_what_it_shows(spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    page = "docs/tutorial.md"
+    monkeypatch.chdir(ROOT)
+    there = {f'"orders-{name}"': repr(str(tmp_path / name)) for name in ("good", "bad")}
+    run(page, {}, there=there)
+    assert capsys.readouterr().out == "".join(blocks(page, "text"))
+
+
+def test_the_page_about_sql_prints_what_it_shows(spark, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    class Dbt:
+        def config(self, **_: str) -> None: ...
+        def ref(self, name: str):
+            assert name == "raw_orders"
+            return spark.read.parquet("tests/samples/orders-0.parquet")
+
+    page = "docs/how-to/spark-sql.md"
+    monkeypatch.chdir(ROOT)
+    names = {"spark": spark}
+    run(page, names)
+    assert capsys.readouterr().out == "".join(blocks(page, "text")[:2])
+    assert names["model"](Dbt(), spark).exceptAll(names["typed"]).count() == 0
 
 
 def test_the_page_about_data_sources_reads_a_partition_and_a_store(spark, samples: Path) -> None:

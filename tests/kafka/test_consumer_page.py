@@ -1,0 +1,38 @@
+"""The consumer of `docs/how-to/consumer-loop.md` handles every good record, and sets aside every bad one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import letterhead as lh
+import pages
+from topics import create, damage, orders, place, produce
+
+pytestmark = pytest.mark.broker
+
+
+def test_the_consumer_of_the_page_sets_aside_what_is_damaged(broker: str, samples: Path) -> None:
+    records, harmed = damage(orders(samples, 1_000))
+    create(broker, "orders-consumer")
+    produce(broker, "orders-consumer", records)
+    names: dict[str, Any] = {}
+    there = {"127.0.0.1:9092": broker, '"orders"': '"orders-consumer"', '"billing"': '"billing-consumer"'}
+    pages.run("docs/how-to/consumer-loop.md", names, there=there)
+    good, bad = {}, {}
+    names["consume"](
+        lambda message, row: good.update({(message.partition(), message.offset()): (message, row)}),
+        lambda message, error: bad.update({(message.partition(), message.offset()): (message, error)}),
+    )
+    names["consumer"].close()
+    assert set(good) | set(bad) == {place(number) for number in range(len(records))}
+    columns = {place(number): column for number, column in harmed.items() if column in names["COLUMNS"]}
+    assert {at: error[0]["column"] for at, (_, error) in bad.items()} == columns
+    for message, row in good.values():
+        assert names["headers_of"](message) == {name: value for name, value in row.items() if name != "error"}
+    for message, error in bad.values():
+        with pytest.raises(lh.DecodeError) as raised:
+            names["headers_of"](message)
+        assert raised.value.column == error[0]["column"]
