@@ -29,15 +29,15 @@ def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize(("limit", "more"), [(3, True), (4, False), (5, False)])
-def test_dump_says_that_there_are_more_records_only_if_there_are(limit: int, more: bool, run: Any) -> None:
-    result = run("dump", LOG, "--end", "4", "-n", str(limit))
+def test_read_says_that_there_are_more_records_only_if_there_are(limit: int, more: bool, run: Any) -> None:
+    result = run("read", LOG, "--end", "4", "-n", str(limit))
     count = min(limit, 4)
-    assert result.lines[-1] == f"{count} records of 1 partition" + (", and there are more" if more else "")
+    assert result.lines[-1] == f"{count} records" + (", and there are more" if more else "")
 
 
 @pytest.mark.parametrize("others", [["--from", "a"], ["--to", "z"], ["--from", "a", "--to", "z"]])
-def test_scan_refuses_a_prefix_beside_bounds(others: list[str], run: Any) -> None:
-    result = run("state", "scan", STATE, "--store", "latest", "--prefix", "k", *others)
+def test_read_refuses_a_prefix_beside_bounds(others: list[str], run: Any) -> None:
+    result = run("read", STATE, "--store", "latest", "--prefix", "k", *others)
     assert (result.code, "exclude each other" in result.err) == (2, True)
 
 
@@ -47,7 +47,7 @@ def test_scan_refuses_a_prefix_beside_bounds(others: list[str], run: Any) -> Non
 def test_options_that_contradict_are_refused(others: list[str], run: Any, tmp_path: Path) -> None:
     command = ["scan", str(SAMPLES / "orders-0.parquet")] if "--explain" in others else ["decode", "-f", "kafka"]
     if "-o" in others:
-        command = ["dump", LOG]
+        command = ["read", LOG]
         others = ["--json", "-o", str(tmp_path / "x.parquet")]
     result = run(*command, *others)
     assert (result.code, "exclude each other" in result.err) == (2, True)

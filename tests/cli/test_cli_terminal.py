@@ -59,8 +59,8 @@ COMMANDS = {
     "scan": ["scan", ORDERS],
     "scan-json": ["scan", ORDERS, "--json"],
     "scan-code": ["scan", ORDERS, "--code", "arrow"],
-    "dump": ["dump", str(SAMPLES / "orders-0"), "-n", "3"],
-    "dump-json": ["dump", str(SAMPLES / "orders-0"), "--json", "-n", "3"],
+    "read": ["read", str(SAMPLES / "orders-0"), "-n", "3"],
+    "read-json": ["read", str(SAMPLES / "orders-0"), "--json", "-n", "3"],
     "formats": ["formats"],
     "formats-json": ["formats", "--json"],
     "doctor": ["doctor"],
@@ -72,8 +72,8 @@ COMMANDS = {
     "get": ["state", "get", STATE, "--store", "latest", "order-00000"],
     "get-found-json": ["state", "get", STATE, "--store", "latest", "order-00000", "--json"],
     "get-json": ["state", "get", STATE, "--store", "latest", "missing", "--json"],
-    "state-scan": ["state", "scan", STATE, "--store", "latest", "--limit", "3"],
-    "state-scan-json": ["state", "scan", STATE, "--store", "latest", "--limit", "3", "--json"],
+    "read-store": ["read", STATE, "--store", "latest", "--limit", "3"],
+    "read-store-json": ["read", STATE, "--store", "latest", "--limit", "3", "--json"],
     "upgrade": ["state", "upgrade", STATE, "--dry-run"],
     "verify": ["state", "verify", STATE],
     "verify-json": ["state", "verify", STATE, "--json"],
@@ -175,7 +175,7 @@ def test_output_to_a_terminal_is_whole(
 
 def test_no_bar_is_drawn_between_rows_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
-    assert run(monkeypatch, COMMANDS["dump-json"], screen.file, screen.file) == 0
+    assert run(monkeypatch, COMMANDS["read-json"], screen.file, screen.file) == 0
     lines = screen.close().splitlines()
     assert [line[:1] for line in lines] == ["{"] * 3
 
@@ -184,7 +184,7 @@ def test_a_bar_is_drawn_while_a_file_is_written(tmp_path: Path, monkeypatch: pyt
     screen = Terminal()
     with (tmp_path / "stdout").open("w") as out:
         code = run(
-            monkeypatch, ["dump", str(SAMPLES / "orders-0"), "-o", str(tmp_path / "o.parquet")], out, screen.file
+            monkeypatch, ["read", str(SAMPLES / "orders-0"), "-o", str(tmp_path / "o.parquet")], out, screen.file
         )
     assert code == 0
     assert "reading" in screen.close()

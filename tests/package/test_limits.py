@@ -780,14 +780,14 @@ def test_the_command_applies_limits_to_columns_and_segments(run: Any, tmp_path: 
     done = run(*scan, "--max-headers", "2")
     assert done.code == 1
     assert "limit_exceeded" in done.out
-    dump = ["dump", samples / "orders-0", "--json", "--limit", "5"]
-    assert run(*dump).code == 0
-    done = run(*dump, "--max-headers", "0")
+    read = ["read", samples / "orders-0", "--json", "--limit", "5"]
+    assert run(*read).code == 0
+    done = run(*read, "--max-headers", "0")
     assert done.code == 1
     assert "over the limit of 0" in done.err
 
 
-STATE = [["get", "order-03", "--json"], ["scan", "--json"], ["verify"]]
+STATE = [["get", "order-03", "--json"], ["read", "--json"], ["verify"]]
 
 
 @pytest.mark.parametrize("command", STATE, ids=lambda command: command[0])
@@ -800,7 +800,7 @@ def test_the_command_applies_limits_to_rows_of_a_store(command: list[str], run: 
     store.put(b"order-03", value)
     store.close()
     name, *rest = command
-    state = ["state", name, tmp_path, *rest]
+    state = [*(["read"] if name == "read" else ["state", name]), tmp_path, *rest]
     assert run(*state, "--max-headers", HEADERS, "--max-message-bytes", len(value)).code == 0
     for option, most, output in (
         ("--max-headers", HEADERS - 1, f"{HEADERS} headers declared, over the limit of {HEADERS - 1}"),

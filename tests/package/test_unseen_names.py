@@ -27,8 +27,8 @@ def shown_names(result: Result) -> list[str]:
 @pytest.mark.parametrize(
     "where", ["tenent = 'acme'", "tenant = 'acme' or tenent = 'x'", "tenent::string is null", "not tenent = 'x'"]
 )
-def test_dump_warns_of_a_header_that_no_record_has(where: str, run: Any) -> None:
-    result = run("dump", ORDERS, "--json", "--where", where)
+def test_read_warns_of_a_header_that_no_record_has(where: str, run: Any) -> None:
+    result = run("read", ORDERS, "--json", "--where", where)
     assert result.code == 0
     assert 'no record had a header "tenent"' in result.err
     assert "tenant" not in result.err
@@ -36,44 +36,44 @@ def test_dump_warns_of_a_header_that_no_record_has(where: str, run: Any) -> None
 
 
 @pytest.mark.parametrize("where", ["tenant = 'no such tenant'", "tenant = 'acme'", "offset < 5 and key is not null"])
-def test_dump_does_not_warn_of_a_header_that_a_record_has(where: str, run: Any) -> None:
-    assert run("dump", ORDERS, "--json", "--where", where).err == ""
+def test_read_does_not_warn_of_a_header_that_a_record_has(where: str, run: Any) -> None:
+    assert run("read", ORDERS, "--json", "--where", where).err == ""
 
 
-def test_dump_does_not_look_for_headers_after_its_limit(run: Any) -> None:
-    result = run("dump", ORDERS, "--json", "-n", "1", "--where", "tenant = 'acme' or tenent = 'x'")
+def test_read_does_not_look_for_headers_after_its_limit(run: Any) -> None:
+    result = run("read", ORDERS, "--json", "-n", "1", "--where", "tenant = 'acme' or tenent = 'x'")
     assert (len(result.lines), result.err) == (1, "")
 
 
 @pytest.mark.parametrize("store", ["latest", "hourly", "sessions"])
-def test_state_scan_warns_of_a_header_that_no_row_has(store: str, run: Any) -> None:
-    result = run("state", "scan", STATE, "--store", store, "--where", "tenent = 'acme'")
+def test_read_of_a_store_warns_of_a_header_that_no_row_has(store: str, run: Any) -> None:
+    result = run("read", STATE, "--store", store, "--where", "tenent = 'acme'")
     assert 'no record had a header "tenent"' in result.err
 
 
-def test_state_scan_does_not_warn_of_a_header_that_a_row_has(run: Any) -> None:
-    assert run("state", "scan", STATE, "--store", "latest", "--json", "--where", "tenant = 'nobody'").err == ""
+def test_read_of_a_store_does_not_warn_of_a_header_that_a_row_has(run: Any) -> None:
+    assert run("read", STATE, "--store", "latest", "--json", "--where", "tenant = 'nobody'").err == ""
 
 
 @pytest.mark.parametrize("store", ["latest", "hourly", "sessions"])
-def test_all_columns_that_state_scan_shows_are_fields(store: str, run: Any) -> None:
-    total = len(run("state", "scan", STATE, "--store", store, "--json").lines)
-    for name in shown_names(run("state", "scan", STATE, "--store", store, "-n", "1")):
+def test_all_columns_that_read_of_a_store_shows_are_fields(store: str, run: Any) -> None:
+    total = len(run("read", STATE, "--store", store, "--json").lines)
+    for name in shown_names(run("read", STATE, "--store", store, "-n", "1")):
         if name != "headers":
-            result = run("state", "scan", STATE, "--store", store, "--json", "--where", f"{name} is not null")
+            result = run("read", STATE, "--store", store, "--json", "--where", f"{name} is not null")
             assert (len(result.lines), result.err) == (total, ""), name
 
 
-def test_all_columns_that_dump_shows_are_fields(run: Any) -> None:
-    for name in shown_names(run("dump", ORDERS, "-n", "1")):
+def test_all_columns_that_read_shows_are_fields(run: Any) -> None:
+    for name in shown_names(run("read", ORDERS, "-n", "1")):
         if name != "headers":
-            result = run("dump", ORDERS, "-n", "1", "--where", f"{name} is not null")
+            result = run("read", ORDERS, "-n", "1", "--where", f"{name} is not null")
             assert (result.lines[-1].startswith("1 record"), result.err) == (True, ""), name
 
 
-def test_a_time_that_dump_shows_can_be_compared(run: Any) -> None:
-    line = run("dump", ORDERS, "-n", "1").lines[2].split()
-    assert run("dump", ORDERS, "-n", "1", "--where", f"timestamp = '{line[1]}'").lines[2].split() == line
+def test_a_time_that_read_shows_can_be_compared(run: Any) -> None:
+    line = run("read", ORDERS, "-n", "1").lines[2].split()
+    assert run("read", ORDERS, "-n", "1", "--where", f"timestamp = '{line[1]}'").lines[2].split() == line
 
 
 @pytest.mark.parametrize("where", ["headers is null", "headers = 'x'", lh.col("headers").is_null()])

@@ -69,12 +69,12 @@ def test_parts_that_are_not_supported_are_named_with_their_position(text: str, w
 
 
 def test_the_commands_show_only_what_is_selected(run: Any, samples: Path) -> None:
-    result = run("dump", samples / "orders-0", "--where", "tenant = 'acme' and offset >= 9990", "--json")
+    result = run("read", samples / "orders-0", "--where", "tenant = 'acme' and offset >= 9990", "--json")
     assert result.code == 0
     assert len(result.lines) == 2
     state = samples / "streams-state-0_0"
-    result = run("state", "scan", state, "-s", "latest", "--where", "tenant = 'acme' and retry::int > 0", "--json")
+    result = run("read", state, "-s", "latest", "--where", "tenant = 'acme' and retry::int > 0", "--json")
     assert (result.code, len(result.lines)) == (0, 135)
-    result = run("dump", samples / "orders-0", "--where", "retry > 2")
+    result = run("read", samples / "orders-0", "--where", "retry > 2")
     assert result.code == 2
     assert "the header needs a type" in result.err

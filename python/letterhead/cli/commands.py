@@ -12,7 +12,6 @@ from letterhead.cli.completion import completion_command
 from letterhead.cli.convert import convert_command
 from letterhead.cli.decode import decode_command
 from letterhead.cli.doctor import run_doctor
-from letterhead.cli.dump import dump_command
 from letterhead.cli.encode import encode_command
 from letterhead.cli.exits import OK
 from letterhead.cli.formats import run_formats
@@ -79,13 +78,12 @@ def doctor_command(json: Json = False) -> int:
 
 
 for name, command in (
+    ("read", read_command),
     ("inspect", inspect_command),
     ("decode", decode_command),
     ("encode", encode_command),
     ("convert", convert_command),
     ("scan", scan_command),
-    ("dump", dump_command),
-    ("read", read_command),
     ("formats", formats_command),
     ("doctor", doctor_command),
     ("completion", completion_command),

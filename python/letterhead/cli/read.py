@@ -16,7 +16,7 @@ from letterhead.cli.column import ROWS_ON_SCREEN, RowCounts
 from letterhead.cli.counts import Counts
 from letterhead.cli.exits import BAD_DATA, Failure
 from letterhead.cli.options import EpochMs, flag, grouped, option
-from letterhead.cli.render import console, counted, progress, warn
+from letterhead.cli.render import console, counted, note, progress, warn
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sources import open_sources
@@ -63,7 +63,7 @@ def output(
         raise Failure("--json and --csv exclude each other: give one of them")
     form = Form.JSON if json else Form.CSV if csv else None
     if form is not None and out not in (None, STANDARD_OUTPUT):
-        raise Failure(f"--{form} prints, and --out writes what the ending of its FILE says: give one of them")
+        raise Failure(f"--{form} and --out exclude each other: the ending of FILE says what --out writes")
     return Output(RowFormat(form, out, epoch_ms, everything), limit)
 
 
@@ -194,7 +194,7 @@ class Rows:
         if form is Form.TABLE:
             console().print(count + (", and there are more" if tally.more else ""), style="dim")
         elif not prints:
-            warn(f"{count} written to {format.target}")
+            note(f"{count} written to {format.target}")
         return self._finish()
 
     def count(self, counts: Counts, format: RowFormat, limit: int | None) -> int:

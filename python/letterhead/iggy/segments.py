@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from letterhead import arrow as lha
 from letterhead.errors import DecodeError, HeaderError, counted, replaced
-from letterhead.file_window import FileWindow, check_regular
+from letterhead.file_window import FileWindow, check_regular, open_regular
 from letterhead.iggy.rows import IggyRowReader, topic_in_errors
 from letterhead.kafka.indexes import index_entries
 from letterhead.kafka.log_directory import Paths
@@ -223,7 +223,7 @@ def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
 
 def is_iggy_log(file: Path) -> bool:
     """Return whether a log file is of a server of Iggy, by its first batch, or by its path if it is empty."""
-    with file.open("rb") as data:
+    with open_regular(file) as data:
         head = data.read(_HEADER_LEN)
     if len(head) < _BATCH.size:
         return file.absolute().parent.parts[-6::2] == ("streams", "topics", "partitions")

@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import typer
 
-from letterhead.cli.exits import OK, UNREADABLE, Failure
+from letterhead.cli.exits import BAD_DATA, OK, UNREADABLE, Failure
 from letterhead.cli.source import reason
 from letterhead.cli.where import unseen_headers
-from letterhead.errors import HeaderError, LogTruncated, OffsetsGone, ProtocolError
+from letterhead.errors import (
+    HeaderError,
+    LogTruncated,
+    OffsetsGone,
+    ProtocolError,
+    StateStoreError,
+    StoreChoiceError,
+    StoreNotFoundError,
+)
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -156,6 +164,10 @@ def reading_errors() -> Iterator[None]:
         raise
     except (OffsetsGone, LogTruncated, ProtocolError) as error:
         raise Failure(str(error), UNREADABLE) from error
+    except (StoreNotFoundError, StoreChoiceError) as error:
+        raise Failure(str(error)) from error
+    except StateStoreError as error:
+        raise Failure(str(error), BAD_DATA) from error
     except OSError as error:
         raise Failure(_described(error), UNREADABLE) from error
     except (ValueError, TypeError, ImportError) as error:

@@ -32,19 +32,26 @@ class IggyTopicSource(LogSource):
         super().__init__(name)
         from letterhead.iggy.connection import Address
 
-        parts = urlsplit(name)
-        names = [unquote(part) for part in parts.path.split("/")[1:]]
+        scheme, _, rest = name.partition("://")
+        has_login = "@" in rest
+        address = name if has_login else f"{scheme}://{_login()}@{rest}"
+        try:
+            server, path = Address.parse_with_path(address)
+        except ValueError as error:
+            raise Failure(str(error)) from error
+        names = [unquote(part) for part in path.split("/")[1:]]
         if not 2 <= len(names) <= 3 or not all(names):
             raise Failure(f"the address does not name a topic: {FORM}")
         if len(names) == 3 and not (names[2].isascii() and names[2].isdecimal()):
             raise Failure(f"a partition is a number: {FORM}/0")
+        self._server = urlunsplit(urlsplit(address)._replace(path=""))
         self._stream, self._topic = names[:2]
         self._partition = int(names[2]) if len(names) == 3 else None
-        self._server = urlunsplit(parts._replace(path="", netloc=_with_login(parts.netloc)))
-        try:
-            Address.parse(self._server)
-        except ValueError as error:
-            raise Failure(str(error)) from error
+        if has_login and server.password is not None:
+            warn(
+                "a password in an argument is visible to other users: leave it out, and set IGGY_USERNAME and "
+                "IGGY_PASSWORD, or be asked for it"
+            )
 
     @property
     def where_fields(self) -> Mapping[str, RecordField]:
@@ -68,17 +75,11 @@ class IggyTopicSource(LogSource):
         )  # fmt: skip
 
 
-def _with_login(netloc: str) -> str:
-    """Return host and port with a login: that of the address, of the environment, or of a prompt."""
-    login, at, host = netloc.rpartition("@")
-    if at:
-        if ":" in login:
-            warn("a password in an argument is visible to other users: leave it out, and set IGGY_USERNAME and "
-                 "IGGY_PASSWORD, or be asked for it")  # fmt: skip
-        return netloc
+def _login() -> str:
+    """Return the login of the environment, or of a prompt, as an address has it."""
     token = os.environ.get("IGGY_TOKEN")
     if token:
-        return f"{quote(token, safe='')}@{host}"
+        return quote(token, safe="")
     user, password = os.environ.get("IGGY_USERNAME"), os.environ.get("IGGY_PASSWORD")
     if not (user and password):
         if not (sys.stdin and sys.stdin.isatty()):
@@ -87,4 +88,4 @@ def _with_login(netloc: str) -> str:
 
         user = user or typer.prompt("user of Iggy", err=True)
         password = password or typer.prompt("password", hide_input=True, err=True)
-    return f"{quote(user, safe='')}:{quote(password, safe='')}@{host}"
+    return f"{quote(user, safe='')}:{quote(password, safe='')}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from letterhead.cli.brokers import BrokerSettings, brokers
-from letterhead.cli.options import EXIT_CODES, Json, Where, flag, grouped, option
+from letterhead.cli.options import EXIT_CODES, Json, flag, grouped, option
 from letterhead.cli.state.options import (
     ChangelogSource,
     Retention,
@@ -31,7 +30,6 @@ state = typer.Typer(
 )
 
 
-ScanErrors = StrEnum("ScanErrors", {"skip": "skip", "raise_": "raise"})
 Everything = Annotated[bool, flag("--all", "Do not shorten long values.")]
 
 
@@ -104,51 +102,6 @@ def get_command(
     from letterhead.cli.state.get import run_get
 
     return run_get(selection, key, start=start, end=end, as_of=as_of, json=json, everything=everything)
-
-
-@state.command("scan", epilog=EXIT_CODES)
-@grouped(selection=limited_stores)
-def scan_command(
-    *,
-    selection: Selection,
-    first: Annotated[str | None, option("--from", "Keys from this one on, written as for `get`.", "KEY")] = None,
-    last: Annotated[str | None, option("--to", "Keys up to and including this one.", "KEY")] = None,
-    prefix: Annotated[str | None, option("--prefix", "Keys that begin with these bytes.", "KEY")] = None,
-    where: Where = None,
-    limit: Annotated[int | None, option("--limit -n", "The first rows only.", "N", min=0)] = None,
-    reverse: Annotated[bool, flag("--reverse", "From the last row to the first.")] = False,
-    keys_only: Annotated[bool, flag("--keys-only", "Leave out values, timestamps and headers.")] = False,
-    errors: Annotated[
-        ScanErrors, option("--errors", "Rows that cannot be read: skip them with a warning, or stop.")
-    ] = ScanErrors.skip,
-    everything: Everything = False,
-    json: Annotated[bool, flag("--json", "Print JSON, a line for each row.")] = False,
-) -> int:
-    """Show the rows of a store, or the rows of some keys, in the order of the store.
-
-    Windows and sessions are ordered by segment, then by key; a versioned store
-    shows every version. If rows cannot be read, the exit code is 1.
-
-    \b
-    Examples:
-      letterhead state scan 0_0/rocksdb/latest --limit 20
-      letterhead state scan 0_0 --store hourly --prefix customer --json
-      letterhead state scan 0_0/rocksdb/latest --from a --to b --reverse
-      letterhead state scan 0_0 -s latest --where "tenant = 'acme'"
-    """
-    from letterhead.cli.state.scan import run_scan
-
-    return run_scan(
-        selection,
-        bounds=(first, last, prefix),
-        limit=limit,
-        backward=reverse,
-        keys_only=keys_only,
-        raises=errors is ScanErrors.raise_,
-        json=json,
-        everything=everything,
-        where=where,
-    )
 
 
 @state.command("upgrade", epilog=EXIT_CODES)

@@ -17,8 +17,7 @@ from letterhead.cli.headers import SUMMARY_LIMIT, header_text, key_text
 from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, short, table, warn
 from letterhead.cli.state.options import ChangelogSource, Selection
 from letterhead.cli.state.restore import open_changelog
-from letterhead.cli.state.rows import failures
-from letterhead.cli.state.scan import DamagedRows
+from letterhead.cli.state.rows import DamagedRows, failures
 from letterhead.cli.state.shown import times_json
 from letterhead.headers import Header, HeaderKey
 from letterhead.state.restoring.diff import RowDifference, StoredRow, diff

@@ -24,6 +24,21 @@ from letterhead.state.storage.keys import MAX_TIME
 from letterhead.values import Value
 
 
+class DamagedRows:
+    """Reports rows that cannot be read, or raises at the first, and counts them."""
+
+    def __init__(self, raises: bool) -> None:
+        self._raises = raises
+        self.count = 0
+
+    def add(self, error: ProcessorStateError | DamagedRowError) -> None:
+        """Report a damaged row."""
+        if self._raises:
+            raise error
+        self.count += 1
+        warn(str(error) if isinstance(error, DamagedRowError) else f"{error}: the rows after it are not read")
+
+
 def stores_of(selection: Selection) -> list[StoreFiles]:
     """Find the selected stores; refuse several names, as stores of one name are parts of one store."""
     stores = find_stores(selection.directory, selection.name)

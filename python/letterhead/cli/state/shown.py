@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from letterhead._formatting import printable
 from letterhead.cli.document import headers_json, time_json, value_json
-from letterhead.cli.headers import SUMMARY_LIMIT, VALUE_LIMIT, headers_summary, headers_table
-from letterhead.cli.render import short, sized_text, table, time_text, value_text
+from letterhead.cli.headers import VALUE_LIMIT, headers_table
+from letterhead.cli.render import sized_text, time_text, value_text
 from letterhead.state.reading.directory import StoreFiles
 from letterhead.state.reading.rows import StoreRow
 from letterhead.state.reading.store_types import DetectedType
@@ -25,14 +24,12 @@ def store_json(files: StoreFiles) -> dict[str, Any]:
     return {"store": files.name, "task": files.task or None, "directory": str(files.directory)}
 
 
-def row_json(files: StoreFiles, store_type: DetectedType, row: StoreRow, *, keys_only: bool = False) -> dict[str, Any]:
+def row_json(files: StoreFiles, store_type: DetectedType, row: StoreRow) -> dict[str, Any]:
     """Return a row as JSON values."""
     document: dict[str, Any] = {"store": files.name}
     if files.task:
         document["task"] = files.task
     document |= {"key": value_json(row.key), **times_json(row.times)}
-    if keys_only:
-        return document
     if store_type.has_timestamps:
         document |= times_json({"timestamp": row.timestamp})
     if store_type.values == "headers":
@@ -60,28 +57,3 @@ def show_row(screen: Console, files: StoreFiles, store_type: DetectedType, row: 
     if row.headers is not None:
         no_headers = Text("no headers", style="dim")
         screen.print(headers_table(row.headers, limit=limit) if row.headers else no_headers)
-
-
-def rows_table(
-    files: StoreFiles, store_type: DetectedType, rows: list[StoreRow], *, keys_only: bool, everything: bool
-) -> Table:
-    """Return a table of rows of one store."""
-    times = TIMES.get(store_type.keys, ())
-    with_timestamp = not keys_only and store_type.has_timestamps
-    with_headers = not keys_only and store_type.values == "headers"
-    names = ["key", *times, *["timestamp"] * with_timestamp, *["value"] * (not keys_only), *["headers"] * with_headers]
-    view = table(*names, right=(*times, "timestamp"))
-    view.title = printable(files.label) if files.task else None
-    view.title_justify = "left"
-    limit = None if everything else SUMMARY_LIMIT
-    for row in rows:
-        fields: list[Text | str] = [short(row.key, limit)]
-        fields += ["" if time is None else str(time) for time in row.times.values()]
-        if with_timestamp:
-            fields.append("" if row.timestamp is None else str(row.timestamp))
-        if not keys_only:
-            fields.append(short(row.value, limit))
-        if with_headers:
-            fields.append(Text() if row.headers is None else headers_summary(row.headers, everything=everything))
-        view.add_row(*fields)
-    return view

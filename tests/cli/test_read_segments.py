@@ -1,10 +1,11 @@
-"""`letterhead dump`: what it shows, writes and says of log segments, and its exit codes."""
+"""`letterhead read` of log segments: what it shows, writes and reports, and its exit codes."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ SECOND = batch(record(), base_offset=110)
 
 
 def test_records_are_shown_with_the_values_of_their_headers(run: Run, folder: Callable[[bytes], Path]) -> None:
-    result = run("dump", folder(FIRST))
+    result = run("read", folder(FIRST))
     assert (result.code, result.err) == (0, "")
     head, _, *rows, last = result.lines
     assert head.split() == ["offset", "timestamp", "key", "headers", "value"]
@@ -53,24 +54,24 @@ def test_records_are_shown_with_the_values_of_their_headers(run: Run, folder: Ca
         ["note=null"],
         ["101", "2026-01-01T00:00:00.000Z", "null", "none", "null"],
     ]
-    assert last == "2 records of 1 partition"
+    assert last == "2 records"
 
 
 def test_twenty_records_are_printed_by_default(run: Run, samples: Path) -> None:
     def offsets(*options: str) -> list[str]:
-        lines = run("dump", samples / "orders-0", *options).lines
+        lines = run("read", samples / "orders-0", *options).lines
         # Values that are folded have lines of their own, which begin further to the right.
         return [found[1] for line in lines if (found := re.match(r" *(\d+)  2026", line))]
 
     assert offsets() == [str(offset) for offset in range(20)]
-    last = run("dump", samples / "orders-0").lines[-1]
-    assert last == "20 records of 1 partition, and there are more"
+    last = run("read", samples / "orders-0").lines[-1]
+    assert last == "20 records, and there are more"
     assert offsets("--limit", "2", "--start", "5000") == ["5000", "5001"]
     assert len(offsets("--all", "--end", "60")) == 60
 
 
 def test_json_has_everything_of_every_record(run: Run, samples: Path) -> None:
-    result = run("dump", samples / "orders-0", "--json")
+    result = run("read", samples / "orders-0", "--json")
     assert result.code == 0
     rows = [json.loads(line) for line in result.lines]
     with lh.read.segments(samples / "orders-0") as reader:
@@ -78,15 +79,15 @@ def test_json_has_everything_of_every_record(run: Run, samples: Path) -> None:
     assert len(rows) == len(expected) == 10_000
 
     for row, other in zip(rows, expected, strict=True):
-        other["timestamp"] = other["timestamp"].isoformat(timespec="milliseconds").replace("+00:00", "Z")
         read = {**row, "key": bytes_of(row["key"]), "value": bytes_of(row["value"])}
+        read["timestamp"] = datetime.fromisoformat(row["timestamp"])
         read["headers"] = [{"key": header["key"], "value": bytes_of(header["value"])} for header in row["headers"]]
         assert read == other
 
 
 def test_parquet_has_everything_of_every_record(run: Run, samples: Path, tmp_path: Path) -> None:
     out = tmp_path / "orders.parquet"
-    result = run("dump", samples / "orders-0", "--parquet", out)
+    result = run("read", samples / "orders-0", "-o", out)
     assert (result.code, result.out) == (0, "")
     assert "10,000 records written to " in result.err
     with lh.read.segments(samples / "orders-0") as reader:
@@ -95,7 +96,7 @@ def test_parquet_has_everything_of_every_record(run: Run, samples: Path, tmp_pat
 
 def test_times_and_offsets_bound_the_records(run: Run, samples: Path) -> None:
     def found(*options: str) -> list[int]:
-        lines = run("dump", samples / "orders-0", "--json", *options).lines
+        lines = run("read", samples / "orders-0", "--json", *options).lines
         return [json.loads(line)["offset"] for line in lines]
 
     assert found("--start", "17", "--end", "20") == [17, 18, 19]
@@ -114,13 +115,13 @@ def test_partitions_of_a_broker_directory_are_distinguished(run: Run, samples: P
     for name in ("orders-0", "orders-1"):
         (tmp_path / name).mkdir()
         (tmp_path / name / LOG).write_bytes(FIRST)
-    result = run("dump", tmp_path)
+    result = run("read", tmp_path)
     assert result.lines[0].split()[:4] == ["topic", "partition", "offset", "timestamp"]
-    assert result.lines[-1] == "4 records of 2 partitions"
+    assert result.lines[-1] == "4 records"
 
 
 def test_a_truncated_end_is_printed_and_the_exit_code_is_1(run: Run, folder: Callable[[bytes], Path]) -> None:
-    result = run("dump", folder(FIRST + SECOND[:-3]), "--json")
+    result = run("read", folder(FIRST + SECOND[:-3]), "--json")
     assert result.code == 1
     assert len(result.lines) == 2
     [line] = result.err.splitlines()
@@ -133,10 +134,10 @@ def test_a_truncated_batch_before_the_last_segment_stops_it_or_is_a_row(
     path = folder(FIRST + SECOND[:-3])
     (path / f"{120:020}.log").write_bytes(batch(record(), base_offset=120))
     for source in (path, path / LOG):
-        result = run("dump", source, "--json")
+        result = run("read", source, "--json")
         assert (result.code, len(result.lines)) == (1, 2)
         assert f"{LOG}: the batch at offset 102: the batch takes " in result.err
-        result = run("dump", source, "--json", "--errors", "column")
+        result = run("read", source, "--json", "--errors", "column")
         assert result.code == 1
         errors = [row["error"][0]["code"] for row in map(json.loads, result.lines) if row["error"]]
         assert errors == ["truncated"]
@@ -144,20 +145,20 @@ def test_a_truncated_batch_before_the_last_segment_stops_it_or_is_a_row(
 
 def test_a_file_too_short_to_be_a_segment_is_an_error(run: Run, folder: Callable[[bytes], Path]) -> None:
     path = folder(b"abc")
-    result = run("dump", path / LOG, "--json")
+    result = run("read", path / LOG, "--json")
     assert (result.code, result.out) == (1, "")
     assert f"{LOG}: not a log segment: its 3 bytes end before the magic byte of a batch" in result.err
-    assert run("dump", path / LOG, "--errors", "column").code == 1
+    assert run("read", path / LOG, "--errors", "column").code == 1
     (path / LOG).write_bytes(b"")
-    assert run("dump", path / LOG).code == 0
+    assert run("read", path / LOG).code == 0
 
 
 def test_a_damaged_batch_stops_it_or_is_a_row(run: Run, folder: Callable[[bytes], Path]) -> None:
     path = folder(FIRST[:-1] + b"\1" + SECOND)
-    result = run("dump", path, "--json")
+    result = run("read", path, "--json")
     assert (result.code, result.out) == (1, "")
     assert f"{LOG}: the batch at offset 0: the checksum is" in result.err
-    result = run("dump", path, "--json", "--errors", "column")
+    result = run("read", path, "--json", "--errors", "column")
     assert result.code == 1
     assert "1 of 2 records did not decode: bad_crc 1" in result.err
     assert (
@@ -166,7 +167,7 @@ def test_a_damaged_batch_stops_it_or_is_a_row(run: Run, folder: Callable[[bytes]
     bad, good = [json.loads(line) for line in result.lines]
     assert (bad["offset"], bad["error"][0]["code"], bad["error"][0]["byte_offset"]) == (None, "bad_crc", 0)
     assert (good["offset"], good["error"]) == (110, None)
-    result = run("dump", path, "--json", "--errors", "null")
+    result = run("read", path, "--json", "--errors", "null")
     assert [json.loads(line)["offset"] for line in result.lines] == [None, 110]
     assert result.code == 1
 
@@ -176,7 +177,7 @@ def test_many_damaged_batches_are_counted(run: Run, folder: Callable[[bytes], Pa
     data = b"".join(
         (good if at % 2 else bad)[:7] + bytes([at]) + good[8:-1] + (good if at % 2 else bad)[-1:] for at in range(60)
     )
-    result = run("dump", folder(data), "--json", "--errors", "column")
+    result = run("read", folder(data), "--json", "--errors", "column")
     assert result.code == 1
     assert result.err.count("are missing, at most 1 record:") == 20
     assert "10 more damaged ranges" in result.err
@@ -188,8 +189,8 @@ def test_a_pipe_is_no_log(run: Run, tmp_path: Path) -> None:
     (tmp_path / "orders-0").mkdir()
     os.mkfifo(tmp_path / "orders-0" / LOG)
     for path in (tmp_path / "orders-0", tmp_path / "orders-0" / LOG):
-        result = run("dump", path)
-        assert (result.code, result.out) == (2, "")
+        result = run("read", path)
+        assert (result.code, result.out) == (3, "")
         assert f"{LOG}: not a regular file" in result.err
 
 
@@ -198,32 +199,39 @@ def test_an_open_transaction_is_printed(run: Run, folder: Callable[[bytes], Path
         return batch(record(), base_offset=offset, attributes=TRANSACTIONAL, producer=(producer, 0, 0))
 
     path = folder(of(1, 0) + mark(1, 1, commit=True) + of(2, 2) + batch(record(), base_offset=3))
-    result = run("dump", path, "--committed", "--json")
+    result = run("read", path, "--committed", "--json")
     assert (result.code, [json.loads(line)["offset"] for line in result.lines]) == (0, [0])
     assert "orders-3: read up to offset 2, where a transaction of producer 2 is open" in result.err
-    assert len(run("dump", path, "--json").lines) == 3
+    assert len(run("read", path, "--json").lines) == 3
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["{tmp}/none"], "there is no such file or directory"),
-        (["{tmp}"], "no segments are there"),
         (["{orders}", "--start", "yesterday"], "--start must be 'earliest', 'latest', an offset"),
-        (["{orders}", "--json", "--parquet", "x.parquet"], "exclude each other"),
+        (["{orders}", "--json", "-o", "x.parquet"], "exclude each other"),
         (["{orders}", "--start", "9", "--end", "8"], "--end is before --start"),
         (["{orders}", "--start", "1767225600000"], "for a time in milliseconds since 1970, pass '@1767225600000'"),
         ([], "Missing argument"),
     ],
 )
 def test_wrong_usage(run: Run, samples: Path, tmp_path: Path, args: list[str], message: str) -> None:
-    result = run("dump", *(arg.format(tmp=tmp_path, orders=samples / "orders-0") for arg in args))
+    result = run("read", *(arg.format(tmp=tmp_path, orders=samples / "orders-0") for arg in args))
     assert (result.code, result.out) == (2, "")
     assert message in result.err
 
 
+def test_what_cannot_be_read_is_exit_code_3(run: Run, tmp_path: Path) -> None:
+    result = run("read", tmp_path / "none")
+    assert (result.code, result.out) == (3, "")
+    assert result.err == f"letterhead: cannot read {tmp_path / 'none'}: no such file or directory\n"
+    result = run("read", tmp_path)
+    assert (result.code, result.out) == (3, "")
+    assert "no segments are there" in result.err
+
+
 def test_help_has_examples_and_exit_codes(run: Run) -> None:
-    result = run("dump", "--help")
+    result = run("read", "--help")
     assert result.code == 0
-    assert "letterhead dump orders-0 --start 5000 --limit 5 --all" in result.out
+    assert "letterhead read /var/lib/kafka/data/orders-0 --start -10 --all" in result.out
     assert "Exit codes: 0 success; 1 errors in the data" in result.out
