@@ -232,11 +232,11 @@ def test_reading_changes_nothing_in_a_directory(run, task, fixture):
             ["ls", directory, "--all"],
             ["ls", directory, "--quick"],
             ["get", directory, "-s", store, "a"],
-            ["scan", directory, "-s", store, "--json"],
             ["verify", directory],
             ["upgrade", directory, "--dry-run"],
         ):
             run("state", *args)
+        run("read", directory, "-s", store, "--json")
         assert snapshot(directory) == before
 
 
@@ -244,7 +244,7 @@ def test_a_read_only_directory_is_read_and_its_upgrade_is_rejected(run, tmp_path
     task = fixture("kv-timestamped")
     before = families_of(task / "rocksdb" / "store")
     with read_only(task, tmp_path / "mounted") as mounted:
-        assert rows_of(run("state", "scan", mounted, "--json"))[0]["key"] == "a"
+        assert rows_of(run("read", mounted, "--json"))[0]["key"] == "a"
         result = run("state", "upgrade", mounted, "--yes")
         assert result.code == 1
         assert "(this process may not write there)" in result.err
@@ -375,12 +375,12 @@ def test_get_of_a_versioned_store_returns_the_valid_version(run, versioned, key,
         assert milliseconds(found["valid_from"]) == NEW_YEAR + minute * MINUTE
 
 
-# scan ----------------------------------------------------------------------------------------------------------------
+# read ----------------------------------------------------------------------------------------------------------------
 
 
-def test_scan_returns_every_row_that_kafka_streams_wrote(run):
+def test_read_returns_every_row_that_kafka_streams_wrote(run):
     rows = pq.read_table(SAMPLES / "store-latest-0.parquet").to_pylist()
-    found = rows_of(run("state", "scan", SAMPLES / "streams-state-0_0", "-s", "latest", "--json"))
+    found = rows_of(run("read", SAMPLES / "streams-state-0_0", "-s", "latest", "--json"))
     assert [bytes_of(row["key"]) for row in found] == [row["key"] for row in rows]
     for row, expected in zip(found, rows, strict=True):
         headers = [(header["key"], bytes_of(header["value"])) for header in row["headers"]]
@@ -389,21 +389,22 @@ def test_scan_returns_every_row_that_kafka_streams_wrote(run):
 
 
 @pytest.mark.parametrize("name", ["window-headers", "session-headers"])
-def test_scan_returns_rows_by_segment_with_their_times(run, fixture, name):
+def test_read_returns_rows_by_segment_with_their_times(run, fixture, name):
     databases = described(name)
     segments = sorted(databases, key=lambda path: int(path.rpartition(".")[2]))
     family = WITH_HEADERS if name == "window-headers" else "sessionKeyValueWithHeaders"
     stored = [key for segment in segments for key, _ in databases[segment][family]]
-    found = rows_of(run("state", "scan", fixture(name), "--json"))
+    found = rows_of(run("read", fixture(name), "--json"))
     if name == "window-headers":
-        keys = [bytes_of(row["key"]) + struct.pack(">qi", milliseconds(row["start"]), 0) for row in found]
+        keys = [bytes_of(row["key"]) + struct.pack(">qi", milliseconds(row["window_start"]), 0) for row in found]
     else:
         keys = [
-            bytes_of(row["key"]) + struct.pack(">qq", milliseconds(row["end"]), milliseconds(row["start"]))
+            bytes_of(row["key"])
+            + struct.pack(">qq", milliseconds(row["session_end"]), milliseconds(row["session_start"]))
             for row in found
         ]
     assert keys == stored
-    backward = rows_of(run("state", "scan", fixture(name), "--json", "--reverse"))
+    backward = rows_of(run("read", fixture(name), "--json", "--reverse"))
     assert backward == found[::-1]
 
 
@@ -419,11 +420,11 @@ def test_scan_returns_rows_by_segment_with_their_times(run, fixture, name):
         (["--limit", "2"], ["a", "ab"]),
         (["--limit", "0"], []),
         (["--from", "x"], []),
-        (["--keys-only"], ["a", "ab", "b", "ba", "c"]),
+        (["--columns", "key"], ["a", "ab", "b", "ba", "c"]),
     ],
 )
 @pytest.mark.parametrize("store_type", ["key-value", "window", "session", "time-ordered-window", "versioned"])
-def test_scan_returns_the_selected_keys(run, tmp_path, store_type, options, keys):
+def test_read_returns_the_selected_keys(run, tmp_path, store_type, options, keys):
     store: Any = {
         "key-value": lambda: RocksDBKeyValueStore("store"),
         "window": lambda: RocksDBWindowStore("store", 3_600_000, MINUTE),
@@ -440,36 +441,37 @@ def test_scan_returns_the_selected_keys(run, tmp_path, store_type, options, keys
         else:
             store.put(key, message(b"v"), *([] if store_type == "key-value" else [NEW_YEAR]))
     store.close()
-    found = rows_of(run("state", "scan", tmp_path, "--json", *options))
+    found = rows_of(run("read", tmp_path, "--json", *options))
     assert [row["key"] for row in found] == keys
-    if "--keys-only" in options and store_type != "versioned":
-        assert all("value" not in row and "headers" not in row for row in found)
-    assert [milliseconds(row["start"]) if "start" in row else None for row in found] == [
-        NEW_YEAR if store_type not in ("key-value", "versioned") else None for _ in found
+    if "--columns" in options:
+        assert all(row.keys() == {"key"} for row in found)
+    else:
+        name = {"key-value": None, "session": "session_start", "versioned": "valid_from"}.get(
+            store_type, "window_start"
+        )
+        assert all(name is None or row[name] == "2026-01-01T00:00:00.000Z" for row in found)
+
+
+def test_read_shows_a_table(run, versioned):
+    head, _, *rows = run("read", versioned).lines
+    assert [head, *rows] == [
+        "key    valid_from                valid_to                  value   headers",
+        '"ink"  2026-01-01T00:01:00.000Z  2026-01-01T00:02:00.000Z  "9"     minute="1"',
+        '"pen"  2026-01-01T00:00:00.000Z  2026-01-01T01:00:00.000Z  "1.00"  minute="0"',
+        '"pen"  2026-01-01T01:00:00.000Z  null                      "1.20"  minute="60"',
+        "3 rows",
     ]
 
 
-def test_scan_shows_a_table(run, versioned):
-    result = run("state", "scan", versioned)
-    assert result.out == (
-        "key        valid_from        valid_to   value    headers    \n"
-        "────────────────────────────────────────────────────────────\n"
-        '"ink"   1767225660000   1767225720000   "9"      minute="1" \n'
-        '"pen"   1767225600000   1767229200000   "1.00"   minute="0" \n'
-        '"pen"   1767229200000                   "1.20"   minute="60"\n'
-        "3 rows\n"
-    )
-
-
-def test_scan_reads_the_stores_of_all_tasks(run, tmp_path):
+def test_read_returns_rows_of_the_stores_of_all_tasks(run, tmp_path):
     for number in range(3):
         store = RocksDBKeyValueStore("store")
         store.open(tmp_path / f"0_{number}")
         store.put(b"k%d" % number, message(b"v"))
         store.close()
-    found = rows_of(run("state", "scan", tmp_path, "--json"))
+    found = rows_of(run("read", tmp_path, "--json"))
     assert [(row["task"], row["key"]) for row in found] == [("0_0", "k0"), ("0_1", "k1"), ("0_2", "k2")]
-    found = rows_of(run("state", "scan", tmp_path, "--json", "--reverse"))
+    found = rows_of(run("read", tmp_path, "--json", "--reverse"))
     assert [row["task"] for row in found] == ["0_2", "0_1", "0_0"]
     assert document(run("state", "get", tmp_path, "k1", "--json"))["task"] == "0_1"
 
@@ -541,14 +543,14 @@ def test_the_type_of_a_store_follows_from_its_families_and_rows(run, tmp_path, s
 
 def test_the_user_can_pass_the_store_type(run, tmp_path):
     make(tmp_path, "versioned", "plain")
-    assert rows_of(run("state", "scan", tmp_path, "--json", "-n", "1"))[0]["valid_from"] == "2026-01-01T00:00:00.000Z"
-    result = run("state", "scan", tmp_path, "--store-type", "key-value", "--json", "-n", "1")
+    assert rows_of(run("read", tmp_path, "--json", "-n", "1"))[0]["valid_from"] == "2026-01-01T00:00:00.000Z"
+    result = run("read", tmp_path, "--store-type", "key-value", "--json", "-n", "1")
     assert "valid_from" not in rows_of(result)[0]
     assert result.err == ""
-    result = run("state", "scan", SAMPLES / "streams-state-0_0", "-s", "latest", "--store-type", "session")
+    result = run("read", SAMPLES / "streams-state-0_0", "-s", "latest", "--store-type", "session")
     assert (result.code, result.out) == (2, "")
     assert f"store latest is not session: its column families are default, {WITH_HEADERS}" in result.err
-    result = run("state", "scan", tmp_path, "--store-type", "sesion")
+    result = run("read", tmp_path, "--store-type", "sesion")
     assert result.err.startswith("letterhead: unknown store type 'sesion': did you mean 'session'? (store types: ")
 
 
@@ -559,7 +561,7 @@ def test_a_store_without_rows_is_listed(run, tmp_path):
     result = run("state", "ls", tmp_path, "--json")
     [listed] = document(result)
     assert (listed["store_type"], listed["rows"], listed["assumed"]) == ("key-value", 0, "there are no rows to tell by")
-    assert run("state", "scan", tmp_path).out.endswith("0 rows\n")
+    assert run("read", tmp_path).out.endswith("0 rows\n")
 
 
 # Damaged rows --------------------------------------------------------------------------------------------------------
@@ -568,23 +570,24 @@ DAMAGED = bytes.fromhex("0402057f00")
 REASON = "timestamp takes 8 bytes and 2 are left"
 
 
-def test_a_damaged_row_is_named_and_a_scan_goes_on(run, task):
+def test_a_damaged_row_is_named_and_reading_goes_on(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"order-00003!", DAMAGED))
-    result = run("state", "scan", task, "-s", "latest", "--json")
+    result = run("read", task, "-s", "latest", "--json", "--errors", "skip")
     assert len(rows_of(result)) == 6643
     assert result.err == (
-        f"letterhead: store latest: {REASON} (key {b'order-00003!'.hex()}, byte 3)\nletterhead: 1 damaged row left out\n"
+        f"letterhead: key {b'order-00003!'.hex()}: {REASON} (truncated, byte 3)\n"
+        "letterhead: 1 row left out, as it could not be read\n"
     )
     assert result.code == 1
 
 
-def test_a_scan_can_end_at_a_damaged_row(run, task):
+def test_reading_ends_at_a_damaged_row(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"order-00003!", DAMAGED))
-    result = run("state", "scan", task, "-s", "latest", "--json", "--errors", "raise")
-    assert 0 < len(rows_of(result)) < 6643
+    result = run("read", task, "-s", "latest", "--json", "--errors", "raise")
+    assert len(rows_of(result)) < 6643
     assert (result.code, result.err) == (
         1,
-        f"letterhead: store latest: {REASON} (key {b'order-00003!'.hex()}, byte 3)\n",
+        f"letterhead: store 0_0/latest: {REASON} (key {b'order-00003!'.hex()}, byte 3)\n",
     )
 
 
@@ -655,7 +658,7 @@ def test_verify_reports_rows_outside_the_times_of_their_segment(run, tmp_path):
 
 @pytest.mark.parametrize("options", [["--from", "a"], ["--to", "b"], ["--from", "a", "--to", "b"]])
 def test_a_prefix_excludes_bounds(run, task, options):
-    result = run("state", "scan", task, "-s", "latest", "--prefix", "order", *options)
+    result = run("read", task, "-s", "latest", "--prefix", "order", *options)
     assert (result.code, result.out) == (2, "")
     assert "--prefix and --from, --to exclude each other" in result.err
 
@@ -703,7 +706,7 @@ def test_a_damaged_version_is_named_with_its_byte(run, versioned):
     result = run("state", "verify", versioned)
     assert f"family versionedKeyValueWithHeaders, key {key.hex()}: " in result.out
     assert ", byte 8)" in result.out
-    assert run("state", "scan", versioned, "--json").out.count("\n") == 3
+    assert run("read", versioned, "--json", "--errors", "skip").out.count("\n") == 3
 
 
 def test_a_damaged_file_is_reported_and_the_other_stores_are_read(run, task):
@@ -724,7 +727,7 @@ def test_a_damaged_file_is_reported_and_the_other_stores_are_read(run, task):
     listed = {each["store"]: each.get("rows") for each in document(run("state", "ls", task, "--json"))}
     assert listed == {"hourly": 300, "latest": 6643, "sessions": None}
     assert "! Error while iterating over store sessions.1728000000000: Corruption" in result.out
-    result = run("state", "scan", task, "-s", "sessions", "--store-type", "session", "--json")
+    result = run("read", task, "-s", "sessions", "--store-type", "session", "--json", "--errors", "skip")
     assert result.code == 1
     assert "the rows after it are not read" in result.err
 
@@ -781,12 +784,12 @@ def test_upgrade_goes_on_where_kafka_streams_stopped(run, fixture):
 def test_every_type_of_store_is_upgraded(run, tmp_path, store_type, values, options, family):
     make(tmp_path, store_type, values)
     output = options or []
-    before = rows_of(run("state", "scan", tmp_path, "--json", *output))
+    before = rows_of(run("read", tmp_path, "--json", *output))
     result = run("state", "upgrade", tmp_path, "--yes", "--json", *options)
     [plan] = document(result)
     assert plan["to"] == family
     assert plan["moved"] == plan["older_rows"] > 0
-    after = rows_of(run("state", "scan", tmp_path, "--json"))
+    after = rows_of(run("read", tmp_path, "--json"))
     if store_type != "time-ordered-session":
         assert [row.pop("headers") for row in after] == [[]] * len(after)
     if (store_type, values) == ("window", "plain"):
@@ -870,9 +873,7 @@ def test_a_full_disk_ends_an_upgrade_and_loses_nothing(run, tmp_path):
     assert full.returncode == 1, full.stderr
     assert "File too large (make room" in full.stderr
     assert " of 8,000 rows were moved, the others are unchanged, and none is lost" in full.stderr
-    assert [row["key"].encode() for row in rows_of(run("state", "scan", tmp_path, "--json"))] == [
-        key for key, _ in rows
-    ]
+    assert [row["key"].encode() for row in rows_of(run("read", tmp_path, "--json"))] == [key for key, _ in rows]
     after = families_of(directory)
     assert sorted([*after[WITH_HEADERS], *((key, b"\0" + b"\xff" * 8 + value) for key, value in after["default"])]) == (
         expected
@@ -919,7 +920,7 @@ def held(task: Path, name: str, values: str) -> Iterator[int]:
 
 def test_a_store_that_is_open_elsewhere_can_be_read(run, task):
     with held(task, "latest", "headers") as process:
-        result = run("state", "scan", task, "-s", "latest", "--json")
+        result = run("read", task, "-s", "latest", "--json")
         assert (result.code, len(rows_of(result))) == (0, 6643)
         assert result.err == (
             f"letterhead: store 0_0/latest is open in process {process}: rows that it has not written to files yet are "
@@ -946,8 +947,9 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
     write_raw(directory, "keyValueWithEverything", (b"k", b"v"))
     before = snapshot(directory)
     words = f"column family 'keyValueWithEverything' in {directory} is of no store type known here"
-    for args in (["scan"], ["get", "k"], ["upgrade", "--yes"]):
-        result = run("state", args[0], task, *args[1:], "-s", "latest")
+    for command, *args in (["read"], ["state", "get"], ["state", "upgrade"]):
+        options = {"get": ["k"], "upgrade": ["--yes"]}.get(*args, []) if args else []
+        result = run(command, *args, task, *options, "-s", "latest")
         assert (result.code, result.out) == (1, "")
         assert words in result.err
     result = run("state", "ls", task, "--json")
@@ -963,8 +965,7 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
     [
         (["ls", "nowhere"], "there is no directory nowhere: give a state, task or store directory"),
         (["ls", "file"], "file is not a directory: give a state, task or store directory"),
-        (["scan", "empty"], "there is no store in empty: no directory in it has a file CURRENT, as RocksDB's have"),
-        (["scan", "0_0"], "there are several stores in 0_0: choose one with --store: hourly, latest, sessions"),
+        (["ls", "empty"], "there is no store in empty: no directory in it has a file CURRENT, as RocksDB's have"),
         (["get", "0_0", "k"], "there are several stores in 0_0: choose one with --store: hourly, latest, sessions"),
         (["ls", "0_0", "-s", "last"], "there is no store last in 0_0: there are hourly, latest, sessions"),
         (["get", "0_0", "hex:0", "-s", "latest"], "hex: 1 digits; bytes have two each"),
@@ -978,10 +979,6 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
             "--start: -5 is outside the times that a store can hold",
         ),
         (["get", "0_0", "k", "-s", "latest", "--start", "5"], "store latest is a key-value store: it has no --start"),
-        (
-            ["scan", "0_0", "-s", "latest", "--prefix", "a", "--from", "b"],
-            "--prefix and --from, --to exclude each other",
-        ),
         (
             ["upgrade", "0_0", "--store-type", "window", "--yes"],
             "--store-type applies to one store: choose it with --store",
@@ -1004,6 +1001,25 @@ def test_wrong_usage_is_named(run, tmp_path, monkeypatch, args, message):
     assert message in result.err
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "there are several stores in 0_0: choose one with --store: hourly, latest, sessions"),
+        (["-s", "last"], "there is no store last in 0_0: there are hourly, latest, sessions"),
+        (["-s", "latest", "--prefix", "a", "--from", "b"], "--prefix and --from, --to exclude each other"),
+        (["-s", "latest", "--start", "5"], "a store has --from and --to"),
+        (["-s", "latest", "--batches"], "--batches is for topics and log segments of Kafka"),
+        (["-s", "latest", "--columns", "kye"], "did you mean 'key'"),
+    ],
+)
+def test_wrong_options_of_read_are_named(run, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "0_0").symlink_to(SAMPLES / "streams-state-0_0")
+    result = run("read", "0_0", *options)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+
+
 def test_without_rocksdict_the_error_names_the_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "rocksdict", None)
     result = run("state", "ls", SAMPLES / "streams-state-0_0")
@@ -1022,7 +1038,7 @@ def test_other_commands_load_no_store(tmp_path):
 # help ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["ls", "get", "scan", "upgrade", "verify"])
+@pytest.mark.parametrize("command", ["ls", "get", "upgrade", "verify"])
 def test_help_has_examples_and_exit_codes(run, command):
     result = run("state", command, "--help")
     assert result.code == 0
@@ -1033,7 +1049,7 @@ def test_help_has_examples_and_exit_codes(run, command):
 
 def test_help_names_every_command(run):
     result = run("state", "--help")
-    assert [name for name in ("ls", "get", "scan", "upgrade", "verify") if f" {name} " not in result.out] == []
+    assert [name for name in ("ls", "get", "upgrade", "verify") if f" {name} " not in result.out] == []
     assert " state " in run("--help").out
 
 

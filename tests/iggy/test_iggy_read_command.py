@@ -88,17 +88,40 @@ def test_parquet_has_the_columns_of_the_reader(run: Run, server: Server, url: st
         assert pq.read_table(out) == reader.read_all()
 
 
-def test_what_cannot_be_read_is_wrong_usage(run: Run, server: Server, url: str) -> None:
+def test_what_cannot_be_read_ends_the_command(run: Run, server: Server, url: str) -> None:
     refused = {
-        server.address: "does not name a topic",
-        f"{server.address}/shown/nothing": "stream 'dumped' has no topic 'nothing'",
-        f"iggy://iggy:secret@127.0.0.1:{server.port}/shown/orders": "is wrong",
-        "iggy://127.0.0.1/s/t": "the address of an Iggy server is",
+        server.address: (2, "does not name a topic"),
+        f"{server.address}/shown/nothing": (2, "stream 'shown' has no topic 'nothing'"),
+        f"{server.address}/shown/orders/first": (2, "a partition is a number"),
+        f"iggy://iggy:secret@127.0.0.1:{server.port}/shown/orders": (3, "is wrong"),
     }
-    for address, message in refused.items():
+    for address, (code, message) in refused.items():
         result = run("read", address)
-        assert (result.code, message in result.err, "secret" in result.err) == (2, True, False)
-    assert "without --committed" in run("read", url, "--committed").err
+        assert (result.code, message in result.err, "secret" in result.err) == (code, True, False)
+    assert "Iggy has no transactions" in run("read", url, "--committed").err
+    assert "--batches is for topics and log segments of Kafka" in run("read", url, "--batches").err
+
+
+def test_a_password_in_an_argument_works_and_warns(run: Run, server: Server) -> None:
+    result = run("read", f"{server.address}/shown/orders%2Fnew/0", "-n", "1", "--json")
+    assert (result.code, len(result.lines)) == (0, 1)
+    assert "a password in an argument is visible to other users" in result.err
+
+
+def test_without_a_login_the_variables_are_named(run: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IGGY_PASSWORD")
+    result = run("read", url)
+    assert (result.code, "set IGGY_USERNAME and IGGY_PASSWORD" in result.err) == (2, True)
+
+
+def test_last_messages_and_typed_headers(run: Run, url: str) -> None:
+    result = run("read", f"{url}/0", "--last", "2", "--columns", "offset", "--headers", "tenant,retry:int32", "--json")
+    assert [json.loads(line) for line in result.lines] == [
+        {"offset": 28, "tenant": "acme", "retry": 28},
+        {"offset": 29, "tenant": "acme", "retry": 29},
+    ]
+    result = run("read", url, "--count-by", "tenant", "--json")
+    assert json.loads(result.lines[0]) == {"tenant": "acme", "count": 30}
 
 
 def test_json_reaches_a_file_while_errors_go_to_a_terminal(

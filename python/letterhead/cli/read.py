@@ -33,6 +33,8 @@ ReadErrors = StrEnum("ReadErrors", {"raise_": "raise", "null": "null", "column":
 ERROR_COLUMN = "error"
 # Further errors of rows that are left out are only counted.
 MAX_ERROR_LINES = 20
+# Columns that tell where a row is.
+PLACES = ("topic", "partition", "offset", "task", "key")
 
 
 class Output(NamedTuple):
@@ -255,14 +257,16 @@ class Rows:
         """Remove the column of errors, and with --errors skip the rows that have one; count and print the errors."""
         if self._errors in (ReadErrors.raise_, ReadErrors.column):
             return batch
+        import pyarrow.compute as pc
+
         errors = batch.column(ERROR_COLUMN)
         bad = errors.drop_null()
         self._tally.bad += len(bad)
         self._tally.codes.update(bad.flatten().field("code").to_pylist())
         if self._errors is ReadErrors.skip:
             self._left_out += len(bad)
-            for row in bad.to_pylist()[: MAX_ERROR_LINES - self._printed]:
-                warn(row[0]["message"])
+            for row in pc.indices_nonzero(errors.is_valid()).to_pylist()[: MAX_ERROR_LINES - self._printed]:
+                warn(_described_error(batch, row))
                 self._printed += 1
             batch = batch.filter(errors.is_null())
         return batch.drop_columns([ERROR_COLUMN])
@@ -281,3 +285,20 @@ class Rows:
         else:
             code = self._tally.report("decode")
         return max([code, *(source.finish() for source in self._sources)])
+
+
+def _described_error(batch: pa.RecordBatch, row: int) -> str:
+    """Return the first error of a row, and where the row is, as far as columns tell."""
+    error = batch.column(ERROR_COLUMN)[row].as_py()[0]
+    places = {name: batch.column(name)[row].as_py() for name in PLACES if batch.schema.names.count(name) == 1}
+    if places.get("offset") is None and places.get("key") is None:
+        return str(error["message"])
+    if places.get("offset") is not None:
+        places.pop("key", None)
+    named = ", ".join(
+        f"{name} {value.hex() if isinstance(value, bytes) else value}"
+        for name, value in places.items()
+        if value is not None
+    )
+    byte = "" if error["byte_offset"] is None else f", byte {error['byte_offset']}"
+    return f"{named}: {error['message']} ({error['code']}{byte})"
