@@ -144,7 +144,7 @@ def read_command(
         raise Failure("--columns needs names of columns")
     if follow and len(sources) > 1:
         raise Failure("--follow reads one topic")
-    opened = open_sources(sources, request)
+    opened = open_sources(sources)
     if count_by is not None:
         if follow or columns is not None:
             raise Failure("--count-by excludes --follow and --columns")

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from letterhead.cli.exits import UNREADABLE, Failure
 from letterhead.cli.sources import iggy, kafka
-from letterhead.cli.sources.base import RowRequest, Source, reading_errors
+from letterhead.cli.sources.base import Source, reading_errors
 
 __all__ = ["open_sources"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
-def open_sources(names: Sequence[str], request: RowRequest) -> list[Source]:
+def open_sources(names: Sequence[str]) -> list[Source]:
     """Return the sources that arguments name, in their order; log files are one source, so that partitions stay whole."""
     sources: list[Source] = []
     log_files: list[Path] = []
@@ -28,7 +28,7 @@ def open_sources(names: Sequence[str], request: RowRequest) -> list[Source]:
 
                 sources.append(TableFile(name))
             elif (path := Path(name)).is_dir():
-                sources.append(_directory(path, request))
+                sources.append(_directory(path))
             elif not path.exists():
                 raise FileNotFoundError(2, "no such file or directory", name)
             elif is_log_file(path):
@@ -52,30 +52,23 @@ def _topic(name: str) -> Source:
     raise Failure(f"no source begins with {scheme}://: use kafka://host:port/topic, or iggy://host:port/stream/topic")
 
 
-def _directory(path: Path, request: RowRequest) -> Source:
+def _directory(path: Path) -> Source:
     from letterhead.errors import StoreNotFoundError
     from letterhead.state.reading.directory import find_stores
 
-    has_logs = next(path.rglob("*.log"), None) is not None
-    if not has_logs or (request.stores and request.stores.name is not None) or _is_state(path):
-        from letterhead.cli.sources.stores import Stores
+    try:
+        find_stores(path)
+    except StoreNotFoundError:
+        if next(path.rglob("*.log"), None) is None:
+            raise Failure(
+                f"{path}: no segments are there (00000000000000000000.log and the like), nor in directories such as "
+                "orders-0, and no state store",
+                UNREADABLE,
+            ) from None
+        return _segments([path])
+    from letterhead.cli.sources.stores import Stores
 
-        try:
-            find_stores(path)
-        except StoreNotFoundError:
-            if not (request.stores and request.stores.name):
-                raise Failure(
-                    f"{path}: no segments are there (00000000000000000000.log and the like), nor in directories such as "
-                    "orders-0, and no state store",
-                    UNREADABLE,
-                ) from None
-        return Stores(path)
-    return _segments([path])
-
-
-def _is_state(path: Path) -> bool:
-    """Return whether a directory has stores; RocksDB calls its write-ahead logs 000123.log."""
-    return next((file for file in path.rglob("CURRENT") if file.with_name("IDENTITY").exists()), None) is not None
+    return Stores(path)
 
 
 def _segments(paths: list[Path]) -> Source:

@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from letterhead.cli.exits import BAD_DATA, Failure
@@ -117,32 +118,55 @@ class TableView:
 
 def open_table(name: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Open a table and return its schema and batches, of which one is in memory."""
-    import pyarrow as pa
-
     file: Any = sys.stdin.buffer if name == STANDARD_INPUT else open(name, "rb")  # noqa: SIM115
     label = "standard input" if name == STANDARD_INPUT else name
+    with _damage(label):
+        schema, batches = _open(file if hasattr(file, "peek") else io.BufferedReader(file), label)
+    return schema, _checked(batches, label)
+
+
+def _open(file: Any, label: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    import pyarrow as pa
+
     head = file.peek(8)[:8]
     for magic, codec in COMPRESSED.items():
         if head.startswith(magic):
             file = io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, "r"), codec), 1 << 20)
             head = file.peek(8)[:8]
-    try:
-        if head.startswith(PARQUET):
-            return _parquet(file)
-        if head.startswith(ARROW_FILE):
-            # After its first bytes, a file is a stream.
-            file.read(len(ARROW_FILE))
-        if head.startswith((ARROW_FILE, ARROW_STREAM)):
-            stream = pa.ipc.open_stream(pa.PythonFile(file, "r"))
-            return stream.schema, iter(stream)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise Failure(f"cannot read {label}: it is damaged: {_first_line(error)}", BAD_DATA) from error
+    if head.startswith(PARQUET):
+        return _parquet(file)
+    if head.startswith(ARROW_FILE):
+        # After its first bytes, a file is a stream.
+        file.read(len(ARROW_FILE))
+    if head.startswith((ARROW_FILE, ARROW_STREAM)):
+        stream = pa.ipc.open_stream(pa.PythonFile(file, "r"))
+        return stream.schema, iter(stream)
     if head.lstrip()[:1] == b"{" or not head:
         return _json_lines(file, label)
     raise Failure(
         f"{label} is no source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines "
         "(letterhead decode and inspect read one serialized message)"
     )
+
+
+def _checked(batches: Iterator[pa.RecordBatch], label: str) -> Iterator[pa.RecordBatch]:
+    while True:
+        with _damage(label):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+@contextmanager
+def _damage(label: str) -> Iterator[None]:
+    """Report a damaged file as a failure."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowInvalid, OSError) as error:
+        raise Failure(f"cannot read {label}: it is damaged: {_first_line(error)}", BAD_DATA) from error
 
 
 def _parquet(file: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -237,7 +261,8 @@ def _filter(schema: pa.Schema, request: RowRequest) -> tuple[RowFilter | None, t
     if request.where is None:
         return None, ()
     fields = {field.name: kind for field in schema if (kind := _record_field(field.type)) is not None}
-    row_filter = RowFilter(request.where, fields, request.headers, "kafka", limits=request.limits)
+    format = _format_of_headers(schema) if "headers" in schema.names else "kafka"
+    row_filter = RowFilter(request.where, fields, request.headers, format, limits=request.limits)
     if row_filter.has_headers:
         _format_of_headers(schema)
     return row_filter, tuple(row_filter.fields)
@@ -264,13 +289,12 @@ def _record_field(type: pa.DataType) -> Any:
 def _selected(batch: pa.RecordBatch, row_filter: RowFilter, needed: tuple[str, ...]) -> pa.BooleanArray:
     import pyarrow as pa
 
-    from letterhead.operations import Encode, WriteOptions
+    from letterhead.operations import Encode
 
     columns = {name: _plain(batch.column(name)).to_pylist() for name in needed}
     data: list[bytes | None] = [None] * len(batch)
     if row_filter.has_headers:
-        encoded = Encode("kafka", WriteOptions(types="binary")).run(batch.column("headers"))
-        data = (encoded.field(0) if pa.types.is_struct(encoded.type) else encoded).to_pylist()
+        data = Encode(_format_of_headers(batch.schema)).run(batch.column("headers")).to_pylist()
     return pa.array(
         [
             row_filter.selects({name: values[row] for name, values in columns.items()}, data[row])

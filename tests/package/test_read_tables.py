@@ -1,0 +1,149 @@
+"""`letterhead read` of tables, of standard input, and of several sources."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from command import Result, runner
+
+Run = Callable[..., Result]
+ENDINGS = ("parquet", "arrow", "arrows", "jsonl", "jsonl.gz", "jsonl.zst")
+
+
+@pytest.fixture
+def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
+    return runner(capfdbinary, monkeypatch)
+
+
+@pytest.fixture
+def table(run: Run, samples: Path, tmp_path: Path) -> Callable[[str], Path]:
+    def write(ending: str) -> Path:
+        path = tmp_path / f"orders.{ending}"
+        assert run("read", samples / "orders-0", "-n", "50", "-o", path).code == 0
+        # The content decides what it is.
+        return path.rename(tmp_path / "orders")
+
+    return write
+
+
+def rows_of(result: Result) -> list[dict[str, Any]]:
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.lines]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_read_writes_is_a_source(run: Run, samples: Path, table: Callable[[str], Path], ending: str) -> None:
+    expected = run("read", samples / "orders-0", "-n", "50", "--json").out
+    path = table(ending)
+    assert run("read", path, "--json").out == expected
+    assert run("read", "-", "--json", stdin=path.read_bytes()).out == expected
+
+
+def test_a_compressed_parquet_file_is_read(run: Run, table: Callable[[str], Path], tmp_path: Path) -> None:
+    path = table("parquet")
+    expected = run("read", path, "--json").out
+    (tmp_path / "compressed").write_bytes(gzip.compress(path.read_bytes()))
+    assert run("read", tmp_path / "compressed", "--json").out == expected
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_headers_of_a_table_are_selected_and_tested(run: Run, table: Callable[[str], Path], ending: str) -> None:
+    options = ["--columns", "offset", "--headers", "tenant,amount_cents:int64", "--where", "tenant = 'acme'", "--json"]
+    with lh.read.segments("tests/samples/orders-0", columns=["offset"], where="tenant = 'acme'", end=50) as reader:
+        offsets = reader.read_all()["offset"].to_pylist()
+    rows = rows_of(run("read", table(ending), *options))
+    assert [row["offset"] for row in rows] == offsets
+    assert {row["tenant"] for row in rows} == {"acme"}
+    assert all(isinstance(row["amount_cents"], int) for row in rows)
+
+
+def test_columns_of_a_table_are_operands(run: Run, table: Callable[[str], Path]) -> None:
+    path = table("parquet")
+    where = "offset >= 48 and topic = 'orders' and timestamp >= '2026-01-01T00:00:00Z'"
+    assert [row["offset"] for row in rows_of(run("read", path, "--where", where, "--json"))] == [48, 49]
+    assert [row["offset"] for row in rows_of(run("read", path, "--last", "2", "--json"))] == [48, 49]
+    result = run("read", path, "--where", "tenent = 'acme'", "--json")
+    assert (result.code, 'no record had a header "tenent"' in result.err) == (0, True)
+
+
+def test_typed_headers_of_iggy_are_read_from_a_table(run: Run, tmp_path: Path) -> None:
+    headers = lh.arrow.decode(pa.array([lh.encode({"retry": lh.Int32(3)}, "iggy")]), "iggy")
+    pq.write_table(pa.table({"n": [1], "headers": headers}), tmp_path / "t.parquet")
+    result = run("read", tmp_path / "t.parquet", "--headers", "retry:int32", "--where", "retry::int32 > 2", "--json")
+    assert rows_of(result) == [{"n": 1, "retry": 3}]
+
+
+def test_sources_are_read_one_after_the_other(run: Run, samples: Path, tmp_path: Path) -> None:
+    orders, store = samples / "orders-0", samples / "streams-state-0_0"
+    rows = rows_of(run("read", orders, store, "-s", "hourly", "--json"))
+    assert len(rows) == 10_000 + 300
+    assert "window_start" in rows[-1]
+    out = tmp_path / "two.parquet"
+    result = run("read", orders, store, "-s", "latest", "-o", out)
+    assert (result.code, "has other columns than" in result.err, out.exists()) == (2, True, False)
+    columns = ["--columns", "key,value,timestamp"]
+    assert run("read", orders, store, "-s", "latest", *columns, "-o", out).code == 0
+    assert pq.read_table(out).num_rows == 10_000 + 6643
+    rows = rows_of(run("read", orders, orders, "--count-by", "tenant", "--json"))
+    assert sum(row["count"] for row in rows) == 20_000
+
+
+def test_log_files_of_a_partition_are_one_source(run: Run, samples: Path) -> None:
+    files = sorted((samples / "orders-0").glob("*.log"))
+    expected = run("read", samples / "orders-0", "--json").out
+    assert run("read", *files[::-1], "--json").out == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "message"),
+    [
+        (b"a,b\n1,2\n", 2, "is no source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines"),
+        (b'{"a": 1}\n{"a":\n', 1, "line 2 is not JSON"),
+        (b'{"a": 1}\n[]\n', 1, "line 2 is not an object"),
+        (b"PAR1 and no more", 1, "it is damaged"),
+        (b"ARROW1\0\0", 1, "it is damaged"),
+        (b"\x1f\x8b\x08\0\0\0\0\0\0\0abc", 1, "it is damaged"),
+    ],
+)
+def test_what_is_no_table_is_named(run: Run, tmp_path: Path, data: bytes, code: int, message: str) -> None:
+    (tmp_path / "file").write_bytes(data)
+    for source, stdin in ((tmp_path / "file", b""), ("-", data)):
+        result = run("read", source, "--json", stdin=stdin)
+        assert (result.code, message in result.err) == (code, True), result.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--columns", "nothing"], "there is no column 'nothing': there are topic,"),
+        (["--start", "5"], "a table has --where"),
+        (["--follow"], "--follow and --committed are for topics"),
+        (["--control"], "--control is for topics and log segments of Kafka"),
+        (["--errors", "skip"], "--errors is for a table with --headers"),
+        (["--partition", "x"], "'x' is neither a number nor a range"),
+        (["--start", "0=1,x"], "'x' is not PARTITION=POINT"),
+        (["--headers", ":int32"], "--headers needs NAME:TYPE"),
+        (["--csv", "--json"], "--json and --csv exclude each other"),
+    ],
+)
+def test_wrong_options_are_named(run: Run, table: Callable[[str], Path], options: list[str], message: str) -> None:
+    result = run("read", table("parquet"), *options)
+    assert (result.code, result.out, message in result.err) == (2, "", True), result.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"{}")
+    (tmp_path / "file").chmod(0)
+    result = run("read", tmp_path / "file")
+    assert (result.code, result.err) == (3, f"letterhead: cannot read {tmp_path / 'file'}: permission denied\n")
