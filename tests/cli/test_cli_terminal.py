@@ -7,11 +7,11 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -214,27 +214,152 @@ def test_restore_prints_its_result_where_stdout_is(sink: str, tmp_path: Path, mo
     assert sink == "terminal" or '"offset"' not in shown
 
 
-@pytest.mark.full  # on a busy machine, the command can end before the signal arrives
-def test_an_interrupt_leaves_no_partial_file(tmp_path: Path) -> None:
+COMMAND = [sys.executable, "-m", "letterhead"]
+
+
+@pytest.fixture
+def many_rows(tmp_path: Path) -> Path:
+    """Write a file that takes longer to decode than a signal to arrive."""
     schema = pa.schema({"value": pa.binary()})
     with pq.ParquetWriter(tmp_path / "in.parquet", schema) as writer:
         for _ in range(200):
             writer.write_table(pa.table({"value": pa.array([bytes(1)] * 10_000, pa.binary())}, schema))
-    out = tmp_path / "out" / "out.parquet"
-    out.parent.mkdir()
-    args = ["decode", str(tmp_path / "in.parquet"), "-c", "value", "-f", "kafka", "-o", str(out)]
+    return tmp_path / "in.parquet"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "jsonl", "csv.gz"])
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_signal_leaves_no_partial_file(ending: str, number: int, code: int, word: str, tmp_path: Path) -> None:
+    out = tmp_path / f"out.{ending}"
+    program = (
+        "import os, sys, letterhead.cli.column as column; from letterhead.cli import main; write = column.open_writer\n"
+        "def open_writer(*arguments):\n"
+        "    writer = write(*arguments); write_rows = writer.write\n"
+        f"    writer.write = lambda batch: (write_rows(batch), os.kill(os.getpid(), {int(number)}))\n"
+        "    return writer\n"
+        "column.open_writer = open_writer; sys.exit(main())"
+    )
+    args = ["decode", STORE, *BLOCKS, "-o", str(out)]
+    ended = subprocess.run([sys.executable, "-c", program, *args], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (code, f"letterhead: {word}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [["--json"], []])
+def test_a_reader_that_goes_away_ends_the_command_silently(form: list[str], many_rows: Path) -> None:
+    args = ["decode", str(many_rows), "-c", "value", "-f", "kafka", "--limit", "2000000", *form]
+    process = subprocess.Popen([*COMMAND, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait() == 141
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+LOCALES = [("LC_ALL", "C"), ("PYTHONIOENCODING", "latin-1"), ("PYTHONIOENCODING", "ascii")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("variable", "value"), LOCALES, ids=[value for _, value in LOCALES])
+@pytest.mark.parametrize("command", ["dump", "dump-json", "decode", "decode-column", "scan", "ls", "inspect", "diff"])
+def test_every_terminal_shows_all_output(command: str, variable: str, value: str) -> None:
+    def result(**variables: str) -> subprocess.CompletedProcess[bytes]:
+        environment = {
+            name: text for name, text in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHONIO"))
+        }
+        return subprocess.run(
+            [*COMMAND, *COMMANDS[command]], env=environment | variables, capture_output=True, check=False
+        )
+
+    expected, shown = result(PYTHONUTF8="1"), result(**{variable: value})
+    assert (shown.returncode, shown.stderr) == (expected.returncode, expected.stderr)
+    assert shown.stdout.count(b"\n") == expected.stdout.count(b"\n")
+    shown.stdout.decode("utf-8" if value == "C" else value)
+    if command == "dump-json":
+        assert list(map(json.loads, shown.stdout.splitlines())) == list(map(json.loads, expected.stdout.splitlines()))
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_quiet_leaves_out_progress_and_notes(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    args = ["dump", str(SAMPLES / "orders-0"), "-o", str(tmp_path / "o.parquet")]
     screen = Terminal()
-    process = subprocess.Popen(
-        [sys.executable, "-c", "import sys; from letterhead.cli import main; sys.exit(main())", *args],
-        stdin=screen.file, stdout=screen.file, stderr=screen.file,
-    )  # fmt: skip
-    partial = out.with_name("out.parquet.part")
-    while process.poll() is None and not (partial.exists() and partial.stat().st_size > 1000):
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    assert process.wait() == 130
-    assert screen.close().rstrip().endswith("letterhead: interrupted")
-    assert list(out.parent.iterdir()) == []
+    with (tmp_path / "stdout").open("w") as out:
+        quiet = ["-q", *args] if where == "before" else [*args, "--quiet"]
+        assert run(monkeypatch, quiet, out, screen.file) == 0
+    assert screen.close() == ""
+    with (tmp_path / "stdout").open("w") as out, io.StringIO() as err:
+        assert run(monkeypatch, args, out, err) == 0
+        assert "10,000 records written" in err.getvalue()
+
+
+def test_no_color_prints_no_codes_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR")
+    codes = {}
+    for option in ([], ["--no-color"]):
+        screen = Terminal()
+        assert run(monkeypatch, [*COMMANDS["dump"], *option], screen.file, io.StringIO()) == 0
+        codes[bool(option)] = "\x1b" in screen.close()
+        assert "NO_COLOR" not in os.environ
+    assert codes == {False: True, True: False}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_a_script_that_calls_the_command(
+    shell: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with (tmp_path / "script").open("w+") as out:
+        assert run(monkeypatch, ["completion", shell], out, io.StringIO()) == 0
+        out.seek(0)
+        assert f"complete_{shell}" in out.read()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("letterhead de", ["decode"]),
+        ("letterhead decode --format kaf", ["kafka"]),
+        ("letterhead decode -f aut", ["auto"]),
+        ("letterhead convert -f iggy --to iggy-mess", ["iggy-message-2023", "iggy-message"]),
+        ("letterhead encode -f iggy-a", []),
+        (f"letterhead state get {STATE} -s ", ["hourly", "latest", "sessions"]),
+        (f"letterhead state get {STATE} key --store h", ["hourly"]),
+        ("letterhead state scan /nowhere -s ", []),
+        ("letterhead convert --on-loss d", ["drop"]),
+    ],
+)
+def test_a_shell_completes_commands_formats_and_stores(line: str, words: list[str]) -> None:
+    variables = {"_LETTERHEAD_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    completed = subprocess.run(COMMAND, env=os.environ | variables, capture_output=True, text=True, check=False)
+    assert (completed.stdout.split(), completed.stderr) == (words, "")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_with_the_script(tmp_path: Path) -> None:
+    (tmp_path / "letterhead").write_text(f'#!/bin/sh\nexec {" ".join(COMMAND)} "$@"\n')
+    (tmp_path / "letterhead").chmod(0o755)
+    program = (
+        'eval "$(letterhead completion bash)"; COMP_WORDS=(letterhead decode --format kip82-t); COMP_CWORD=3; '
+        '_letterhead_completion letterhead; echo "${COMPREPLY[@]}"; complete -p letterhead'
+    )
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    result = subprocess.run(
+        ["bash", "-c", program], env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert result.stderr == ""
+    assert result.stdout.split("\n")[0] == "kip82-typed"
+
+
+def test_the_package_is_a_program() -> None:
+    for option in ("--version", "-V"):
+        result = subprocess.run([*COMMAND, option], capture_output=True, text=True, check=False)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.startswith("letterhead ")
 
 
 def test_all_rows_of_a_large_file_are_shown_in_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

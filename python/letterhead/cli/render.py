@@ -51,6 +51,8 @@ def console(stream: TextIO | None = None) -> Console:
         highlight=False,
         emoji=False,
         force_terminal=stream.isatty(),
+        # rich leaves out colours alone.
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
     )
     screen.push_render_hook(_Escaping())
     return screen

@@ -6,6 +6,7 @@ error, an interrupt or SIGTERM removes it.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 from abc import abstractmethod
@@ -137,7 +138,12 @@ class FileSink:
 
     def abort(self) -> None:
         """Remove the file."""
-        self._file.close()
+        # What is left in its buffer may not fit either.
+        with contextlib.suppress(OSError):
+            if self._compressed is not None:
+                self._compressed.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
         if self._partial is not None:
             self._partial.unlink(missing_ok=True)
 

@@ -1,0 +1,385 @@
+"""Writers of rows: every form has every row, a file appears once it is complete, and a table says what it cuts."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import decimal
+import gzip
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from letterhead.cli.exits import Failure
+from letterhead.cli.row_format import Form, RowFormat
+from letterhead.cli.row_writers import open_writer
+from test_cli_terminal import Terminal
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+ROWS = [
+    {"offset": 0, "at": 0, "key": b"a", "value": b"\0\xff", "headers": [{"key": "k", "value": b"v"}, {"key": "k", "value": None}]},
+    {"offset": 1, "at": None, "key": None, "value": b'say "hi", twice\n', "headers": []},
+    {"offset": 2**60, "at": 1767225600123, "key": b"", "value": b"\x1b[2J", "headers": None},
+]  # fmt: skip
+SCHEMA = pa.schema(
+    [
+        ("offset", pa.int64()),
+        ("at", pa.timestamp("ms", "UTC")),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", HEADERS),
+    ]
+)
+BATCH = pa.RecordBatch.from_pylist(ROWS, schema=SCHEMA)
+JSON = [
+    {
+        "offset": 0,
+        "at": "1970-01-01T00:00:00.000Z",
+        "key": "a",
+        "value": {"base64": "AP8="},
+        "headers": [{"key": "k", "value": "v"}, {"key": "k", "value": None}],
+    },
+    {"offset": 1, "at": None, "key": None, "value": 'say "hi", twice\n', "headers": []},
+    {
+        "offset": str(2**60),
+        "at": "2026-01-01T00:00:00.123Z",
+        "key": "",
+        "value": {"base64": "G1sySg=="},
+        "headers": None,
+    },
+]
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+def write(target: Path, **options: Any) -> Path:
+    with open_writer(SCHEMA, RowFormat(target=target, **options)) as writer:
+        writer.write(BATCH.slice(0, 1))
+        writer.write(BATCH.slice(1, 0))
+        writer.write(BATCH.slice(1))
+    assert list(target.parent.iterdir()) == [target]
+    return target
+
+
+def json_rows(text: bytes) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def read_arrow(path: Path) -> pa.Table:
+    return pa.ipc.open_file(path).read_all()
+
+
+def read_stream(path: Path) -> pa.Table:
+    return pa.ipc.open_stream(path).read_all()
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("o.parquet", pq.read_table),
+        ("o.pq", pq.read_table),
+        ("o.arrow", read_arrow),
+        ("o.feather", read_arrow),
+        ("o.ARROWS", read_stream),
+    ],
+)
+def test_a_file_of_columns_has_every_row(name: str, read: Callable[[Path], pa.Table], tmp_path: Path) -> None:
+    assert read(write(tmp_path / name)).combine_chunks().to_batches() == [BATCH]
+
+
+@pytest.mark.parametrize("name", ["o.jsonl", "o.ndjson", "o.json", "o.jsonl.gz", "o.json.zst"])
+def test_json_lines_have_every_row(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / name)
+    data = path.read_bytes()
+    if name.endswith("gz"):
+        data = gzip.decompress(data)
+    elif name.endswith("zst"):
+        data = pa.input_stream(str(path), compression="zstd").read()
+    assert json_rows(data) == JSON
+
+
+@pytest.mark.parametrize("name", ["o.csv", "o.csv.gz"])
+def test_csv_has_every_row_and_headers_as_json(name: str, tmp_path: Path) -> None:
+    data = write(tmp_path / name).read_bytes()
+    text = (gzip.decompress(data) if name.endswith("gz") else data).decode()
+    head, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert head == SCHEMA.names
+    for row, expected in zip(rows, JSON, strict=True):
+        offset, at, key, value, headers = row
+        assert (offset, at or None, key or None) == (str(expected["offset"]), expected["at"], expected["key"] or None)
+        assert (json.loads(value) if value.startswith("{") else value) == expected["value"]
+        assert (json.loads(headers) if headers else None) == expected["headers"]
+    # Null and text without characters differ.
+    keys = pa.csv.read_csv(
+        io.BytesIO(text.encode()),
+        parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+        convert_options=pa.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False),
+    )["key"]
+    assert keys.to_pylist() == ["a", None, ""]
+
+
+def test_epoch_ms_makes_times_numbers(tmp_path: Path) -> None:
+    rows = json_rows(write(tmp_path / "o.jsonl", epoch_ms=True).read_bytes())
+    assert [row["at"] for row in rows] == [0, None, 1767225600123]
+    path = tmp_path / "csv" / "o.csv"
+    path.parent.mkdir()
+    assert [row["at"] for row in csv.DictReader(write(path, epoch_ms=True).open(newline=""))] == [
+        "0",
+        "",
+        "1767225600123",
+    ]
+
+
+@pytest.mark.parametrize("name", ["o.txt", "o", "o.gz", "o.parquet.gz", ".csv"])
+def test_an_ending_that_names_no_form_is_refused_before_a_file_is_made(name: str, tmp_path: Path) -> None:
+    with pytest.raises(Failure, match="cannot tell what to write"):
+        open_writer(SCHEMA, RowFormat(target=tmp_path / name))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["o.parquet", "o.arrow", "o.arrows", "o.jsonl", "o.csv", "o.csv.gz"])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_error_leaves_no_file_and_the_one_that_was_there(name: str, error: Any, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"before")
+
+    def fail() -> None:
+        with open_writer(SCHEMA, RowFormat(target=tmp_path / name)) as writer:
+            writer.write(BATCH)
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"before")]
+
+
+def test_a_device_is_written_in_place() -> None:
+    with open_writer(SCHEMA, RowFormat(Form.JSON, Path("/dev/null"))) as writer:
+        writer.write(BATCH)
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_pipe_is_written_in_place(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "o.jsonl")
+    reader = os.open(tmp_path / "o.jsonl", os.O_RDONLY | os.O_NONBLOCK)
+    with open_writer(SCHEMA, RowFormat(target=tmp_path / "o.jsonl")) as writer:
+        writer.write(BATCH)
+    assert json_rows(os.read(reader, 1 << 16)) == JSON
+    os.close(reader)
+
+
+def test_a_full_disk_is_one_line() -> None:
+    def fill() -> None:
+        with open_writer(SCHEMA, RowFormat(Form.JSON, Path("/dev/full"))) as writer:
+            for _ in range(1000):
+                writer.write(BATCH)
+
+    with pytest.raises(Failure, match="cannot write /dev/full: no space left on device"):
+        fill()
+
+
+def test_two_columns_of_one_name_are_no_object() -> None:
+    schema = pa.schema([("a", pa.int8()), ("a", pa.int8())])
+    with pytest.raises(Failure, match="two columns are named 'a'"):
+        open_writer(schema, RowFormat(Form.JSON))
+
+
+OTHERS = pa.RecordBatch.from_pydict(
+    {
+        "date": pa.array([datetime.date(2026, 1, 1)]),
+        "time": pa.array([datetime.time(8, 30)], pa.time64("us")),
+        "money": pa.array([decimal.Decimal("1.50")], pa.decimal128(10, 2)),
+        "wide": pa.array([decimal.Decimal(10**50)], pa.decimal256(60, 0)),
+        "half": pa.array([1.5], pa.float16()),
+        "span": pa.array([5], pa.duration("s")),
+        "word": pa.array(["a"]).dictionary_encode(),
+        "fixed": pa.array([b"ab"], pa.binary(2)),
+        "pair": pa.array([[1, 2]], pa.list_(pa.int8(), 2)),
+        "map": pa.array([[("a", datetime.date(2026, 1, 1))]], pa.map_(pa.string(), pa.date32())),
+        "deep": pa.array([[{"d": datetime.date(2026, 1, 1)}]]),
+        "null": pa.nulls(1),
+    }
+)
+
+
+def test_columns_of_every_type_are_written_as_json_and_csv_and_shown(tmp_path: Path, capsys: Any) -> None:
+    expected = {
+        "date": "2026-01-01",
+        "time": "08:30:00.000000",
+        "money": "1.50",
+        "wide": str(10**50),
+        "half": 1.5,
+        "span": 5,
+        "word": "a",
+        "fixed": "ab",
+        "pair": [1, 2],
+        "map": [{"key": "a", "value": "2026-01-01"}],
+        "deep": [{"d": "2026-01-01"}],
+        "null": None,
+    }
+    for target in (tmp_path / "o.jsonl", tmp_path / "o.csv", None):
+        with open_writer(OTHERS.schema, RowFormat(target=target)) as writer:
+            writer.write(OTHERS)
+    assert json_rows((tmp_path / "o.jsonl").read_bytes()) == [expected]
+    [row] = csv.DictReader((tmp_path / "o.csv").open())
+    for name, value in expected.items():
+        text = row[name] or None
+        assert (json.loads(text) if isinstance(value, list) else text) == (
+            value if value is None or isinstance(value, list) else str(value)
+        )
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in expected)
+
+
+def test_a_large_batch_is_divided_and_whole(tmp_path: Path) -> None:
+    rows = pa.RecordBatch.from_pydict({"n": pa.array(range(30_000)), "v": pa.array([bytes(500)] * 30_000)})
+    with open_writer(rows.schema, RowFormat(target=tmp_path / "o.jsonl")) as writer:
+        writer.write(rows)
+    assert [row["n"] for row in json_rows((tmp_path / "o.jsonl").read_bytes())] == list(range(30_000))
+
+
+# standard output -----------------------------------------------------------------------------------------------------
+
+
+def printed(
+    monkeypatch: pytest.MonkeyPatch, format: RowFormat, batch: pa.RecordBatch = BATCH, encoding: str = "utf-8"
+) -> bytes:
+    out = io.TextIOWrapper(io.BytesIO(), encoding)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        with open_writer(batch.schema, format) as writer:
+            writer.write(batch)
+        out.flush()
+    return out.buffer.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_dash_is_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    dash = Path("-")
+    assert json_rows(printed(monkeypatch, RowFormat(Form.JSON, dash))) == JSON
+    assert printed(monkeypatch, RowFormat(Form.CSV, dash)).startswith(b'"offset","at","key","value","headers"\n')
+    assert pa.ipc.open_stream(printed(monkeypatch, RowFormat(target=dash))).read_all().to_batches() == [BATCH]
+    assert pq.read_table(pa.BufferReader(printed(monkeypatch, RowFormat(Form.PARQUET, dash)))).to_batches() == [BATCH]
+
+
+@pytest.mark.parametrize("form", [Form.PARQUET, Form.ARROW, Form.ARROW_STREAM])
+def test_bytes_are_not_written_to_a_terminal(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen.file)
+    with pytest.raises(Failure, match="not written to a terminal"):
+        open_writer(SCHEMA, RowFormat(form))
+    assert screen.close() == ""
+
+
+@pytest.mark.parametrize("form", [Form.CSV, Form.JSON, Form.TABLE])
+def test_control_characters_do_not_reach_a_terminal(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile = pa.RecordBatch.from_pydict({"\x1b[2Jname": ["\x1b]0;title\x07\x9b2J\u202e", None]})
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen.file)
+    with open_writer(hostile.schema, RowFormat(form)) as writer:
+        writer.write(hostile)
+    screen.file.flush()
+    shown = screen.close()
+    assert "title" in shown
+    assert [char for char in shown if not char.isprintable() and char != "\n"] == []
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_json_has_only_ascii_where_the_encoding_is_not_utf8(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = pa.RecordBatch.from_pydict({"株": ["é"]})
+    text = printed(monkeypatch, RowFormat(Form.JSON), batch, encoding)
+    assert text == b'{"\\u682a":"\\u00e9"}\n'
+
+
+# tables --------------------------------------------------------------------------------------------------------------
+
+
+def table(monkeypatch: pytest.MonkeyPatch, batch: pa.RecordBatch, width: int, **options: Any) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(width))
+    return printed(monkeypatch, RowFormat(Form.TABLE, **options), batch).decode().splitlines()
+
+
+LONG = pa.RecordBatch.from_pydict(
+    {
+        "offset": pa.array([5, 123456]),
+        "value": pa.array([b"x" * 300, b"short"]),
+        "headers": pa.array([[{"key": "k" * 50, "value": b"v" * 50}], None], HEADERS),
+    }
+)
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_table_fits_the_screen_and_says_what_it_cuts(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    *lines, last = table(monkeypatch, LONG, width)
+    assert max(map(len, lines)) == width
+    assert [line.split()[0] for line in lines[2:]] == ["5", "123456"]
+    assert lines[2].count("…") == 2
+    assert last == "… marks values that were cut: --all shows them whole"
+
+
+def test_a_table_that_cuts_nothing_does_not_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "…" not in "".join(table(monkeypatch, LONG.slice(1), 80))
+
+
+def test_everything_is_shown_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = table(monkeypatch, LONG, 80, everything=True)
+    assert "…" not in "".join(lines)
+    assert max(map(len, lines)) <= 80
+    assert sum(line.count("x") for line in lines) == 300
+    assert sum(line.count("v") for line in lines[2:]) == 50
+
+
+def test_wide_characters_keep_columns_in_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = pa.RecordBatch.from_pydict({"a": ["株式会社", "x" * 8], "b": ["1", "2"]})
+    lines = table(monkeypatch, batch, 80)
+    assert [line.rstrip() for line in lines] == ["a         b", f"{'─' * 8}  {'─' * 70}", "株式会社  1", "xxxxxxxx  2"]
+
+
+def test_many_columns_are_lists_of_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = pa.RecordBatch.from_pydict({f"column{number}": [number, None] for number in range(9)})
+    lines = table(monkeypatch, batch, 80, numbers="row")
+    assert lines[0:2] == ["row 0", "  column0  0"]
+    assert lines[10:12] == ["row 1", "  column0  null"]
+
+
+def test_numbers_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    later = pa.RecordBatch.from_pydict({"n": pa.array([1] * 100 + [10**15]), "v": pa.array(["x" * 90] * 101)})
+    assert str(10**15) in table(monkeypatch, later, 30)[-2]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (b"acme-eu1", '"acme-eu1"'),
+        (bytes(7) + b"*", "42 = 00 00 00 00 00 00 00 2a"),
+        (b"\xff" * 8, "-1 = ff ff ff ff ff ff ff ff"),
+        (b"\x80" + bytes(7), "80 00 00 00 00 00 00 00"),
+        (b"\0\0\0*", "00 00 00 2a"),
+    ],
+)
+def test_eight_bytes_are_text_or_a_number_and_hex(value: bytes, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([[{"key": "k", "value": value}]], HEADERS)], ["headers"])
+    assert table(monkeypatch, batch, 80)[2] == f"k={shown}"
+
+
+def test_a_table_without_rows_has_the_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert table(monkeypatch, LONG.slice(0, 0), 80)[0].split() == ["offset", "value", "headers"]
+
+
+def test_a_table_prints_each_batch_before_the_next_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    with open_writer(LONG.schema, RowFormat(Form.TABLE)) as writer:
+        writer.write(LONG.slice(0, 1))
+        assert "xxx" in out.getvalue()
