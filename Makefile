@@ -83,6 +83,10 @@ test: ## Run the tests (16 minutes); one tier of them: tools/test --help
 test-long: ## Run what `test` leaves out: kills, load, more random input, other Sparks; tests/RECORD.md keeps the last run
 	tools/test --long
 
+.PHONY: man
+man: setup ## Write the manual pages of the command into target/man
+	$(BIN)/python tools/man --out target/man
+
 .PHONY: docs
 docs: $(VENV)/.docs ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site

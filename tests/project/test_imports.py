@@ -38,6 +38,7 @@ LAYERS = (
     ("read", "write"),
     ("testing",),
     ("spark", "cli"),
+    ("__main__",),
 )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,3 +22,21 @@ def test_a_tool_explains_itself_and_refuses_what_it_does_not_know(script):
     assert (printed.returncode, printed.stderr) == (0, "")
     assert f"tools/{script} " in printed.stdout
     assert call("nothing-of-this-name").returncode == 2
+
+
+@pytest.mark.skipif(shutil.which("man") is None, reason="needs man")
+def test_there_is_a_manual_page_of_every_command_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("typer")
+    subprocess.run([sys.executable, ROOT / "tools" / "man", "--out", tmp_path], check=True)
+    pages = sorted((tmp_path / "man1").iterdir())
+    assert {"letterhead.1", "letterhead-decode.1", "letterhead-state.1", "letterhead-state-ls.1"} <= {
+        page.name for page in pages
+    }
+    for page in pages:
+        arguments = ["man", "--warnings", "--encoding=UTF-8", "--local-file", page]
+        read = subprocess.run(
+            arguments, capture_output=True, text=True, check=True, env=os.environ | {"MANWIDTH": "78"}
+        )
+        assert read.stderr == ""
+        assert "--help" in read.stdout
+        assert "\b" not in read.stdout

@@ -49,7 +49,7 @@ def encode_command(
     Examples:
       echo '{"headers": [{"key": "tenant", "value": "acme"}]}' \\
                  | letterhead encode -f kafka --hex
-      letterhead decode --hex 06010000006b010100000076 -f iggy --json \\
+      letterhead decode --hex 02010000006b040100000003 -f iggy --json \\
                  | letterhead encode -f iggy --hex
       letterhead decode message.bin -f kafka --json \\
                  | letterhead encode -f kafka > same.bin
