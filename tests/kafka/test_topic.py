@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
+from kafka.protocol.consumer import FetchRequest
 
 import letterhead as lh
 import secured
@@ -52,12 +53,15 @@ def test_the_parts_of_kafka_python_that_are_used_are_there():
     from inspect import iscoroutinefunction, signature
 
     from kafka import errors
+    from kafka.cluster import ClusterMetadata
     from kafka.net.connection import KafkaConnection
     from kafka.net.inet import KafkaNetSocket
     from kafka.net.manager import KafkaConnectionManager
+    from kafka.net.sasl import register_sasl_mechanism
+    from kafka.net.sasl.abc import SaslMechanism
     from kafka.net.selector import NetworkSelector
-    from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest
-    from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+    from kafka.protocol.consumer import FetchResponse, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest
+    from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest, MetadataResponse
 
     def parameters(function) -> list[str]:
         return [name for name in signature(function).parameters if name != "self"]
@@ -95,6 +99,15 @@ def test_the_parts_of_kafka_python_that_are_used_are_there():
     assert ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[], min_version=2, max_version=7)
     assert MetadataRequest(topics=None, allow_auto_topic_creation=False, max_version=9)
     assert hasattr(MetadataResponse, "MetadataResponseBroker")
+    assert FindCoordinatorRequest(key="g", key_type=CoordinatorType.GROUP, min_version=0, max_version=3)
+    assert parameters(ClusterMetadata.add_coordinator)[:3] == ["response", "key_type", "key"]
+    assert OffsetFetchRequest(group_id="g", topics=[], min_version=2, max_version=7)
+    assert OffsetCommitRequest(
+        group_id="g", generation_id_or_member_epoch=-1, member_id="", group_instance_id=None, retention_time_ms=-1,
+        topics=[], min_version=2, max_version=8,
+    )  # fmt: skip
+    assert parameters(register_sasl_mechanism) == ["name", "klass", "overwrite"]
+    assert SaslMechanism.__abstractmethods__ == {"__init__", "auth_bytes", "receive", "is_done", "is_authenticated"}
 
     # Record sets come back as they were sent, with the aborted transactions beside them.
     of_partition = FetchResponse.FetchableTopicResponse.PartitionData
@@ -364,6 +377,36 @@ def test_a_broker_that_names_the_leader_of_an_older_epoch_is_not_believed(broker
         client._topic_ids[place.topic] = None  # another topic of the same name
         assert client.fetched(client.fetch(place, 50, "read_committed")).end == 107
         assert client._epochs[place] == 0
+
+
+def test_a_replica_that_cannot_be_read_is_replaced_by_the_leader(broker, written, monkeypatch, caplog):
+    """The leader names a broker that the cluster does not have; test_cluster.py has real replicas."""
+    ask = KafkaClient.ask
+    racks = []
+
+    async def naming_another(self, node, request, *rest):
+        answer = await ask(self, node, request, *rest)
+        if isinstance(request, FetchRequest):
+            racks.append(request.rack_id)
+            if request.rack_id:
+                [partition] = answer.responses[0].partitions
+                partition.preferred_read_replica, partition.records = 99, b""
+        return answer
+
+    monkeypatch.setattr(KafkaClient, "ask", naming_another)
+    topic = f"{written}codecs"
+    options = {
+        "bootstrap_servers": broker,
+        "settings": {"client.rack": "here"},
+        "fetch_bytes": 2_000,
+        "partitions": [0],
+    }
+    with lh.read.topic(topic, **options) as reader:
+        assert rows(reader.read_all()) == [row for row in read(broker, topic) if row.partition == 0]
+    assert racks[:2] == ["here", ""]
+    assert racks.count("here") == 1  # it is not asked for again at once
+    [record] = [record for record in caplog.records if record.name.startswith("letterhead")]
+    assert f"{topic}-0: the replica at broker 99 cannot be read" in record.message
 
 
 # --- with brokers of their own ---------------------------------------------------------------------------------------
