@@ -168,7 +168,7 @@ impl Failed {
             Failed::Value(row, error) => {
                 let detail = ErrorDetail {
                     key: Some(key.to_string()),
-                    ..ErrorDetail::of_message(error.code, error.message.clone())
+                    ..ErrorDetail::of_message(error.code, format!("header {key}: {}", error.message))
                 };
                 detail.located(Direction::Encode, E::NAME, Some(rows_before + row))
             }

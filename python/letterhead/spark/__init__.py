@@ -23,6 +23,7 @@ from letterhead.spark.conventions import amqp, rfc3339, schema_id, trace_links, 
 from letterhead.spark.decoding import decode_by_schema
 from letterhead.spark.doctor import doctor
 from letterhead.spark.edits import edit_headers
+from letterhead.spark.packing import pack_headers
 from letterhead.spark.restore import restore_stores
 from letterhead.spark.scan import scan_headers
 from letterhead.spark.show import show_headers
@@ -51,6 +52,7 @@ __all__ = [
     "explode_batches",
     "header",
     "options",
+    "pack_headers",
     "profile",
     "register",
     "restore_stores",

@@ -17,7 +17,7 @@ from pyspark.sql.types import DataType
 from letterhead._formatting import as_text, printable
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.errors import HeaderError, replaced
-from letterhead.operations import ColumnOperation, ExplodeBatches, Where
+from letterhead.operations import ColumnOperation, ExplodeBatches, Pack, Where
 
 __all__ = ["ArrowFunction", "Runner"]
 
@@ -28,7 +28,7 @@ class Runner:
 
     Attributes
     ----------
-    operation : ColumnOperation or DecodeBySchema
+    operation : ColumnOperation, DecodeBySchema or Pack
         The operation that runs on every batch.
     kept : tuple of str
         The first columns of a batch, by their names in the frame; they are returned in the same buffers, except by
@@ -45,7 +45,7 @@ class Runner:
         Columns whose values an error quotes, and their positions in a batch.
     """
 
-    operation: ColumnOperation | DecodeBySchema
+    operation: ColumnOperation | DecodeBySchema | Pack
     kept: tuple[str, ...]
     inputs: int | Mapping[str, int | pa.DataType]
     result_type: pa.DataType

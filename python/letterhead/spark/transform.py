@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.fields import check_distinct
-from letterhead.operations import ColumnOperation, ExplodeBatches, Where
+from letterhead.operations import ColumnOperation, ExplodeBatches, Pack, Where
 from letterhead.spark.frame import (
     Input,
     check_no_collision,
@@ -76,7 +76,7 @@ class ArrowStep:
 
     Attributes
     ----------
-    operation : ColumnOperation or DecodeBySchema
+    operation : ColumnOperation, DecodeBySchema or Pack
         The operation.
     result : Declared
         The columns that the operation returns.
@@ -90,7 +90,7 @@ class ArrowStep:
         For an operation that reads a struct: its fields that are null in every row, and their types.
     """
 
-    operation: ColumnOperation | DecodeBySchema
+    operation: ColumnOperation | DecodeBySchema | Pack
     result: Declared
     names: tuple[str, ...]
     keep: tuple[str, ...] | None
@@ -129,6 +129,6 @@ class ArrowStep:
         return df.select(*transferred_columns(transferred)).mapInArrow(runner, schema)
 
 
-def selects_rows(operation: ColumnOperation | DecodeBySchema) -> bool:
+def selects_rows(operation: ColumnOperation | DecodeBySchema | Pack) -> bool:
     """Return whether the first column that an operation returns only selects or repeats rows."""
     return isinstance(operation, ExplodeBatches | Where)

@@ -1,0 +1,103 @@
+"""Headers from columns: :func:`pack_headers`, the inverse of ``select_headers``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from letterhead._shared_parameters import documented
+from letterhead.errors import unknown_name
+from letterhead.fields import Columns
+from letterhead.operations import Pack
+from letterhead.spark.frame import Input, check_names, check_str, is_column
+from letterhead.spark.schemas import Declared, spark_type
+from letterhead.spark.transform import ArrowStep, Transform
+
+__all__ = ["pack_headers"]
+
+
+@documented
+def pack_headers(
+    columns: Columns | Sequence[str],
+    format: str = "kafka",
+    *,
+    into: str = "headers",
+    keep: Sequence[str] | None = None,
+    identify: Sequence[str] = (),
+    nulls: Literal["skip", "keep"] = "skip",
+) -> Transform:
+    """Make a column of headers from columns: the inverse of :func:`select_headers`.
+
+    Spark's Kafka sink takes the column with ``includeHeaders``; :func:`encode_headers` writes it as bytes.
+
+    Parameters
+    ----------
+    columns : mapping of str to type or Field, or sequence of str
+        Column to the type in which its values are written, or to a :func:`letterhead.field` with another key, in the order
+        of the headers. ``array<type>`` makes a header of each element. ``"headers"`` is a column of lists of headers, which
+        are copied. A sequence takes the types of the columns; times are ``timestamp_ms``.
+    format : str, default "kafka"
+        Name of the format that the headers are for: it decides whether they have types.
+    into : str, default "headers"
+        Name of the new column.
+    {keep} {identify}
+    nulls : {"skip", "keep"}, default "skip"
+        Whether a null makes no header, or a header with a null value.
+
+    Returns
+    -------
+    Transform
+        A function from DataFrame to DataFrame, for ``df.transform``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not valid; when called, if the frame lacks a column, or a type cannot be written from its column.
+
+    Examples
+    --------
+    >>> from letterhead import spark as lhs
+    >>> types = {"tenant": "string", "retry": "int"}
+    >>> typed = orders.transform(lhs.select_headers("headers", "kafka", types, keep=["offset"]))
+    >>> packed = typed.transform(lhs.pack_headers(types))
+    >>> packed
+    DataFrame[offset: bigint, headers: array<struct<key:string,value:binary>>]
+    >>> packed.where(lhs.header("headers", "tenant", "string") == "acme").count()
+    1390
+    """
+    check_str("into", into)
+    for name in columns if isinstance(columns, Mapping | Sequence) and not isinstance(columns, str) else ():
+        if is_column(name):
+            raise TypeError("columns are named by str: add a Column to the frame first, with withColumn")
+    pack = Pack(format, columns, nulls)
+    return Transform((), _PackStep(pack, into, check_names("keep", keep), check_names("identify", identify) or ()))
+
+
+@dataclass(frozen=True)
+class _PackStep:
+    """A pack of columns, which are known with the frame."""
+
+    pack: Pack
+    into: str
+    keep: tuple[str, ...] | None
+    identify: tuple[str, ...]
+
+    def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
+        """Return the kept columns of a frame, then the headers."""
+        names = list(self.pack.columns or ())
+        for name in names:
+            if name not in fields:
+                raise unknown_name("column", name, fields)
+        schema = to_arrow_schema(StructType([fields[name] for name in names]))
+        # Types that cannot be written from their columns are errors of the driver.
+        type = self.pack.run(pa.RecordBatch.from_pylist([], schema)).type
+        result = Declared(type, [StructField(self.into, spark_type(type))])
+        columns = tuple(Input(name, "headers are packed from", (), field=name) for name in names)
+        step = ArrowStep(self.pack, result, (self.into,), self.keep, self.identify, {})
+        return step.apply(df, fields, columns)

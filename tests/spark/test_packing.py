@@ -1,0 +1,63 @@
+"""``pack_headers``: headers from columns."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from frames import collected, failure
+from letterhead import spark as lhs
+
+TYPES = {
+    "tenant": "string", "retry": "int", "amount_cents": "bigint", "weight_kg": "double", "traceparent": "string",
+}  # fmt: skip
+
+
+def test_selected_columns_are_headers_again(spark, samples):
+    orders = spark.read.parquet(str(samples / "orders-0.parquet"))
+    typed = orders.transform(lhs.select_headers("headers", "kafka", TYPES, keep=["offset"]))
+    packed = typed.transform(lhs.pack_headers(TYPES))
+    assert packed.columns == ["offset", "headers"]
+    again = packed.transform(lhs.select_headers("headers", "kafka", TYPES, keep=["offset"]))
+    assert collected(again.orderBy("offset")) == collected(typed.orderBy("offset"))
+
+
+def test_packed_headers_are_written_for_iggy(spark):
+    df = spark.createDataFrame([(1, "acme", ["a", "b"])], "id bigint, tenant string, route array<string>")
+    packed = df.transform(lhs.pack_headers(["tenant", "route", "id"], "iggy", keep=["id"]))
+    [row] = packed.transform(lhs.encode_headers("headers", "iggy")).collect()
+    assert row.id == 1
+    assert lh.decode(bytes(row.headers), "iggy").items() == [
+        ("tenant", lh.String("acme")), ("route", lh.String("a")), ("route", lh.String("b")), ("id", lh.Int64(1))
+    ]  # fmt: skip
+
+
+def test_lists_of_headers_are_copied_between_columns(spark):
+    lists = pa.array(
+        [[{"key": "x", "value": b"1"}]], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    )
+    df = spark.createDataFrame(pa.table({"headers": lists, "b": ["2"]}))
+    [row] = df.transform(lhs.pack_headers({"b": "string", "headers": "headers"})).collect()
+    assert [(header.key, bytes(header.value)) for header in row.headers] == [("b", b"2"), ("x", b"1")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["ofset"], "unknown column 'ofset': did you mean 'offset'"),
+        ({"offset": "string"}, "header offset: the column is int64, and string cannot be written from it"),
+        ({"offset": "int46"}, "column 'offset': unknown type 'int46'"),
+        ("offset", "columns must be a mapping"),
+    ],
+)
+def test_columns_that_do_not_fit_are_rejected_before_a_job(spark, columns, message):
+    df = spark.createDataFrame([(1,)], "offset bigint")
+    with pytest.raises((TypeError, ValueError), match=message):
+        df.transform(lhs.pack_headers(columns))
+
+
+def test_a_value_that_does_not_fit_names_header_and_record(spark):
+    df = spark.createDataFrame([("t", 0, 7, 300)], "topic string, partition int, offset bigint, n int")
+    output = failure(df.transform(lhs.pack_headers({"n": "int8"})))
+    assert "header n: the number does not fit int8 in the row with topic='t', partition=0, offset=7" in output
