@@ -26,14 +26,11 @@ def releases() -> list[dict[str, Any]]:
 def main() -> None:
     """Write the entry of this version."""
     # The pages import this module.
-    from benches.limits import page, summary
+    from benches.limits import page
 
     version = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["version"]
     record = json.loads(instructions.RECORD.read_text())
-    ratios = {
-        f"{job}; {side}; {condition}": float(ratio.strip("*"))
-        for job, _, side, ratio, condition in summary.matters(page.limits(), page.kept_rows(), page.other)
-    }
+    ratios = {f"{line.job}; {line.side}; {line.condition}": float(f"{line.ratio:.3g}") for line in page.compared()}
     entry = {
         "version": version, "compiler": record["compiler"], "instructions": record["per header"], "ratios": ratios
     }  # fmt: skip

@@ -39,7 +39,9 @@ def on_page_content(content: str, page: Any, **_: Any) -> str:
         source = Path(os.path.normpath(DOCS / folder / match["source"]))
         svg = source.read_text(encoding="utf-8")
         svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{match["alt"]}" ', 1)
-        kind = "drawing plot" if "plots/" in match["source"] else "drawing"
+        kind = "drawing"
+        if "plots/" in match["source"]:
+            kind += " chart" if source.stem == "speed" else " plot"
         return f'<figure class="{kind}">{svg}</figure>'
 
     link = r'<autoref identifier="\g<name>" optional><code>\g<name></code></autoref>'

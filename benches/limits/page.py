@@ -96,29 +96,42 @@ def digits(value: float) -> str:
 
 def matters() -> str:
     """Return the table of what matters to a user."""
-    head = ["job", "letterhead", "alternative", "ratio", "condition"]
-    rule = ["---", "---:", "---", "---:", "---"]
-    lines = summary.matters(limits(), kept_rows(), other)
+    head = ["job", "compared with", "letterhead is", "seconds for a million", "condition", "repeat"]
+    rule = ["---", "---", "---", "---:", "---", "---"]
+    lines = [
+        [
+            line.job,
+            line.side,
+            f"**{summary.speed(line.ratio)}**",
+            f"{line.seconds:.2g}",
+            line.condition,
+            f"`{line.part}`",
+        ]
+        for line in compared()
+    ]
     meanings = [f"* {name}: {meaning}" for name, meaning in summary.conditions(other).items()]
     return "\n".join(["| " + " | ".join(cells) + " |" for cells in [head, rule, *lines]] + ["", *meanings])
 
 
+def compared() -> list[summary.Comparison]:
+    """Return the comparisons that matter to a user."""
+    return list(summary.matters(limits(), kept_rows(), other))
+
+
 def readme() -> str:
-    """Return the three lines of that table that the README has, without times."""
-    lines = [line for line in summary.matters(limits(), kept_rows(), other) if (line[0], line[2]) in summary.README]
-    meanings = summary.conditions(other)
-    rows = []
-    for job, _, side, ratio, condition in lines:
-        cores, data = condition.split(", ", 1)
-        rows.append([job, side, ratio, f"{cores}; {meanings[data]}"])
-    rule = ["---", "---", "---:", "---"]
-    head = ["job", "alternative", "its time, ours = 1", "condition"]
+    """Return the lines of that table that the README has."""
+    rows = [
+        [line.job, line.side, f"**{summary.speed(line.ratio)}**"]
+        for line in compared()
+        if (line.job, line.side) in summary.README
+    ]
+    head, rule = ["job", "compared with", "letterhead is"], ["---", "---", "---"]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
 
 
 def faster() -> str:
     """Return the table of sides that are faster than ours."""
-    return table(["job", "faster side", "its time, ours = 1"], summary.faster(limits(), kept_rows(), other), left=2)
+    return table(["job", "faster side", "letterhead is"], summary.faster(limits(), kept_rows(), other), left=3)
 
 
 # One core.
@@ -601,20 +614,17 @@ def restore() -> str:
         return "Not measured: `tools/bench restore`."
     speeds = []
     for source, ratio in found["ratios"].items():
-        verdict = marked(goal.verdict(ratio["wall"], found["bar"], at_least=True))
-        aimed = f"≥\N{NO-BREAK SPACE}{found['bar']:g}"
-        speeds.append([source, f"{ratio['wall']:.1f}", aimed, verdict, f"{ratio['cpu']:.1f}"])
+        speeds.append([source, f"{ratio['wall']:.1f} times faster", f"{ratio['cpu']:.1f} times less"])
     spent = {source: sum(each.values()) for source, each in found["parts"].items()}
     parts = [
         [part, *(f"{found['parts'][source][part] / spent[source]:.0%}" for source in spent)]
         for part in next(iter(found["parts"].values()))
     ]
     memory = " and ".join(f"{size / 2**20:,.0f} MiB for {count}" for count, size in found["memory"].items())
-    load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
     return "\n\n".join(
         [
-            table(["source", "times the speed of Kafka Streams", "goal", "", "times less CPU"], speeds),
-            f"{found['records']:,} records, best of {len(next(iter(found['rounds'].values())))} rounds, load {load}. "
+            table(["source", "letterhead is", "CPU time"], speeds),
+            f"{found['records']:,} records, best of {len(next(iter(found['rounds'].values())))} rounds. "
             "Where our CPU time goes:",
             table(["part", *spent], parts),
             f"Memory grows by {memory} partitions of a Parquet file with the same records.",
@@ -669,6 +679,9 @@ def drawn_plots() -> dict[str, str]:
     """Draw every plot, by the name of its file."""
     record = limits()
     result = {
+        "speed.svg": plots.speeds(
+            [(f"{line.job}: {line.side}", line.ratio, summary.speed(line.ratio)) for line in compared()]
+        ),
         "memcpy.svg": plots.lines(
             "Time as a multiple of memcpy of the same bytes",
             "rows a batch",

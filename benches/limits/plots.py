@@ -6,6 +6,7 @@ Lines and text have the color of the text around them (`currentColor`), so that 
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -84,6 +85,25 @@ def bars(title: str, across: str, groups: Sequence[tuple[str, str, float, str]],
     axes.axvline(mark, color="#333", linewidth=1.5)
     axes.set(xlabel=across, xlim=(0, max(*values, mark) * 1.12))
     axes.grid(axis="x", color="#ddd")
+    return _svg(figure)
+
+
+def speeds(comparisons: Sequence[tuple[str, float, str]]) -> str:
+    """Draw how many times faster or slower we are, from (job, time of the alternative where ours is 1, note).
+
+    Labels stand above their bars, so that the text is large enough on narrow screens.
+    """
+    figure = Figure(figsize=(3.7, 0.3 + 0.4 * len(comparisons)), layout="constrained")
+    axes = figure.subplots()
+    for at, (name, ratio, note) in enumerate(comparisons):
+        width = math.log10(ratio)
+        axes.barh(at, width, height=0.32, color=COLOURS[0] if width > 0 else COLOURS[1])
+        axes.text(0, at - 0.36, name, fontsize=8, va="center")
+        axes.text(max(width, 0) + 0.04, at, note, fontsize=8, va="center", fontweight="bold")
+    axes.axvline(0, color="#333", linewidth=1)
+    axes.set_xlim(min(0, *(math.log10(ratio) for _, ratio, _ in comparisons)) - 0.02, 3.3)
+    axes.set_ylim(len(comparisons) - 0.6, -0.7)
+    axes.axis("off")
     return _svg(figure)
 
 
