@@ -15,6 +15,8 @@ from letterhead.kafka.properties import read_properties
 from pages import ROOT, fences
 from secured import Secured
 
+pytestmark = pytest.mark.broker
+
 BLOCKS = {
     mark.partition(" ")[2]: code
     for mark, code in fences((ROOT / "docs/how-to/connect.md").read_text(encoding="utf-8"))

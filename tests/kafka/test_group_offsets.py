@@ -20,6 +20,8 @@ from letterhead.spark.sources.kafka import KafkaSource
 from test_kafka_source import Stream, send_both
 from written import create_with, numbered, producer, send
 
+pytestmark = pytest.mark.broker
+
 
 def committed(broker: str, group: str, topic: str, partitions: int = 1) -> list[int]:
     """The committed offsets of a group, as lag tools see them; -1001 if there is none."""

@@ -22,6 +22,8 @@ import secured
 from letterhead.kafka.iam import Credentials, IamIdentity, IamSettings
 from letterhead.kafka.settings import reader_settings, spark_settings
 
+pytestmark = pytest.mark.broker
+
 REQUESTS = [
     json.loads(line) for line in (Path(__file__).parent / "iam_requests.jsonl").read_text(encoding="utf-8").splitlines()
 ]

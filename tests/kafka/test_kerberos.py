@@ -26,7 +26,7 @@ from letterhead.kafka.properties import read_properties
 from letterhead.kafka.settings import SettingsLike
 from test_connect_page import BLOCKS
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.broker, pytest.mark.full]
 
 REALM = "LETTERS.TEST"
 UNPACKED = Path(os.environ.get("LETTERHEAD_KRB5", "/"))

@@ -19,6 +19,8 @@ from letterhead import spark as lhs
 from letterhead.cli import main
 from test_kafka_source import OURS, collected, same
 
+pytestmark = pytest.mark.broker
+
 SECURITY = "org.apache.kafka.common.security"
 
 

@@ -21,6 +21,8 @@ from command import Result, runner
 from topics import Record
 from written import CODECS, create_with, numbered, producer, send
 
+pytestmark = pytest.mark.broker
+
 Run = Callable[..., Result]
 
 
