@@ -242,7 +242,7 @@ def test_no_control_character_of_the_data_reaches_the_screen(run, command):
 def test_no_control_character_of_an_argument_reaches_the_screen(run):
     result = run("inspect", "-f", "kafka", "\x1b[2Jmissing")
     assert "\x1b" not in result.err
-    assert result.code == 2
+    assert result.code == 3
 
 
 def test_bytes_are_not_written_to_a_terminal(tmp_path):
@@ -626,14 +626,16 @@ def test_an_arrow_file_is_refused_by_its_name(run, tmp_path):
     table = pa.table({"value": pa.array([GOOD])})
     with pa.ipc.new_file(path, table.schema) as writer:
         writer.write_table(table)
-    message = f"letterhead: {path} is an Arrow IPC file: write it as Parquet "
     for args in (
         ["decode", path, "-f", "kafka"], ["inspect", path, "-f", "kafka"], ["encode", path, "-f", "kafka"],
-        ["convert", path, "-f", "kafka", "-t", "iggy"], ["decode", path, "-f", "kafka", "-c", "value"],
-        ["inspect", path, "-f", "kafka", "-c", "value"], ["scan", path],
+        ["convert", path, "-f", "kafka", "-t", "iggy"],
     ):  # fmt: skip
         result = run(*args)
+        message = f"letterhead: {path} is an Arrow IPC file: "
         assert (result.code, result.raw, result.err.startswith(message)) == (2, b"", True), args
+    assert run("inspect", path, "-f", "kafka", "-c", "value").code == 0
+    assert run("decode", path, "-f", "kafka", "-c", "value", "--json").code == 0
+    assert run("scan", path, "-c", "value").code == 0
 
 
 # encode --------------------------------------------------------------------------------------------------------------
@@ -771,27 +773,39 @@ def test_encode_refuses_input_that_is_not_utf8(run):
             "--hex and --base64 exclude each other: give one of them",
         ),
         (["inspect", "-f", "kafka", "-", "--hex", "00"], "FILE and --hex exclude each other: give one of them"),
-        (["inspect", "-f", "kafka", "no-such-file"], "cannot read no-such-file: no such file or directory"),
-        (["inspect", "-f", "kafka", "."], "cannot read .: is a directory"),
         (["inspect", "-f", "kafka", "--row", "1", "--hex", "00"], "--row needs --column"),
-        (["inspect", "-f", "kafka", "--column", "value"], "--column needs a Parquet FILE"),
-        (
-            ["inspect", "-f", "kafka", "--column", "value", "no.parquet"],
-            "cannot read no.parquet: no such file or directory",
-        ),
+        (["inspect", "-f", "kafka", "--column", "value"], "--column needs a SOURCE, such as a Parquet file"),
         (
             ["decode", "-f", "kafka", "--limit", "1", "--hex", "00"],
-            "--limit, --out, --prefix and --profile need --column: they are for a column of a Parquet file",
+            "--limit, --out, --prefix and --profile need --column: they are for a column of a source",
         ),
-        (["decode", "-f", "kafka", "--column", "value"], "--column needs a Parquet FILE"),
-        (["decode", "-f", "kafka", "--column", "value", "--hex", "00"], "--column needs a Parquet FILE"),
-        (["encode", "-f", "kafka", "no-such-file", "--hex"], "cannot read no-such-file: no such file or directory"),
+        (["decode", "-f", "kafka", "--column", "value"], "--column needs a SOURCE, such as a Parquet file"),
+        (
+            ["decode", "-f", "kafka", "--column", "value", "--hex", "00"],
+            "--column needs a SOURCE, such as a Parquet file",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(run, args, message):
     result = run(*args)
     assert result.err == f"letterhead: {message}\n"
     assert (result.code, result.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["inspect", "-f", "kafka", "no-such-file"], "no-such-file: no such file or directory"),
+        (["inspect", "-f", "kafka", "."], ".: is a directory"),
+        (["inspect", "-f", "kafka", "--column", "value", "no.parquet"], "no.parquet: no such file or directory"),
+        (["encode", "-f", "kafka", "no-such-file", "--hex"], "no-such-file: no such file or directory"),
+        (["scan", "no-such-file"], "no-such-file: no such file or directory"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_and_exit_code_3(run, args, message):
+    result = run(*args)
+    assert result.err == f"letterhead: cannot read {message}\n"
+    assert (result.code, result.out) == (3, "")
 
 
 @pytest.mark.parametrize("command", ["inspect", "decode", "encode"])
@@ -826,7 +840,11 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
     taken = tmp_path / "taken.parquet"
     pq.write_table(pa.table({"value": pa.array([MESSAGE]), "payload": [1]}), taken)
     for args, message in [
-        (column(nonsense), f"cannot read {nonsense}: not a Parquet file"),
+        (
+            column(nonsense),
+            f"{nonsense} is no source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines (letterhead decode and "
+            "inspect read one serialized message)",
+        ),
         (column(text), f"column 'value' of {text} is string: bytes (binary) or a list of headers are needed"),
         (["decode", text, "-c", "valeu", "-f", "kafka"], f"{text} has no column 'valeu': it has value, key"),
         (column(taken), "the file already has a column 'payload', which decoding 'value' would add: give a --prefix"),
@@ -852,10 +870,10 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
     assert result.code == 1
 
 
-def test_a_folder_is_rejected_as_a_parquet_file(run, tmp_path):
+def test_a_folder_without_segments_and_stores_is_rejected(run, tmp_path):
     for command in (column(tmp_path), ["scan", tmp_path]):
         result = run(*command)
-        assert (result.code, result.err) == (2, f"letterhead: cannot read {tmp_path}: is a directory\n")
+        assert (result.code, f"{tmp_path}: no segments are there" in result.err) == (3, True)
 
 
 @pytest.mark.parametrize(
@@ -983,7 +1001,7 @@ def test_without_pyarrow_the_error_names_the_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     result = run("inspect", STORE, "-c", "value", "-f", "kafka")
-    assert result.err == "letterhead: a Parquet file needs pyarrow: pip install 'letterhead[arrow]'\n"
+    assert result.err == "letterhead: a table needs pyarrow: pip install 'letterhead[arrow]'\n"
     assert result.code == 2
 
 

@@ -278,7 +278,7 @@ def test_wrong_usage_is_reported_in_one_line(run, written, args, message):
 def test_files_of_other_formats_are_rejected(run, tmp_path):
     assert "cannot read" in run("scan", tmp_path / "none.parquet").err
     (tmp_path / "text.parquet").write_text("no")
-    assert "not a Parquet file" in run("scan", tmp_path / "text.parquet").err
+    assert "neither a log segment, nor Parquet" in run("scan", tmp_path / "text.parquet").err
 
 
 def test_without_numpy_the_error_names_the_extra(written):

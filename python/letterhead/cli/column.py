@@ -23,10 +23,11 @@ from letterhead.operations import ReadOptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.cli.sources.columns import SourceColumn
+
 ErrorPolicy: TypeAlias = Literal["raise", "null", "column"]
 
 ROWS_ON_SCREEN = 20
-BATCH = 10_000
 # Number of values that `--format auto` examines.
 SNIFFED = 100
 
@@ -110,8 +111,10 @@ class RowCounts:
             self.bad += len(errors) - errors.null_count
             self.codes.update(errors.flatten().field("code").to_pylist())
 
-    def summary(self, total: int) -> str:
-        """Return how many rows were read, and the number of rows of the file, or of partitions."""
+    def summary(self, total: int | None) -> str:
+        """Return how many rows were read, and the number of rows of the source, if it is known."""
+        if total is None:
+            return f"{counted(self.rows, self.noun)}{', and there are more' if self.more else ''}"
         if self.noun == self.whole:
             return f"{self.rows:,} of {counted(total, self.whole)}"
         values = f"from {self.values:,} " if self.whole == "row" else ""
@@ -127,40 +130,38 @@ class RowCounts:
         return BAD_DATA
 
 
-def column_format(format: str, parquet: Any, column: str, of_bytes: bool) -> str:
+def column_format(format: str, column: SourceColumn) -> str:
     """Detect the format of a column of bytes if it is `auto`."""
-    if not of_bytes:
-        if format == AUTO:
-            raise Failure(f"column {column!r} holds decoded headers: name their original --format, such as kafka")
-        return format
-    batches = parquet.iter_batches(batch_size=SNIFFED, columns=[column])
-    values = (value for batch in batches for value in batch.column(0).to_pylist() if value is not None)
-    return format_of(format, itertools.islice(values, SNIFFED))
+    if format != AUTO:
+        return format_of(format, []) if column.is_bytes else format
+    if not column.is_bytes:
+        raise Failure(f"column {column.name!r} holds decoded headers: name their original --format, such as kafka")
+    return format_of(format, column.first_values(SNIFFED))
 
 
 def process_column(
-    parquet: Any, column: str, work: Callable[[Any], NewColumns], rows: RowOptions, *, tally: RowCounts, doing: str
+    column: SourceColumn, work: Callable[[Any], NewColumns], rows: RowOptions, *, tally: RowCounts, doing: str
 ) -> Iterator[pa.RecordBatch]:
     """Process a column batch by batch; the result replaces the column."""
     import pyarrow as pa
 
-    limit = rows.limit
-    total = parquet.metadata.num_rows if limit is None else min(limit, parquet.metadata.num_rows)
-    size = BATCH if limit is None else max(1, min(limit, BATCH))
-    # A file without rows has no batches, but its columns have names and types all the same.
-    batches = parquet.iter_batches(batch_size=size) if total else [pa.RecordBatch.from_pylist([], parquet.schema_arrow)]
-    with progress(total, f"{doing} {column}", prints=rows.out is None) as advance:
-        for batch in batches:
+    limit, total = rows.limit, column.rows
+    if limit is not None and total is not None:
+        total = min(limit, total)
+    # A source without rows has no batches, but its columns have names and types all the same.
+    empty = pa.RecordBatch.from_pylist([], schema=column.schema)
+    with progress(total, f"{doing} {column.name}", prints=rows.out is None) as advance:
+        for batch in itertools.chain([empty], column.batches() if limit != 0 else ()):
             if limit is not None:
                 batch = batch.slice(0, limit - tally.rows)
             try:
-                new = work(batch.column(column))
+                new = work(batch.column(column.name))
             except lh.errors.HeaderError as error:
                 # Name the row in the file instead of the row in the batch.
                 raise error if error.row is None else replaced(error, row=error.row + tally.values) from error
             except (ValueError, TypeError) as error:
                 raise Failure(str(error)) from error
-            result, errors = _replace_column(batch, column, new), new.errors
+            result, errors = _replace_column(batch, column.name, new), new.errors
             if limit is not None:
                 # Batch formats return more rows than there were values.
                 result = result.slice(0, limit - tally.rows)
@@ -191,7 +192,7 @@ def new_columns(array: pa.Array, name: str, rows: RowOptions) -> NewColumns:
 
 
 def deliver(
-    batches: Iterator[pa.RecordBatch], tally: RowCounts, source: Path | None, total: int, rows: RowOptions
+    batches: Iterator[pa.RecordBatch], tally: RowCounts, source: Path | None, total: int | None, rows: RowOptions
 ) -> None:
     """Write rows to a file or as JSON lines, or show them in a table."""
     if rows.out is not None and source is not None and rows.out.exists() and source.samefile(rows.out):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import letterhead as lh
@@ -27,14 +28,17 @@ from letterhead.cli.options import (
 from letterhead.cli.output import check_terminal, write_message
 from letterhead.cli.render import counted, print_json, warn
 from letterhead.cli.sniff import format_of
-from letterhead.cli.source import Source, open_column
+from letterhead.cli.source import Source
+from letterhead.cli.sources.base import RowRequest
+from letterhead.cli.sources.columns import open_column
+from letterhead.cli.sources.options import check_unused, selection
 from letterhead.operations import Convert, Decode, Encode, ReadOptions, WriteOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@grouped(source=source, types=types_option, rows=rows, options=reading)
+@grouped(source=source, types=types_option, rows=rows, request=selection, options=reading)
 def convert_command(
     *,
     format: Format,
@@ -51,9 +55,10 @@ def convert_command(
     canonical: Canonical = False,
     to_hex: Annotated[bool, flag("--to-hex", "Write hex instead of bytes.")] = False,
     rows: RowOptions,
+    request: RowRequest,
     options: ReadArguments,
 ) -> int:
-    """Convert one message, or a column of a Parquet file, to another format.
+    """Convert one message, or a column of a source, to another format.
 
     The bytes of one message go to standard output. A column is shown as a table
     of its first rows, or written as JSON lines (--json) or Parquet (--out); the
@@ -76,9 +81,10 @@ def convert_command(
             raise Failure("--to-hex is for one message, not for --column")
         with usage_errors():
             writing = WriteOptions(on_loss=on_loss.value, types=types, canonical=canonical)
-        return _convert_column(source, format, to, rows, writing, options)
+        return _convert_column(source, format, to, rows, writing, request, options)
     if rows.limit is not None or rows.errors != "raise":
-        raise Failure("--limit and --errors need --column: they are for a column of a Parquet file")
+        raise Failure("--limit and --errors need --column: they are for a column of a source")
+    check_unused(request)
     if rows.json and (rows.out is not None or to_hex):
         raise Failure("--json excludes --to-hex and --out: it prints a document that has the bytes")
     data = source.read(options["limits"])
@@ -102,13 +108,19 @@ def convert_command(
 
 
 def _convert_column(
-    source: Source, format: str, to: str, rows: RowOptions, writing: WriteOptions, options: ReadArguments
+    source: Source,
+    format: str,
+    to: str,
+    rows: RowOptions,
+    writing: WriteOptions,
+    request: RowRequest,
+    options: ReadArguments,
 ) -> int:
     rows = rows.checked()
-    path, column = source.parquet, source.column or ""
-    parquet, of_bytes = open_column(path, column)
+    column = open_column(source.table, source.column or "", replace(request, limits=options["limits"]))
+    of_bytes = column.is_bytes
     row_of(to)
-    format = column_format(format, parquet, column, of_bytes)
+    format = column_format(format, column)
     convert = Convert(format, to, rows.read_options(options), writing) if of_bytes else Encode(to, writing)
     tally, losses = RowCounts(), LossSummary()
     emptied = 0
@@ -122,16 +134,16 @@ def _convert_column(
             for row, row_losses in enumerate(converted.fields["losses"].to_pylist()):
                 if row_losses:
                     losses.add(tally.values + row, row_losses)
-        converted.fields = {column if name == "data" else name: array for name, array in converted.fields.items()}
+        converted.fields = {column.name if name == "data" else name: array for name, array in converted.fields.items()}
         return converted
 
-    batches = process_column(parquet, column, work, rows, tally=tally, doing="converting")
-    deliver(batches, tally, path, parquet.metadata.num_rows, rows)
+    batches = process_column(column, work, rows, tally=tally, doing="converting")
+    deliver(batches, tally, column.file, column.rows, rows)
     if writing.on_loss == "report":
         losses.show(format, to, tally.rows)
     if emptied:
         warn(f"{emptied:,} of {counted(tally.rows, 'row')} lost all headers: {KEEP_HINT}")
-    return tally.report("convert")
+    return max(tally.report("convert"), column.finish())
 
 
 def _emptied(headers: pa.Array, converted: NewColumns, target: str) -> int:

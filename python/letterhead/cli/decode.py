@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
@@ -18,7 +19,10 @@ from letterhead.cli.headers import VALUE_LIMIT, headers_table
 from letterhead.cli.options import Format, grouped, option, reading, rows, source
 from letterhead.cli.render import console, counted, print_json, sized_text, time_text, value_text
 from letterhead.cli.sniff import format_of
-from letterhead.cli.source import Source, open_column
+from letterhead.cli.source import Source
+from letterhead.cli.sources.base import RowRequest
+from letterhead.cli.sources.columns import open_column
+from letterhead.cli.sources.options import check_unused, selection
 from letterhead.conventions import PROFILES
 from letterhead.fields import Columns
 from letterhead.operations import ColumnOperation, Decode, ExplodeBatches, ReadOptions, Select, Validate
@@ -31,7 +35,7 @@ MESSAGES_ON_SCREEN = 20
 Fields = dict[str, Any]
 
 
-@grouped(source=source, rows=rows, options=reading)
+@grouped(source=source, rows=rows, request=selection, options=reading)
 def decode_command(
     *,
     format: Format,
@@ -49,9 +53,10 @@ def decode_command(
             "NAME",
         ),
     ] = None,
+    request: RowRequest,
     options: ReadArguments,
 ) -> int:
-    """Decode one message or batch, or a column of a Parquet file.
+    """Decode one message or batch, or a column of a source.
 
     One message is shown as a table, or with --json as a document that
     `letterhead encode` turns back into the message: into the same bytes, but for
@@ -70,12 +75,15 @@ def decode_command(
       letterhead decode store.parquet --column value -f streams-timestamped \\
                  --errors column --out decoded.parquet
       letterhead decode orders.parquet --column headers -f kafka --profile otel
+      letterhead decode kafka://broker/app-latest-changelog -c value --prefix v_ \\
+                 -f streams-timestamped --last 10
     """
     rows.check_column(source.column)
     if source.column is not None:
-        return _decode_column(source, format, rows, prefix or "", profile, options)
+        return _decode_column(source, format, rows, prefix or "", profile, request, options)
     if rows.limit is not None or rows.out is not None or prefix is not None or profile is not None:
-        raise Failure("--limit, --out, --prefix and --profile need --column: they are for a column of a Parquet file")
+        raise Failure("--limit, --out, --prefix and --profile need --column: they are for a column of a source")
+    check_unused(request)
     return _decode_message(source.read(options["limits"]), format, rows, options)
 
 
@@ -121,14 +129,20 @@ def _decode_readable_parts(data: bytes, format: str, rows: RowOptions, options: 
 
 
 def _decode_column(
-    source: Source, format: str, rows: RowOptions, prefix: str, profile: str | None, options: ReadArguments
+    source: Source,
+    format: str,
+    rows: RowOptions,
+    prefix: str,
+    profile: str | None,
+    request: RowRequest,
+    options: ReadArguments,
 ) -> int:
     rows = rows.checked()
     with usage_errors():
         columns = None if profile is None else lh.profile(profile)
-    path, column = source.parquet, source.column or ""
-    parquet, of_bytes = open_column(path, column)
-    format = column_format(format, parquet, column, of_bytes)
+    column = open_column(source.table, source.column or "", replace(request, limits=options["limits"]))
+    of_bytes = column.is_bytes
+    format = column_format(format, column)
     with usage_errors():
         decode = _operation(format, rows.read_options(options), columns)
     tally = RowCounts("message" if is_batch(format) else "row")
@@ -144,9 +158,9 @@ def _decode_column(
         decoded.fields = {prefix + name: array for name, array in decoded.fields.items()}
         return decoded
 
-    batches = process_column(parquet, column, work, rows, tally=tally, doing="decoding")
-    deliver(batches, tally, path, parquet.metadata.num_rows, rows)
-    return tally.report("decode")
+    batches = process_column(column, work, rows, tally=tally, doing="decoding")
+    deliver(batches, tally, column.file, column.rows, rows)
+    return max(tally.report("decode"), column.finish())
 
 
 def _operation(format: str, options: ReadOptions, columns: Columns | None) -> ColumnOperation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -33,3 +34,8 @@ def usage_errors() -> Iterator[None]:
         raise
     except (ValueError, TypeError) as error:
         raise Failure(str(error)) from error
+
+
+def reason(error: OSError) -> str:
+    """Return the reason without Python's error number."""
+    return (os.strerror(error.errno) if error.errno else str(error)).lower()

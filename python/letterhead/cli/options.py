@@ -73,7 +73,10 @@ _ALL = "(`letterhead formats` lists all)"
 _READABLE = ", ".join(COMMON)
 _WRITABLE = ", ".join(name for name in COMMON if row_of(name)["is_target"])
 
-File = Annotated[str | None, typer.Argument(metavar="FILE|-", help="Raw bytes; - is standard input.")]
+File = Annotated[
+    str | None,
+    typer.Argument(metavar="FILE|-", help="Raw bytes; - is standard input. With --column a SOURCE, as for `read`."),
+]
 Format = Annotated[
     str,
     option(
@@ -88,8 +91,7 @@ Target = Annotated[str, option("--to -t", f"{_WRITABLE}, … {_ALL}.", "TARGET",
 Hex = Annotated[str | None, option("--hex", "The bytes as hex; - reads standard input.", "TEXT")]
 Base64 = Annotated[str | None, option("--base64", "The bytes as base64; - reads standard input.", "TEXT")]
 Column = Annotated[
-    str | None,
-    option("--column -c", "FILE is Parquet: read this column of bytes (decode, convert: or headers).", "NAME"),
+    str | None, option("--column -c", "Read this column of bytes of a source (decode, convert: or headers).", "NAME")
 ]
 Json = Annotated[bool, flag("--json", "Print JSON.")]
 EpochMs = Annotated[bool, flag("--epoch-ms", "Print times as milliseconds since 1970, not as ISO 8601.")]

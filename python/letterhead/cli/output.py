@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from letterhead.cli.exits import BAD_DATA, Failure
-from letterhead.cli.source import reason
+from letterhead.cli.exits import BAD_DATA, Failure, reason
 
 # What terminals that lack these characters show in their place.
 SUBSTITUTES = {"…": "...", "─": "-", "━": "-", "—": "-"}

@@ -15,7 +15,7 @@ import typer
 from letterhead.cli.column import ROWS_ON_SCREEN, RowCounts
 from letterhead.cli.counts import Counts
 from letterhead.cli.exits import BAD_DATA, Failure
-from letterhead.cli.options import EpochMs, flag, grouped, option
+from letterhead.cli.options import EpochMs, flag, grouped, limits, option
 from letterhead.cli.render import console, counted, note, progress, warn
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_writers import open_writer
@@ -23,6 +23,7 @@ from letterhead.cli.sources import open_sources
 from letterhead.cli.sources.base import RowRequest, Source, reading_errors
 from letterhead.cli.sources.options import key_range, selection, typed_headers, with_keys
 from letterhead.cli.where import warn_of_unseen
+from letterhead.limits import Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +70,7 @@ def output(
     return Output(RowFormat(form, out, epoch_ms, everything), limit)
 
 
-@grouped(request=selection, keys=key_range, output=output)
+@grouped(request=selection, keys=key_range, output=output, limits=limits)
 def read_command(
     *,
     sources: Annotated[
@@ -98,6 +99,7 @@ def read_command(
     ] = ReadErrors.raise_,
     request: RowRequest,
     keys: tuple[str | None, str | None, str | None, bool],
+    limits: Limits,
 ) -> int:
     """Read topics, log segments, state directories and tables.
 
@@ -136,6 +138,7 @@ def read_command(
         headers=typed_headers(headers),
         columns=None if columns is None else tuple(filter(None, map(str.strip, columns.split(",")))),
         follow=follow,
+        limits=limits,
         errors="raise" if errors is ReadErrors.raise_ else "column",
         view="batches" if batches else "control" if control else "records",
         on_screen=on_screen and not (batches and output.format.everything),

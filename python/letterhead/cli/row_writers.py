@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from letterhead import _native
 from letterhead._formatting import printable
-from letterhead.cli.exits import Failure
+from letterhead.cli.exits import Failure, reason
 from letterhead.cli.output import is_utf8, standard_output
 from letterhead.cli.row_format import COMPRESSION, STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_table import RowTable
 from letterhead.cli.row_text import csv_column, in_parts, json_types
-from letterhead.cli.source import reason
 
 if TYPE_CHECKING:
     import pyarrow as pa

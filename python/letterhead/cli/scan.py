@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,14 +15,16 @@ from rich.table import Table
 from rich.text import Text
 
 from letterhead._formatting import printable
-from letterhead.cli.column import BATCH, column_format
+from letterhead.cli.column import column_format
 from letterhead.cli.completion import complete_formats
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.options import Json, flag, grouped, option, reading
 from letterhead.cli.output import write_file
-from letterhead.cli.render import console, counted, print_json, progress, short, table, warn
-from letterhead.cli.source import open_column
+from letterhead.cli.render import console, counted, print_json, progress, short, table, warn, without_secrets
+from letterhead.cli.sources.base import RowRequest
+from letterhead.cli.sources.columns import SourceColumn, open_column
+from letterhead.cli.sources.options import selection
 
 if TYPE_CHECKING:
     from letterhead.scan import KeyScan, Scan
@@ -33,10 +36,13 @@ STYLES = {"stated": "green", "strong": "green", "weak": "yellow", "tie": "yellow
 Surface = StrEnum("Surface", {"python": "python", "arrow": "arrow", "spark": "spark"})
 
 
-@grouped(options=reading)
+@grouped(request=selection, options=reading)
 def scan_command(
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A Parquet file.")],
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="A topic, log segments, a state directory or a table, as for `read`."),
+    ],
     column: Annotated[
         str, option("--column -c", "A column of bytes, or of headers as Spark reads them.", "NAME")
     ] = "headers",
@@ -61,9 +67,10 @@ def scan_command(
     ] = None,
     max_keys: Annotated[int, option("--max-keys", "Show at most N keys; others are counted.", "N", min=1)] = 1000,
     everything: Annotated[bool, flag("--all", "With --explain: unlikely types too.")] = False,
+    request: RowRequest,
     options: ReadArguments,
 ) -> int:
-    """Find out what headers the messages of a Parquet file carry, and suggest types.
+    """Find out what headers the messages of a source carry, and suggest types.
 
     The table has one row for each key. A ? after a type means that other types
     fit as well: --explain prints the evidence. Suggestions are never applied;
@@ -76,17 +83,20 @@ def scan_command(
       letterhead scan orders.parquet --explain
       letterhead scan orders.parquet --code spark > select_headers.py
       letterhead scan orders.parquet --sample 100000 --html orders.html
+      letterhead scan kafka://broker:9092/orders --last 10000
       letterhead scan store.parquet -c value -f streams-timestamped --json
     """
     if explain + json + (code is not None) > 1:
         raise Failure("--explain, --code and --json exclude each other: give one of them")
-    parquet, of_bytes = open_column(file, column)
-    format = column_format(format, parquet, column, of_bytes)
+    opened = open_column(source, column, replace(request, limits=options["limits"]), alone=True)
+    format = column_format(format, opened)
     row_of(format)
-    report = _scanned(parquet, column, format, sample=sample, max_keys=max_keys, options=options)
+    if sample is not None and opened.rows is None:
+        raise Failure("--sample needs to know the number of rows: use --last or --where, or write a Parquet file")
+    report = _scanned(opened, format, sample=sample, max_keys=max_keys, options=options)
     if html is not None:
         try:
-            write_file(html, report.html(title=f"Headers of {file.name}").encode())
+            write_file(html, report.html(title=f"Headers of {without_secrets(Path(source).name)}").encode())
         except ModuleNotFoundError as error:
             raise Failure(str(error)) from error
         warn(f"page written to {html}")
@@ -95,34 +105,31 @@ def scan_command(
     elif code is not None:
         print("\n".join(map(printable, report.code(code.value).splitlines())))
     else:
-        _show(report, sample, parquet.metadata.num_rows, explain=explain, everything=everything)
-    return BAD_DATA if report.statistics.bad_rows else OK
+        _show(report, sample, opened.rows, explain=explain, everything=everything)
+    return max(BAD_DATA if report.statistics.bad_rows else OK, opened.finish())
 
 
-def _scanned(
-    parquet: Any, column: str, format: str, *, sample: int | None, max_keys: int, options: ReadArguments
-) -> Scan:
+def _scanned(column: SourceColumn, format: str, *, sample: int | None, max_keys: int, options: ReadArguments) -> Scan:
     try:
         from letterhead import arrow as lha
         from letterhead.scan import Scan
     except ImportError as error:
         raise Failure(str(error)) from error
-    rows = parquet.metadata.num_rows
-    with progress(rows, f"scanning {column}", prints=False) as advance:
-        values = _values(parquet, column, rows, sample, advance)
+    with progress(column.rows, f"scanning {column.name}", prints=False) as advance:
+        values = _values(column, sample, advance)
         with usage_errors():
             report = lha.scan(values, format, max_keys=max_keys, **options)
-    return Scan(format, report.statistics, column)
+    return Scan(format, report.statistics, column.name)
 
 
-def _values(parquet: Any, column: str, rows: int, sample: int | None, advance: Callable[[int], None]) -> Iterator[Any]:
+def _values(column: SourceColumn, sample: int | None, advance: Callable[[int], None]) -> Iterator[Any]:
     """Read the column batch by batch: all rows, or `sample` rows evenly spaced over the file."""
     import pyarrow as pa
 
-    before = 0
-    for batch in parquet.iter_batches(batch_size=BATCH, columns=[column]):
+    before, rows = 0, column.rows
+    for batch in column.batches():
         values, size = batch.column(0), len(batch)
-        if sample is not None and sample < rows:
+        if sample is not None and rows is not None and sample < rows:
             chosen = [
                 row - before
                 for row in range(before, before + size)
@@ -134,10 +141,10 @@ def _values(parquet: Any, column: str, rows: int, sample: int | None, advance: C
         before += size
 
 
-def _show(report: Scan, sample: int | None, in_file: int, *, explain: bool, everything: bool) -> None:
+def _show(report: Scan, sample: int | None, in_file: int | None, *, explain: bool, everything: bool) -> None:
     screen = console()
     screen.print(Text(printable(report.headline()), style="bold"))
-    if sample is not None and sample < in_file:
+    if sample is not None and in_file is not None and sample < in_file:
         screen.print(Text(f"a sample of {counted(in_file, 'row')}, evenly spaced", style="dim"))
     for remark in report.remarks():
         screen.print(Text(printable(remark), style="yellow" if "damaged" in remark or "more keys" in remark else "dim"))

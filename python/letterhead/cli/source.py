@@ -8,15 +8,10 @@ import os
 import re
 import stat
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
-from letterhead._optional_dependencies import how_to_install
-from letterhead.cli.exits import BAD_DATA, Failure
+from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, reason
 from letterhead.limits import Limits
-
-if TYPE_CHECKING:
-    import pyarrow.parquet
 
 # Separators and prefixes: `0x02 0x06`, `02:06`, `\x02\x06`, a dump over several lines.
 _HEX_NOISE = re.compile(r"0[xX]|\\x|[\s,:]+")
@@ -25,7 +20,6 @@ _NOT_HEX = re.compile(r"[^0-9a-fA-F]")
 # Magic bytes at the start of files.
 _PARQUET = b"PAR1"
 _ARROW = b"ARROW1"
-_AS_PARQUET = "write it as Parquet (pyarrow.parquet.write_table) and pass --column NAME"
 
 
 class Source(NamedTuple):
@@ -37,11 +31,11 @@ class Source(NamedTuple):
     column: str | None
 
     @property
-    def parquet(self) -> Path:
-        """The Parquet file."""
-        if self.hex is not None or self.base64 is not None or self.file in (None, "-"):
-            raise Failure("--column needs a Parquet FILE")
-        return Path(str(self.file))
+    def table(self) -> str:
+        """The source that has the column."""
+        if self.hex is not None or self.base64 is not None or self.file is None:
+            raise Failure("--column needs a SOURCE, such as a Parquet file")
+        return self.file
 
     def read(self, limits: Limits, row: int = 0, *, lists: bool = True) -> bytes:
         """Read one message; `lists` tells whether --column also takes columns of headers."""
@@ -50,7 +44,7 @@ class Source(NamedTuple):
             names = " and ".join("FILE" if name == "file" else f"--{name}" for name in sources)
             raise Failure(f"{names} exclude each other: give one of them")
         if self.column is not None:
-            return _parquet_value(self.parquet, self.column, row)
+            return _value(self.table, self.column, row, limits)
         if row:
             raise Failure("--row needs --column")
         if self.hex is not None:
@@ -78,10 +72,10 @@ def read_bytes(file: str | None, max_bytes: int = -1) -> bytes:
     try:
         with open(file, "rb") as data:
             if _never_ends(data.fileno()):
-                raise Failure(f"cannot read {file}: it is a device")
+                raise Failure(f"cannot read {file}: it is a device", UNREADABLE)
             return data.read(max_bytes)
     except OSError as error:
-        raise Failure(f"cannot read {file}: {reason(error)}") from error
+        raise Failure(f"cannot read {file}: {reason(error)}", UNREADABLE) from error
 
 
 def _never_ends(descriptor: int) -> bool:
@@ -93,14 +87,9 @@ def refuse_table(data: bytes, file: str | None, remedy: str, *, lists: bool = Tr
     """Refuse a Parquet or Arrow IPC file where a message is needed, and name the columns that --column takes."""
     name = file if file not in (None, "-") else "standard input"
     if data.startswith(_ARROW):
-        raise Failure(f"{name} is an Arrow IPC file: {_AS_PARQUET}")
+        raise Failure(f"{name} is an Arrow IPC file: {remedy}")
     if data.startswith(_PARQUET):
         raise Failure(f"{name} is a Parquet file: {remedy}{_columns_that_fit(data, lists)}")
-
-
-def reason(error: OSError) -> str:
-    """Return the reason without Python's error number."""
-    return (os.strerror(error.errno) if error.errno else str(error)).lower()
 
 
 def parse_hex(text: str, name: str = "--hex") -> bytes:
@@ -121,34 +110,6 @@ def parse_base64(text: str, name: str = "--base64") -> bytes:
         return base64_codec.b64decode(digits, validate=True)
     except (binascii.Error, ValueError) as error:
         raise Failure(f"{name}: {str(error).lower()}") from error
-
-
-def open_column(path: Path, column: str, *, lists: bool = True) -> tuple[pyarrow.parquet.ParquetFile, bool]:
-    """Open a Parquet file that has a column of bytes, or with `lists` of headers; return whether it is of bytes."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise Failure(how_to_install("a Parquet file", "pyarrow", "'letterhead[arrow]'")) from error
-    if path.is_dir():
-        raise Failure(f"cannot read {path}: is a directory")
-    try:
-        parquet = pq.ParquetFile(pa.OSFile(str(path)))  # pyarrow takes some paths for addresses
-    except OSError as error:
-        raise Failure(f"cannot read {path}: {reason(error)}") from error
-    except pa.ArrowInvalid as error:
-        with path.open("rb") as file:
-            if file.read(len(_ARROW)) == _ARROW:
-                raise Failure(f"{path} is an Arrow IPC file: {_AS_PARQUET}") from error
-        raise Failure(f"cannot read {path}: not a Parquet file") from error
-    schema = parquet.schema_arrow
-    if schema.names.count(column) != 1:
-        raise Failure(f"{path} has no column {column!r}: it has {', '.join(schema.names)}")
-    type = schema.field(column).type
-    if not _is_bytes(type) and not (lists and _is_list(type)):
-        needed = "bytes (binary) or a list of headers are needed" if lists else "bytes (binary) are needed"
-        raise Failure(f"column {column!r} of {path} is {type}: {needed}")
-    return parquet, _is_bytes(type)
 
 
 def _standard_input() -> TextIO:
@@ -191,14 +152,17 @@ def _is_headers(type: Any) -> bool:
     return _is_list(type) and str(type.value_type).startswith("struct<") and type.value_type.get_field_index("key") >= 0
 
 
-def _parquet_value(path: Path, column: str, row: int) -> bytes:
-    parquet, _ = open_column(path, column, lists=False)
-    rows = parquet.metadata.num_rows
-    for batch in parquet.iter_batches(columns=[column]):
-        if row < batch.num_rows:
-            value = batch.column(0)[row].as_py()
+def _value(source: str, name: str, row: int, limits: Limits) -> bytes:
+    from letterhead.cli.sources.base import RowRequest
+    from letterhead.cli.sources.columns import open_column
+
+    column = open_column(source, name, RowRequest(limits=limits), lists=False, alone=True)
+    rows = 0
+    for batch in column.batches():
+        if row < rows + len(batch):
+            value = batch.column(name)[row - rows].as_py()
             if value is None:
-                raise Failure(f"row {row} of column {column!r} is null: there are no bytes to inspect", BAD_DATA)
+                raise Failure(f"row {row} of column {name!r} is null: there are no bytes to inspect", BAD_DATA)
             return bytes(value)
-        row -= batch.num_rows
-    raise Failure(f"row {row + rows} is not in {path}: it has {rows:,} rows, counted from 0")
+        rows += len(batch)
+    raise Failure(f"row {row} is not in {source}: it has {rows:,} rows, counted from 0")

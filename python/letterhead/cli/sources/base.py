@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import typer
 
-from letterhead.cli.exits import BAD_DATA, OK, UNREADABLE, Failure
-from letterhead.cli.source import reason
+from letterhead.cli.exits import BAD_DATA, OK, UNREADABLE, Failure, reason
 from letterhead.cli.where import unseen_headers
 from letterhead.errors import (
     HeaderError,
@@ -91,6 +90,11 @@ class Source(ABC):
     def fields(self) -> Iterable[str]:
         """The names of fields in a condition, once the source is open."""
         return ()
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows, if it is known before they are read."""
+        return None
 
     @property
     def total(self) -> int | None:

@@ -9,12 +9,12 @@ from typing import Annotated
 
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.exits import Failure, usage_errors
-from letterhead.cli.options import Where, flag, grouped, limits, option
+from letterhead.cli.options import Where, flag, grouped, option
 from letterhead.cli.sources.base import TIMEOUT_MS, RowRequest
-from letterhead.limits import Limits
+from letterhead.cli.sources.stores import StoreOptions
 from letterhead.offsets.specs import OffsetSpec
 
-__all__ = ["key_range", "selection", "typed_headers"]
+__all__ = ["check_unused", "key_range", "selection", "typed_headers"]
 
 _CONNECTION = "Connection"
 _STORES = "State stores"
@@ -22,7 +22,7 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _PARTITION_POINT = re.compile(r"(\d+)=(.+)")
 
 
-@grouped(settings=connection_settings, limits=limits)
+@grouped(settings=connection_settings)
 def selection(
     *,
     start: Annotated[
@@ -70,11 +70,8 @@ def selection(
         ),
     ] = TIMEOUT_MS / 1000,
     settings: Mapping[str, str],
-    limits: Limits,
 ) -> RowRequest:  # fmt: skip
     """Return which rows to read."""
-    from letterhead.cli.sources.stores import StoreOptions
-
     with usage_errors():
         return RowRequest(
             where=where,
@@ -83,11 +80,17 @@ def selection(
             last=last,
             partitions=_partitions(partition),
             committed=committed,
-            limits=limits,
             timeout_ms=round(timeout * 1000),
             settings=settings,
             stores=StoreOptions(store, store_type, values),
         )
+
+
+def check_unused(request: RowRequest) -> None:
+    """Refuse the options of a source where one serialized message is read."""
+    defaults = RowRequest(settings=request.settings, stores=StoreOptions(), timeout_ms=request.timeout_ms)
+    if request != defaults or request.settings:
+        raise Failure("--start, --where, --config and the like need --column: they are for a column of a source")
 
 
 def key_range(

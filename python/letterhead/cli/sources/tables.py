@@ -9,9 +9,9 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead.cli.exits import BAD_DATA, Failure
 from letterhead.cli.sources.base import RowRequest, Source
@@ -37,18 +37,18 @@ class TableFile(Source):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._table: tuple[pa.Schema, Iterator[pa.RecordBatch]] | None = None
+        self._table: Table | None = None
         self._view: TableView | None = None
 
     @property
     def fields(self) -> Iterable[str]:
         """The names of fields in a condition."""
-        return [] if self._table is None else [name for name in self._table[0].names if name != "headers"]
+        return [] if self._table is None else [name for name in self._table.schema.names if name != "headers"]
 
     def columns(self, request: RowRequest) -> Iterable[str]:
         """Return the names of all columns."""
         self._table = self._table or open_table(self.name)
-        names: list[str] = self._table[0].names
+        names: list[str] = self._table.schema.names
         return names
 
     def unseen(self, request: RowRequest) -> list[PlainKey]:
@@ -63,11 +63,23 @@ class TableFile(Source):
         if request.follow or request.committed:
             raise Failure("--follow and --committed are for topics")
         self._table = self._table or open_table(self.name)
-        schema, batches = self._table
-        view = self._view = TableView(schema, request)
-        read = map(view, batches)
+        view = self._view = TableView(self._table.schema, request)
+        read = map(view, self._table.read(view.needed))
         last = request.last
         return Reader(view.schema, lambda: read if last is None else iter(last_rows(read, last)))
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows of a Parquet file."""
+        return None if self._table is None else self._table.rows
+
+
+class Table(NamedTuple):
+    """An open table. ``read`` returns its batches, with these columns at least; ``rows`` is None if it is unknown."""
+
+    schema: pa.Schema
+    read: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+    rows: int | None = None
 
 
 class TableView:
@@ -94,7 +106,9 @@ class TableView:
             self._select = Select(_format_of_headers(schema), request.headers, options)
         elif request.errors != "raise":
             raise Failure("--errors is for a table with --headers: nothing else of it is decoded")
-        self._filter, self._needed = _filter(schema, request)
+        self._filter, self._tested = _filter(schema, request)
+        needs_headers = self._select is not None or (self._filter is not None and self._filter.has_headers)
+        self.needed = [*dict.fromkeys([*self._names, *self._tested, *(["headers"] if needs_headers else [])])]
         empty = pa.RecordBatch.from_pylist([], schema=schema)
         self.schema: pa.Schema = self(empty).schema
 
@@ -108,7 +122,7 @@ class TableView:
         import pyarrow as pa
 
         if self._filter is not None:
-            batch = batch.filter(_selected(batch, self._filter, self._needed))
+            batch = batch.filter(_selected(batch, self._filter, self._tested))
         columns = {name: batch.column(name) for name in self._names}
         if self._select is not None:
             typed = self._select.run(batch.column("headers"))
@@ -116,16 +130,16 @@ class TableView:
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
-def open_table(name: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Open a table and return its schema and batches, of which one is in memory."""
+def open_table(name: str) -> Table:
+    """Open a table, of which one batch is in memory."""
     file: Any = sys.stdin.buffer if name == STANDARD_INPUT else open(name, "rb")  # noqa: SIM115
     label = "standard input" if name == STANDARD_INPUT else name
     with _damage(label):
-        schema, batches = _open(file if hasattr(file, "peek") else io.BufferedReader(file), label)
-    return schema, _checked(batches, label)
+        table = _open(file if hasattr(file, "peek") else io.BufferedReader(file), label)
+    return table._replace(read=lambda columns: _checked(table.read(columns), label))
 
 
-def _open(file: Any, label: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+def _open(file: Any, label: str) -> Table:
     import pyarrow as pa
 
     head = file.peek(8)[:8]
@@ -140,7 +154,7 @@ def _open(file: Any, label: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         file.read(len(ARROW_FILE))
     if head.startswith((ARROW_FILE, ARROW_STREAM)):
         stream = pa.ipc.open_stream(pa.PythonFile(file, "r"))
-        return stream.schema, iter(stream)
+        return Table(stream.schema, lambda columns: iter(stream))
     if head.lstrip()[:1] == b"{" or not head:
         return _json_lines(file, label)
     raise Failure(
@@ -169,7 +183,7 @@ def _damage(label: str) -> Iterator[None]:
         raise Failure(f"cannot read {label}: it is damaged: {_first_line(error)}", BAD_DATA) from error
 
 
-def _parquet(file: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+def _parquet(file: Any) -> Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -179,10 +193,18 @@ def _parquet(file: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         shutil.copyfileobj(file, spooled, 1 << 20)
         file = spooled
     parquet = pq.ParquetFile(pa.PythonFile(file, "r"))
-    return parquet.schema_arrow, parquet.iter_batches(batch_size=BATCH_ROWS)
+    schema = parquet.schema_arrow
+
+    def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        # A dot is of a nested column in pyarrow.
+        is_plain = len(set(schema.names)) == len(schema.names) and not any("." in name for name in columns)
+        batches: Iterator[pa.RecordBatch] = parquet.iter_batches(BATCH_ROWS, columns=[*columns] if is_plain else None)
+        return batches
+
+    return Table(schema, read, parquet.metadata.num_rows)
 
 
-def _json_lines(file: Any, label: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+def _json_lines(file: Any, label: str) -> Table:
     """Read objects, a line each. The first batch decides on the columns and their types."""
     import pyarrow as pa
 
@@ -208,7 +230,7 @@ def _json_lines(file: Any, label: str) -> tuple[pa.Schema, Iterator[pa.RecordBat
             before += len(rows)
             rows = list(itertools.islice(documents, BATCH_ROWS))
 
-    return schema, batches()
+    return Table(schema, lambda columns: batches())
 
 
 def _documents(file: Any, label: str) -> Iterator[dict[str, Any]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from letterhead.cli.exits import BAD_DATA, Failure
+from letterhead.cli.exits import BAD_DATA, Failure, reason
 from letterhead.cli.render import warn
-from letterhead.cli.source import parse_base64, parse_hex, reason
+from letterhead.cli.source import parse_base64, parse_hex
 from letterhead.cli.spelling import read_time, read_value
 from letterhead.cli.state.options import Selection
 from letterhead.errors import (

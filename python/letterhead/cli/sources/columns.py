@@ -1,0 +1,110 @@
+"""A column of serialized messages, or of headers, in a source: :func:`open_column`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from letterhead._optional_dependencies import how_to_install
+from letterhead.cli.exits import Failure
+from letterhead.cli.sources.base import RowRequest, Source, reading_errors
+from letterhead.cli.sources.recognition import open_sources
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["SourceColumn", "open_column"]
+
+
+class SourceColumn:
+    """A column of a source that is read once.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    schema : pyarrow.Schema
+        All columns that are read.
+    is_bytes : bool
+        Whether the column has bytes, not headers.
+    rows : int or None
+        The number of rows; None if it is unknown before they were read.
+    file : Path or None
+        The file, if the source is one.
+    """
+
+    def __init__(self, source: Source, name: str, request: RowRequest) -> None:
+        self.name = name
+        with reading_errors():
+            self._reader = source.reader(request)
+        self._source = source
+        self._first: list[pa.RecordBatch] = []
+        self.schema: pa.Schema = self._reader.schema
+        if self.schema.names.count(name) != 1:
+            raise Failure(f"{source.name} has no column {name!r}: it has {', '.join(self.schema.names)}")
+        self.is_bytes = is_bytes(self.schema.field(name).type)
+        selects = request.where is not None or request.last is not None
+        self.rows = None if selects else source.rows
+        self.file = path if (path := Path(source.name)).is_file() else None
+
+    def first_values(self, count: int) -> list[Any]:
+        """Return the first values that are not null, without reading them for :meth:`batches`."""
+        values: list[Any] = []
+        for batch in self._read():
+            self._first.append(batch)
+            values += batch.column(self.name).drop_null().to_pylist()
+            if len(values) >= count:
+                break
+        return values[:count]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the source."""
+        return itertools.chain(self._first, self._read())
+
+    def finish(self) -> int:
+        """Report what was noticed while the source was read, and return the exit code."""
+        return self._source.finish()
+
+    def _read(self) -> Iterator[pa.RecordBatch]:
+        while True:
+            with reading_errors():
+                batch = next(self._reader, None)
+            if batch is None:
+                return
+            yield batch
+
+
+def open_column(
+    text: str, column: str, request: RowRequest, *, lists: bool = True, alone: bool = False
+) -> SourceColumn:
+    """Open a source with a column of bytes, or with ``lists`` of headers; with ``alone``, read no other column."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise Failure(how_to_install("a table", "pyarrow", "'letterhead[arrow]'")) from error
+    [source] = open_sources([text])
+    with reading_errors():
+        names = [*source.columns(request)]
+    if column not in names:
+        raise Failure(f"{source.name} has no column {column!r}: it has {', '.join(names)}")
+    if alone:
+        request = replace(request, columns=(column,))
+    opened = SourceColumn(source, column, request)
+    type = opened.schema.field(column).type
+    if not opened.is_bytes and not (lists and is_list(type)):
+        needed = "bytes (binary) or a list of headers are needed" if lists else "bytes (binary) are needed"
+        raise Failure(f"column {column!r} of {source.name} is {type}: {needed}")
+    return opened
+
+
+def is_bytes(type: Any) -> bool:
+    """Return whether a column has bytes."""
+    return str(type) in ("binary", "large_binary", "binary_view")
+
+
+def is_list(type: Any) -> bool:
+    """Return whether a column has lists."""
+    return str(type).startswith(("list<", "large_list<"))
