@@ -7,6 +7,8 @@ __all__ = ["as_text", "printable", "quoted", "spaced_hex"]
 
 def printable(text: str) -> str:
     """Escape every character that is not printable."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 

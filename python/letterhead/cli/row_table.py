@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -86,13 +88,14 @@ class RowTable(RowWriter):
             head = self._line([printable(name) for name in self._names], self._widths)
             print(styled(head, "bold", sys.stdout))
             print(GAP.join("─" * width for width in self._widths))
+        printed = []
         for row in rows:
             cells = [
                 self._fitted(lines, width, is_whole)
                 for lines, width, is_whole in zip(row, self._widths, self._is_whole, strict=True)
             ]
-            for number in range(max(map(len, cells))):
-                print(self._line([lines[number] if number < len(lines) else "" for lines in cells], self._widths))
+            printed += [self._line(line, self._widths) for line in itertools.zip_longest(*cells, fillvalue="")]
+        print("\n".join(printed), end="\n" if printed else "")
 
     def _print_lists(self, rows: list[tuple[list[str], ...]]) -> None:
         """Print each row as lines of a name and a value."""
@@ -138,7 +141,7 @@ class RowTable(RowWriter):
                 fitted.append(set_cell_size(line, width - 1).rstrip() + MORE)
         return fitted
 
-    def _line(self, cells: list[str], widths: list[int]) -> str:
+    def _line(self, cells: Iterable[str], widths: list[int]) -> str:
         padded = [_padded(cell, width, right) for cell, width, right in zip(cells, widths, self._right, strict=True)]
         return GAP.join(padded).rstrip()
 
@@ -206,5 +209,6 @@ def header_value(value: HeaderValue, limit: int | None) -> str:
 
 
 def _padded(text: str, width: int, right: bool = False) -> str:
-    room = " " * max(0, width - (len(text) if text.isascii() else cell_len(text)))
-    return room + text if right else text + room
+    if not text.isascii():
+        width -= cell_len(text) - len(text)
+    return text.rjust(width) if right else text.ljust(width)
