@@ -49,10 +49,10 @@ def strimzi(safe: Secured, directory: Path) -> dict[str, str]:
 
 
 STAND_INS: dict[str, Callable[[Secured, Path], dict[str, str]]] = {
-    "confluent-cloud": with_password,
-    "msk-iam": iam,
-    "msk-scram": with_password,
-    "event-hubs": with_password,
+    "confluent_cloud": with_password,
+    "msk_iam": iam,
+    "msk_scram": with_password,
+    "event_hubs": with_password,
     "aiven": aiven,
     "redpanda": with_password,
     "strimzi": strimzi,
