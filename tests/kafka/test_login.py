@@ -310,6 +310,16 @@ def test_a_broker_that_wants_a_certificate_says_so(safe):
     failures(settings, ConnectionError, f"^{safe.mutual} rejected the client's certificate, or needs one: .*keystore")
 
 
+def test_a_protocol_that_is_not_the_one_of_the_port_is_an_error_that_says_so(safe):
+    failures(
+        {"bootstrap.servers": safe.secure},
+        ConnectionError,
+        f"^{safe.secure} does not .* over PLAINTEXT: set security.prot",
+    )
+    settings = password(safe, **{"bootstrap.servers": safe.plain})
+    failures(settings, ConnectionError, f"^no broker can be reached \\({safe.plain}: .*(security.protocol|PLAINTEXT)")
+
+
 def test_brokers_that_refuse_connections_fail_after_a_few_tries():
     servers = {"bootstrap.servers": "127.0.0.1:1,127.0.0.1:2"}
     failures(

@@ -406,6 +406,10 @@ class KafkaClient(Closing):
             error.broker = place
             if "ECONNREFUSED" in str(error):
                 self._note_unreachable(place, "the connection was refused")
+            elif "Handshake failed" in str(error) and not _final(error):
+                self._note_unreachable(
+                    place, "it ended the TLS handshake, so security.protocol may not be that of its port"
+                )
             raise
         except Exception as error:  # of Kerberos, or a response to the login that kafka-python does not check
             connection.close()

@@ -69,8 +69,12 @@ class ConnectionErrors:
             return
         error = self._error
         if error is None and self._down_since is not None and time.monotonic() - self._down_since >= _DOWN_SECONDS:
+            # librdkafka has no reason if a broker ends the connection without an answer.
             error = ConnectionError(
                 f"no broker can be reached ({self._reason}): check bootstrap.servers, and whether the brokers run"
+                if self._reason
+                else f"{self._settings.servers} does not answer over {self._settings.protocol}: set security.protocol to the "
+                "protocol of the port, and check whether the brokers run"
             )
         if error is not None:
             producer.purge()
