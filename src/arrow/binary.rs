@@ -1,5 +1,6 @@
 //! Byte runs, views and validity as Arrow arrays.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, BinaryViewArray, StringArray, StringViewArray};
@@ -7,6 +8,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer
 
 use super::input::Bytes;
 use crate::kernel::buffer::{Runs, Utf8, Validity};
+use crate::kernel::lists::{Offsets, never_decrease};
 use crate::kernel::views::{ViewParts, Views, Window};
 
 fn parts(runs: Runs) -> (OffsetBuffer<i32>, Buffer) {
@@ -15,6 +17,19 @@ fn parts(runs: Runs) -> (OffsetBuffer<i32>, Buffer) {
     // SAFETY: the offsets begin with 0 and are lengths of bytes that only grew between them.
     let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets)) };
     (offsets, Buffer::from_vec(bytes))
+}
+
+/// The offsets of a column at some places, which kernels do not check again. An import checks no others.
+pub fn offsets(buffer: &OffsetBuffer<i32>, places: Range<usize>) -> Offsets<'_> {
+    // SAFETY: the offsets of an `OffsetBuffer` are not negative and never decrease.
+    unsafe { Offsets::new_unchecked(buffer, places) }
+}
+
+/// The offsets of lists that end here, the first at 0.
+pub fn list_offsets(ends: Vec<i32>) -> OffsetBuffer<i32> {
+    assert!(ends.first() == Some(&0) && never_decrease(&ends), "lists end where they begin or later");
+    // SAFETY: as was just seen.
+    unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(ends)) }
 }
 
 /// A column of text.

@@ -4,9 +4,11 @@
 use std::ops::Range;
 use std::str::from_utf8;
 
-use arrow_buffer::ArrowNativeType;
-use arrow_data::{ArrayData, ByteView};
+use arrow_buffer::{ArrowNativeType, Buffer};
+use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::DataType;
+
+use crate::kernel::lists::{is_ascii, never_decrease};
 
 type Checked = Result<(), String>;
 
@@ -55,13 +57,11 @@ fn spanned<O: ArrowNativeType + PartialOrd>(
     values: usize,
 ) -> Result<Range<usize>, String> {
     let offsets = offsets::<O>(data, &rows)?;
-    // One pass without an exit: it is as fast as the memory.
-    let is_sorted = offsets.windows(2).fold(true, |is_sorted, pair| is_sorted & (pair[0] <= pair[1]));
     let len = if values == 0 { child(data)?.len() } else { data.buffers()[values].len() };
     // Not negative: `usize` of a negative offset would pass every length.
     let (first, last) = (offsets[0].to_usize(), offsets[offsets.len() - 1].to_usize());
     match (first, last) {
-        (Some(first), Some(last)) if is_sorted && last <= len => Ok(first..last),
+        (Some(first), Some(last)) if last <= len && never_decrease(offsets) => Ok(first..last),
         _ => Err(malformed(data.data_type(), "offsets decrease or end outside of the values").unwrap_err()),
     }
 }
@@ -76,7 +76,7 @@ fn check_text<O: ArrowNativeType + PartialOrd>(data: &ArrayData, rows: Range<usi
     let span = spanned::<O>(data, rows.clone(), 1)?;
     let (values, start) = (&data.buffers()[1][span.clone()], span.start);
     let not_text = || malformed(data.data_type(), "text is not UTF-8");
-    if values.is_ascii() {
+    if is_ascii(values) {
         return Ok(());
     }
     // Each text begins and ends between two characters of the whole.
@@ -86,12 +86,20 @@ fn check_text<O: ArrowNativeType + PartialOrd>(data: &ArrayData, rows: Range<usi
 }
 
 fn check_views(data: &ArrayData, rows: Range<usize>) -> Checked {
-    const INLINE: usize = 12;
+    const INLINE: usize = MAX_INLINE_VIEW_LEN as usize;
     let range = data.offset() + rows.start..data.offset() + rows.end;
     let (Some(views), buffers) = (data.buffers()[0].typed_data::<u128>().get(range), &data.buffers()[1..]) else {
         return malformed(data.data_type(), "views are missing");
     };
     let is_text = *data.data_type() == DataType::Utf8View;
+    let is_inside = |view: &u128| {
+        let ByteView { length, buffer_index, offset, .. } = ByteView::from(*view);
+        let holds = |buffer: &Buffer| u64::from(offset) + u64::from(length) <= buffer.len() as u64;
+        length <= MAX_INLINE_VIEW_LEN || buffers.get(buffer_index as usize).is_some_and(holds)
+    };
+    if !is_text && views.iter().all(is_inside) {
+        return Ok(());
+    }
     for (view, row) in views.iter().zip(rows) {
         let ByteView { length, buffer_index, offset, .. } = ByteView::from(*view);
         let (len, start) = (length as usize, offset as usize);

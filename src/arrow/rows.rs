@@ -11,6 +11,7 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
+use super::binary;
 use super::encode::EncodeSink;
 use super::input::{Bytes, ListInput, Texts};
 use super::schema;
@@ -120,14 +121,18 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
                 continue;
             };
             let len = data.remaining();
-            if len > left && (len > room || !block.rows().is_empty()) {
-                break;
+            if len > left {
+                if len > room || !block.rows().is_empty() {
+                    break;
+                }
+                // The only message with bytes in its block.
+                left = len;
             }
             let Ok(opened) = open_checked::<E, _>(data, self.options, &mut Fast::new(OnLoss::Raise)) else { break };
             let Some(span) = opened.headers.and_then(|block| block.span()) else { break };
             sink.open_row(Some(opened.fields.as_ref()));
             block.push(Some(span));
-            left = left.saturating_sub(len);
+            left -= len;
         }
         match block.rows().len() {
             0 => Appended::NONE,
@@ -282,29 +287,30 @@ impl<'a> KeyColumn<'a> {
     ) -> Option<Columns<'a>> {
         let Bytes::Small(values) = values else { return None };
         let (key_types, keys, nulls) = match self {
-            KeyColumn::Text(Texts::Small(keys)) => (None, strings(keys), keys.null_count()),
+            KeyColumn::Text(Texts::Small(keys)) => (None, strings(keys, &places), keys.null_count()),
             KeyColumn::Typed { types: Texts::Small(types), bits: Bytes::Small(bits) } => {
-                (Some(names(types)), strings(bits), types.null_count() + bits.null_count())
+                (Some(names(types, &places)), strings(bits, &places), types.null_count() + bits.null_count())
             }
             _ => return None,
         };
         let types = match types {
             None => None,
-            Some(Texts::Small(types)) => Some(names(types)),
+            Some(Texts::Small(types)) => Some(names(types, &places)),
             Some(_) => return None,
         };
         let has_value = values.nulls().map(bits);
         let are_there = nulls == 0 && elements.null_count() == 0;
-        are_there.then(|| Columns::new(key_types, keys, types, strings(values), has_value, places)).flatten()
+        let values = strings(values, &places);
+        are_there.then(|| Columns::new(key_types, keys, types, values, has_value, places)).flatten()
     }
 }
 
-fn strings<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> Strings<'_> {
-    Strings { offsets: array.value_offsets(), bytes: array.value_data() }
+fn strings<'a, T: ByteArrayType<Offset = i32>>(array: &'a GenericByteArray<T>, places: &Range<usize>) -> Strings<'a> {
+    Strings { offsets: binary::offsets(array.offsets(), places.clone()), bytes: array.value_data() }
 }
 
-fn names(array: &StringArray) -> Names<'_> {
-    Names { names: strings(array), has_type: array.nulls().map(bits) }
+fn names<'a>(array: &'a StringArray, places: &Range<usize>) -> Names<'a> {
+    Names { names: strings(array, places), has_type: array.nulls().map(bits) }
 }
 
 fn bits(nulls: &NullBuffer) -> Bits<'_> {

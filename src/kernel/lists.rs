@@ -8,10 +8,31 @@ use super::scan::{Hits, IgnoreHeaders, RowVisitor, SelectHeaders};
 use super::{BYTES, COPY, ROWS, dispatch};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
+/// Offsets that are not negative and never decrease at some places.
+#[derive(Debug, Clone, Copy)]
+pub struct Offsets<'a> {
+    offsets: &'a [i32],
+    places: (usize, usize),
+}
+
+impl<'a> Offsets<'a> {
+    /// # Safety
+    ///
+    /// From the first of the places to the end of the last, offsets are not negative and never decrease.
+    pub unsafe fn new_unchecked(offsets: &'a [i32], places: Range<usize>) -> Self {
+        debug_assert!(offsets[places.start..=places.end].is_sorted() && offsets[places.start] >= 0);
+        Offsets { offsets, places: (places.start, places.end) }
+    }
+
+    fn covers(self, places: &Range<usize>) -> bool {
+        self.places.0 <= places.start && places.end <= self.places.1
+    }
+}
+
 /// Byte strings with offsets.
 #[derive(Debug, Clone, Copy)]
 pub struct Strings<'a> {
-    pub offsets: &'a [i32],
+    pub offsets: Offsets<'a>,
     pub bytes: &'a [u8],
 }
 
@@ -62,7 +83,7 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// The headers at some places; `None` if a bitmap does not cover them.
+    /// The headers at some places; `None` if a bitmap or offsets of keys or values do not cover them.
     pub fn new(
         key_types: Option<Names<'a>>,
         keys: Strings<'a>,
@@ -72,12 +93,13 @@ impl<'a> Columns<'a> {
         places: Range<usize>,
     ) -> Option<Self> {
         let bits = [has_value, key_types.and_then(|names| names.has_type), types.and_then(|names| names.has_type)];
-        let is_covered = bits.into_iter().flatten().all(|bits| bits.covers(places.end));
+        let is_covered = bits.into_iter().flatten().all(|bits| bits.covers(places.end))
+            && [keys, values].iter().all(|strings| strings.offsets.covers(&places));
         is_covered.then_some(Columns { key_types, keys, types, values, has_value, places: (places.start, places.end) })
     }
 
     /// The bytes of the keys and values at some places, if kernels can read them: the places are among those of these
-    /// columns, offsets are not negative and never decrease, and `COPY` bytes follow the last key and the last value.
+    /// columns, and `COPY` bytes follow the last key and the last value.
     fn byte_len(&self, first: usize, last: usize) -> Option<usize> {
         if first < self.places.0 || last > self.places.1 {
             return None;
@@ -89,20 +111,15 @@ impl<'a> Columns<'a> {
 impl Strings<'_> {
     /// See `Columns::byte_len`.
     fn byte_len(self, first: usize, last: usize) -> Option<usize> {
-        let offsets = self.offsets.get(first..last.checked_add(1)?)?;
-        // The sign of this is that of a negative offset, or of a step back from one that is not negative.
-        let signs = offsets
-            .iter()
-            .zip(&offsets[1..])
-            .fold(*offsets.first()?, |signs, (start, end)| signs | end | end.wrapping_sub(*start));
-        let (start, end) = (*offsets.first()? as usize, *offsets.last()? as usize);
-        (signs >= 0 && end + COPY <= self.bytes.len()).then(|| end - start)
+        let offsets = self.offsets.offsets;
+        let (start, end) = (*offsets.get(first)? as usize, *offsets.get(last)? as usize);
+        (first <= last && end + COPY <= self.bytes.len()).then(|| end - start)
     }
 
     /// The type whose name is the string at a place.
     #[inline(always)]
     fn type_at(self, place: usize) -> Option<ValueType> {
-        let &[start, end] = self.offsets.get(place..place + 2)? else { return None };
+        let &[start, end] = self.offsets.offsets.get(place..place + 2)? else { return None };
         let name = self.bytes.get(usize::try_from(start).ok()?..)?.first_chunk::<MAX_NAME_LEN>()?;
         ValueType::of_padded(*name, usize::try_from(end.checked_sub(start)?).ok()?)
     }
@@ -114,10 +131,11 @@ impl Strings<'_> {
     /// It is a place that `byte_len` has accepted.
     #[inline(always)]
     unsafe fn get(self, place: usize) -> (*const u8, usize) {
-        // SAFETY: `byte_len` saw that the offsets are there, are not negative and never decrease, and that the last of
-        // them is in the bytes.
+        let offsets = self.offsets.offsets;
+        // SAFETY: `byte_len` saw that the offsets are there, and that the last of them is in the bytes. `Columns::new` saw that
+        // these are places at which offsets are not negative and never decrease.
         unsafe {
-            let (start, end) = (*self.offsets.get_unchecked(place), *self.offsets.get_unchecked(place + 1));
+            let (start, end) = (*offsets.get_unchecked(place), *offsets.get_unchecked(place + 1));
             (self.bytes.as_ptr().add(start as usize), (end - start) as usize)
         }
     }
@@ -263,6 +281,21 @@ unsafe fn type_at(names: Option<Names<'_>>, place: usize) -> Result<Option<Value
         return Ok(None);
     }
     names.type_at(place).map(Some).ok_or(SlowPath)
+}
+
+dispatch! {
+    /// Whether offsets never decrease. It has no exit, and is as fast as the memory.
+    pub fn never_decrease<O: PartialOrd>(offsets: &[O]) -> bool {
+        let steps = offsets.iter().zip(offsets.get(1..).unwrap_or_default());
+        steps.fold(0, |signs, (start, end)| signs | i32::from(start > end)) == 0
+    }
+}
+
+dispatch! {
+    /// As `[u8]::is_ascii`, for text that nearly always is.
+    pub fn is_ascii<>(bytes: &[u8]) -> bool {
+        bytes.iter().fold(0, |all, byte| all | byte) < 0x80
+    }
 }
 
 dispatch! {

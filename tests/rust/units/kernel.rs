@@ -8,7 +8,7 @@ use super::decode::{self, decode, decode_and_select};
 use super::encode::{convert, encode, max_converted};
 use super::keys::{Keep, KeySet, Requested};
 use super::layout::{Kip82Layout, ReadableLayout, Rules, TEXT, TypedLayout, Types, VarintLayout};
-use super::lists::{Bits, Columns, ListBlock, Names, Strings};
+use super::lists::{Bits, Columns, ListBlock, Names, Offsets, Strings, is_ascii, never_decrease};
 use super::scan::{Hits, Scratch, select, validate};
 use super::{COPY, RowBlock, SLACK, Span};
 #[cfg(target_arch = "x86_64")]
@@ -251,6 +251,12 @@ fn select_finds_the_values_of_wanted_keys() {
     assert_eq!(every, [(2, 4, Some(&b"a"[..])), (2, 4, None)]);
 }
 
+fn offsets(offsets: &[i32]) -> Offsets<'_> {
+    assert!(offsets[0] >= 0 && never_decrease(offsets));
+    // SAFETY: as was just seen.
+    unsafe { Offsets::new_unchecked(offsets, 0..offsets.len() - 1) }
+}
+
 /// Strings behind offsets, and `COPY` bytes more.
 fn strings(parts: &[Vec<u8>]) -> (Vec<i32>, Vec<u8>) {
     let mut offsets = vec![0];
@@ -280,9 +286,9 @@ fn headers_of_all_lengths_are_encoded() {
             let valid = [valid];
             let columns = Columns::new(
                 None,
-                Strings { offsets: &key_ends, bytes: &keys },
+                Strings { offsets: offsets(&key_ends), bytes: &keys },
                 None,
-                Strings { offsets: &value_ends, bytes: &values },
+                Strings { offsets: offsets(&value_ends), bytes: &values },
                 Some(Bits { bytes: &valid, offset: 0 }),
                 0..3,
             );
@@ -300,27 +306,41 @@ fn headers_of_all_lengths_are_encoded() {
 }
 
 #[test]
-fn offsets_that_arrow_forbids_are_left_to_the_exact_routine() {
-    let bytes = vec![0x2a; 100];
-    let good = [0, 10, 20, 30];
-    for bad in [
-        [0, 10, 5, 30],
-        [-1, 10, 20, 30],
-        [0, 10, 20, 37],
-        [0, i32::MAX, 20, 30],
-        [0, i32::MIN, 20, 30],
-        [30, 20, 10, 0],
-    ] {
-        for (keys, values) in [(good, bad), (bad, good)] {
-            let of = |offsets| Strings { offsets, bytes: &bytes };
-            let columns = Columns::new(None, of(&keys), None, of(&values), None, 0..3).unwrap();
-            let mut lists = ListBlock::new(columns);
-            assert_eq!(lists.fill(&[0, 3], 0, |place: usize| place), 0, "{bad:?}");
+fn offsets_that_decrease_are_noticed() {
+    for len in 0..100 {
+        let rising: Vec<i64> = (0..len).map(|at| at / 3).collect();
+        assert!(never_decrease(&rising));
+        for at in 1..rising.len() {
+            let mut falling = rising.clone();
+            falling[at] = falling[at - 1] - 1;
+            assert!(!never_decrease(&falling), "{len} {at}");
+            falling[at] = i64::MIN;
+            assert!(!never_decrease(&falling), "{len} {at}");
+        }
+        let mut text = vec![b'a'; rising.len()];
+        assert!(is_ascii(&text));
+        for at in 0..text.len() {
+            text[at] = 0x80;
+            assert!(!is_ascii(&text), "{len} {at}");
+            text[at] = 0x7f;
         }
     }
-    let strings = Strings { offsets: &good, bytes: &bytes };
+}
+
+#[test]
+fn lists_outside_of_their_columns_are_left_to_the_slow_path() {
+    let bytes = vec![0x2a; 100];
+    let (good, bad) = ([0, 10, 20, 36], [0, 10, 20, 37]);
+    for (keys, values) in [(good, bad), (bad, good)] {
+        let of = |ends| Strings { offsets: offsets(ends), bytes: &bytes };
+        let mut lists = ListBlock::new(Columns::new(None, of(&keys), None, of(&values), None, 0..3).unwrap());
+        assert_eq!(lists.fill(&[0, 3], 0, |place: usize| place), 0);
+        assert_eq!(lists.fill(&[0, 2], 0, |place: usize| place), 1);
+    }
+    let strings = Strings { offsets: offsets(&good), bytes: &bytes };
     let bits = Bits { bytes: &[0xff], offset: 6 };
     assert!(Columns::new(None, strings, None, strings, Some(bits), 0..3).is_none());
+    assert!(Columns::new(None, strings, None, strings, None, 0..4).is_none());
     let mut lists = ListBlock::new(Columns::new(None, strings, None, strings, None, 0..2).unwrap());
     assert_eq!(lists.fill(&[0, 3], 0, |place: usize| place), 0);
     assert_eq!(lists.fill(&[1, 0, 2], 0, |place: usize| place), 0);
@@ -375,7 +395,8 @@ fn typed_headers_are_decoded_and_written_back() {
     let ([key_types, types], [keys, values]) = (names.map(|names| runs(names.into_inner())), columns.map(runs));
     assert_eq!(values[1], [0, 0, 3, 2], "the most significant byte comes first");
     let parts = [&key_types, &keys, &types, &values].map(|parts| strings(parts));
-    let [key_types, keys, types, values] = parts.each_ref().map(|(offsets, bytes)| Strings { offsets, bytes });
+    let [key_types, keys, types, values] =
+        parts.each_ref().map(|(ends, bytes)| Strings { offsets: offsets(ends), bytes });
     let names = |names| Some(Names { names, has_type: None });
     let mut lists = ListBlock::new(Columns::new(names(key_types), keys, names(types), values, None, 0..12).unwrap());
     assert_eq!(lists.fill(&[0, 12], 0, |place: usize| place), 1);
@@ -573,9 +594,8 @@ fn a_panic_leaves_a_column_as_it_was() {
 
 #[test]
 fn rows_are_forgotten_where_an_offset_panics() {
-    let offsets = [0, 1, 2];
     let bytes = vec![0x2a; COPY + 2];
-    let strings = Strings { offsets: &offsets, bytes: &bytes };
+    let strings = Strings { offsets: offsets(&[0, 1, 2]), bytes: &bytes };
     let mut lists = ListBlock::new(Columns::new(None, strings, None, strings, None, 0..2).unwrap());
     assert_eq!(lists.fill(&[0, 1, 2], 0, |place: usize| place), 2);
     let mut calls = 0;
