@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, FieldRef};
 
 use super::binary::{self, ViewInput};
@@ -338,7 +338,7 @@ impl<E: MessageFormat> ListSink<E> {
             |(field, column): (&FieldRef, &ArrayRef)| schema::nullable(field.name(), column.data_type().clone());
         let headers = StructArray::new(fields.iter().zip(&columns).map(field).collect(), columns, None);
         let element = schema::nullable("element", headers.data_type().clone());
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.lists));
+        let offsets = binary::list_offsets(self.lists);
         let lists: ArrayRef =
             Arc::new(ListArray::new(element, offsets, Arc::new(headers), binary::nulls(self.has_list)));
         let mut columns: Vec<_> = self.fields.into_iter().map(|(place, column)| (place, column.finish())).collect();

@@ -62,11 +62,11 @@ impl<'a> Span<'a> {
     /// The bytes `start..end` of a buffer; `None` if fewer than `SLACK` bytes follow them.
     #[inline(always)]
     pub fn new(buffer: &'a [u8], start: usize, end: usize) -> Option<Self> {
-        if start > end || end > buffer.len() || buffer.len() - end < SLACK {
+        if start > end || end > buffer.len().checked_sub(SLACK)? {
             return None;
         }
-        // SAFETY: the start is not after the end, which is in the buffer and has `SLACK` bytes after it. (As a checked
-        // range, a row takes five more instructions.)
+        // SAFETY: the start is not after the end, which has `SLACK` bytes after it in the buffer. (As a checked range, a row
+        // takes five more instructions.)
         Some(Span(unsafe { buffer.get_unchecked(start..end + SLACK) }))
     }
 
