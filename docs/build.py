@@ -13,9 +13,17 @@ from typing import Any
 
 DOCS = Path(__file__).parent
 ROOT_FILES = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
-BOOSTS = {"tutorial": 2, "how-to": 3, "reference/api": 0.2}  # in the search, by folder: tasks before lists of names
-ROLE = re.compile(r":(?:func|class|meth|mod|attr|data|exc):<code>~?(?P<name>[\w.]+)</code>")
-IMAGE = re.compile(r'<p>\s*<img alt="(?P<alt>[^"]*)" src="(?P<source>[^"]+\.svg)"\s*/?>\s*</p>')
+BOOSTS = {
+    "tutorial": 2,
+    "how-to": 3,
+    "reference/api": 0.2,
+}  # in the search, by folder: tasks before lists of names
+ROLE = re.compile(
+    r":(?:func|class|meth|mod|attr|data|exc):<code>~?(?P<name>[\w.]+)</code>"
+)
+IMAGE = re.compile(
+    r'<p>\s*<img alt="(?P<alt>[^"]*)" src="(?P<source>[^"]+\.svg)"\s*/?>\s*</p>'
+)
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
@@ -23,8 +31,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     for folder, boost in BOOSTS.items():
         if page.file.src_uri.startswith(folder):
             page.meta["search"] = {"boost": boost}
-    markdown = markdown.replace("\n\n```\n", "\n```\n")  # the empty line that ends an example of doctest
-    markdown = re.sub(r"^(```\w+) \w+$", r"\1", markdown, flags=re.MULTILINE)  # the test that runs a block
+    markdown = markdown.replace(
+        "\n\n```\n", "\n```\n"
+    )  # the empty line that ends an example of doctest
+    markdown = re.sub(
+        r"^(```\w+) \w+$", r"\1", markdown, flags=re.MULTILINE
+    )  # the test that runs a block
     markdown = re.sub(r"  # doctest: .*$", "", markdown, flags=re.MULTILINE)
     if page.file.src_uri in ROOT_FILES:
         return root_file(ROOT_FILES[page.file.src_uri])
@@ -38,7 +50,9 @@ def on_page_content(content: str, page: Any, **_: Any) -> str:
     def inline(match: re.Match[str]) -> str:
         source = Path(os.path.normpath(DOCS / folder / match["source"]))
         svg = source.read_text(encoding="utf-8")
-        svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{match["alt"]}" ', 1)
+        svg = svg[svg.index("<svg") :].replace(
+            "<svg ", f'<svg role="img" aria-label="{match["alt"]}" ', 1
+        )
         kind = "drawing"
         if "plots/" in match["source"]:
             kind += " chart" if source.stem == "speed" else " plot"

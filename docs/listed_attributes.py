@@ -15,7 +15,12 @@ class ListedAttributes(griffe.Extension):
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         """Hide them when the class has been loaded with its members."""
         sections = cls.docstring.parse("numpy", warnings=False) if cls.docstring else []
-        listed = [item.name for section in sections if section.kind in LISTS for item in section.value]
+        listed = [
+            item.name
+            for section in sections
+            if section.kind in LISTS
+            for item in section.value
+        ]
         for name in ", ".join(listed).split(", "):
             member = cls.members.get(name)
             if isinstance(member, griffe.Attribute) and not member.has_docstring:

@@ -8,7 +8,9 @@ from typing import Any
 
 import griffe
 
-INSERT = runpy.run_path(str(Path(__file__).parents[1] / "python" / "letterhead" / "_shared_parameters.py"))["insert"]
+INSERT = runpy.run_path(
+    str(Path(__file__).parents[1] / "python" / "letterhead" / "_shared_parameters.py")
+)["insert"]
 
 
 class SharedParameters(griffe.Extension):
