@@ -98,7 +98,7 @@ def speeds(comparisons: Sequence[tuple[str, float, str]]) -> str:
     for at, (name, ratio, note) in enumerate(comparisons):
         width = math.log10(ratio)
         axes.barh(at, width, height=0.32, color=COLOURS[0] if width > 0 else COLOURS[1])
-        axes.text(0, at - 0.36, name, fontsize=8, va="center")
+        axes.text(0.03, at - 0.36, name, fontsize=8, va="center")
         axes.text(max(width, 0) + 0.04, at, note, fontsize=8, va="center", fontweight="bold")
     axes.axvline(0, color="#333", linewidth=1)
     axes.set_xlim(min(0, *(math.log10(ratio) for _, ratio, _ in comparisons)) - 0.02, 3.3)
