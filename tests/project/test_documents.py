@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -95,3 +97,11 @@ def test_every_public_module_has_a_page_of_the_api() -> None:
     assert pages == modules
     site = text_of(ROOT / "mkdocs.yml")
     assert [name for name in sorted(pages) if f"reference/api/{name}.md" not in site] == []
+
+
+@pytest.mark.parametrize("module", ["letterhead", "letterhead.arrow", "letterhead.spark", "letterhead.state"])
+def test_the_pages_of_a_module_have_each_public_name_once(module: str) -> None:
+    public = importlib.import_module(module)
+    folder = ROOT / "docs" / "reference" / "api" / module.removeprefix("letterhead.")
+    names = [name for page in folder.glob("*.md") for name in re.findall(r"^::: [\w.]+\.(\w+)$", text_of(page), re.M)]
+    assert sorted(names) == sorted(name for name in public.__all__ if not inspect.ismodule(getattr(public, name)))

@@ -1,0 +1,51 @@
+"""An extension of griffe: types of parameters are shown as docstrings have them, which griffe parses as Python."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+SECTIONS = {
+    griffe.DocstringSectionKind.attributes,
+    griffe.DocstringSectionKind.parameters,
+    griffe.DocstringSectionKind.raises,
+}
+ENTRY = re.compile(r"^ *(?P<names>\w+(?:, \w+)*) : (?P<type>.+)$", re.MULTILINE)
+
+
+class DocstringTypes(griffe.Extension):
+    """Show the types that are no expressions of Python as text."""
+
+    def on_function(self, *, func: griffe.Function, **_: Any) -> None:
+        """Show those of a function that has been loaded."""
+        restore(func.docstring)
+
+    def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
+        """Show those of a class that has been loaded."""
+        restore(cls.docstring)
+
+
+def restore(docstring: griffe.Docstring | None) -> None:
+    """Replace types that griffe has changed by the text of the docstring."""
+    if docstring is None:
+        return
+    types = {
+        name: text(entry["type"])
+        for entry in ENTRY.finditer(docstring.value)
+        for name in entry["names"].split(", ")
+    }
+    for section in docstring.parsed:
+        if section.kind in SECTIONS:
+            for item in section.value:
+                if section.kind is griffe.DocstringSectionKind.raises:
+                    item.annotation = str(item.annotation).strip("()")
+                elif item.name in types and types[item.name] != str(item.annotation):
+                    item.annotation = types[item.name]
+
+
+def text(type: str) -> str:
+    """Return a type without its default, and choices without their braces."""
+    type = re.sub(r", (?:optional|default:? .*)$", "", type)
+    return type[1:-1] if type.startswith("{") and type.endswith("}") else type
