@@ -1,4 +1,4 @@
-"""An extension of griffe: types of parameters are shown as docstrings have them, which griffe parses as Python."""
+"""An extension of griffe: types of parameters are those of docstrings, which griffe parses as Python, defaults those of the code."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class DocstringTypes(griffe.Extension):
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         """Show those of a function that has been loaded."""
-        restore(func.docstring)
+        restore(func.docstring, func.parameters)
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         """Show those of a class that has been loaded."""
-        restore(cls.docstring)
+        restore(cls.docstring, cls.parameters)
 
 
-def restore(docstring: griffe.Docstring | None) -> None:
-    """Replace types that griffe has changed by the text of the docstring."""
+def restore(docstring: griffe.Docstring | None, parameters: griffe.Parameters) -> None:
+    """Replace types that griffe has changed by the text of the docstring, and defaults that it has guessed."""
     if docstring is None:
         return
     types = {
@@ -43,6 +43,11 @@ def restore(docstring: griffe.Docstring | None) -> None:
                     item.annotation = str(item.annotation).strip("()")
                 elif item.name in types and types[item.name] != str(item.annotation):
                     item.annotation = types[item.name]
+                if (
+                    section.kind is griffe.DocstringSectionKind.parameters
+                    and item.name in parameters
+                ):
+                    item.value = parameters[item.name].default
 
 
 def text(type: str) -> str:
