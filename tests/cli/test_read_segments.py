@@ -235,3 +235,41 @@ def test_help_has_examples_and_exit_codes(run: Run) -> None:
     assert result.code == 0
     assert "letterhead read /var/lib/kafka/data/orders-0 --start -10 --all" in result.out
     assert "Exit codes: 0 success; 1 errors in the data" in result.out
+
+
+@pytest.mark.parametrize("offset", [0, 153, 154, 422, 9999])
+def test_inspect_finds_a_record_by_its_offset(run: Run, samples: Path, offset: int) -> None:
+    result = run("inspect", samples / "orders-0", "--offset", offset, "--json")
+    document = json.loads(result.out)
+    base = int(document["labels"][0]["text"])
+    labels = document["compressed"][0]["labels"] if "compressed" in document else document["labels"]
+    [delta] = [int(label["text"]) for label in labels if label["field"] == "offset delta"]
+    assert (result.code, base + delta) == (0, offset)
+    with lh.read.segments(samples / "orders-0", columns=["key"], start=offset, end=offset + 1) as reader:
+        [row] = reader.read_all().to_pylist()
+    [key] = [label["hex"] for label in labels if label["field"] == "key" and label["header"] is None]
+    assert bytes.fromhex(key) == row["key"]
+
+
+def test_inspect_names_an_offset_that_is_missing(run: Run, samples: Path, tmp_path: Path) -> None:
+    for offset in (10_000, 1 << 40):
+        result = run("inspect", samples / "orders-0", "--offset", offset)
+        assert (result.code, result.out) in ((1, ""), (2, ""))
+        assert "offset" in result.err or "--start is after" in result.err
+    for name in ("orders-0", "orders-1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / LOG).write_bytes(batch(record(key=b"a")))
+    result = run("inspect", tmp_path, "--offset", "100")
+    assert (result.code, "choose one by --partition" in result.err) == (2, True)
+    assert run("inspect", tmp_path, "--offset", "100", "--partition", "1").code == 0
+    result = run("inspect", samples / "orders-0", "--offset", "1", "--column", "key")
+    assert (result.code, "--offset excludes --column" in result.err) == (2, True)
+
+
+def test_a_damaged_batch_is_listed_with_its_error(run: Run, folder: Callable[[bytes], Path]) -> None:
+    path = folder(FIRST + SECOND[:-1] + b"\1")
+    result = run("read", path, "--batches", "--json", "--columns", "base_offset,checksum")
+    assert (result.code, [json.loads(line) for line in result.lines]) == (
+        1,
+        [{"base_offset": 100, "checksum": "ok"}, {"base_offset": 110, "checksum": "bad_crc"}],
+    )

@@ -304,3 +304,36 @@ def test_python_follows_a_topic(broker: str) -> None:
         lh.read.topic("shell-python", bootstrap_servers=broker, follow=True, end=5)
     with pytest.raises(ValueError, match="last must be at least 0"):
         lh.read.topic("shell-python", bootstrap_servers=broker, last=-1)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_inspect_finds_a_record_in_a_compressed_batch(run: Run, broker: str, written: str, codec: str) -> None:
+    result = run("inspect", f"kafka://{broker}/{written}codecs/{CODECS.index(codec)}", "--offset", "42", "--json")
+    document = json.loads(result.out)
+    labels = document["labels"] if codec == "none" else document["compressed"][0]["labels"]
+    [key] = [label["hex"] for label in labels if label["field"] == "key" and label["header"] is None]
+    assert (result.code, bytes.fromhex(key)) == (0, b"key 42")
+
+
+def test_headers_of_a_topic_are_scanned(run: Run, orders: str) -> None:
+    document = json.loads(run("scan", orders, "--last", "5", "--json").out)
+    assert (document["rows"], [key["key"] for key in document["keys"]]) == (10, ["tenant", "retry", "partition"])
+
+
+def test_a_column_of_a_topic_is_decoded(run: Run, broker: str) -> None:
+    create_with(broker, "shell-changelog", 1)
+    value = lh.encode(lh.Message(headers=[("tenant", b"acme")], timestamp=5, payload=b"v"), "streams-timestamped")
+    send(producer(broker), "shell-changelog", [Record(b"k", value, [])])
+    result = run(
+        "decode",
+        f"kafka://{broker}/shell-changelog",
+        "-c",
+        "value",
+        "--prefix",
+        "v_",
+        "-f",
+        "streams-timestamped",
+        "--json",
+    )
+    [row] = documents(result)
+    assert (row["key"], row["v_payload"], row["v_headers"]) == ("k", "v", [{"key": "tenant", "value": "acme"}])

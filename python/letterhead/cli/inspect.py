@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from rich.console import Console
@@ -14,12 +14,16 @@ from rich.text import Text
 import letterhead as lh
 from letterhead import _native
 from letterhead._formatting import as_text, printable, quoted
-from letterhead.cli.exits import BAD_DATA, OK
+from letterhead.cli.brokers import connection_settings
+from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch, row_of
 from letterhead.cli.options import Everything, Format, Json, grouped, option, reading, source
 from letterhead.cli.render import console, counted, moment, print_json
 from letterhead.cli.sniff import CODEC, format_of
 from letterhead.cli.source import Source
+from letterhead.cli.sources.base import TIMEOUT_MS, RowRequest
+from letterhead.cli.sources.batches import FORMAT, batch_at
+from letterhead.cli.sources.options import Timeout
 from letterhead.results import Inspection, Label
 
 BYTES_PER_LINE = 8
@@ -28,6 +32,7 @@ WIDE = 120
 # A field with more lines than this is folded.
 MAX_LINES_PER_FIELD = 2
 MAX_MEANING = 48
+MAX_LABELS = 1 << 30
 
 FIELD_STYLES = {
     "key": "green",
@@ -56,12 +61,21 @@ CONTROL_TYPES: dict[int | None, str] = {
 }
 
 
-@grouped(source=source, options=reading)
+@grouped(source=source, settings=connection_settings, options=reading)
 def inspect_command(
     *,
-    format: Format,
+    format: Format = "",
     source: Source,
     row: Annotated[int, option("--row", "With --column: the row, from 0.", "N", min=0)] = 0,
+    offset: Annotated[
+        int | None,
+        option(
+            "--offset", "FILE is a topic, log segments or their directory: the record with this offset.", "N", min=0
+        ),
+    ] = None,
+    partition: Annotated[int | None, option("--partition -p", "With --offset: of this partition.", "N", min=0)] = None,
+    timeout: Timeout = TIMEOUT_MS / 1000,
+    settings: Mapping[str, str],
     json: Json = False,
     everything: Everything = False,
     options: ReadArguments,
@@ -77,25 +91,43 @@ def inspect_command(
       letterhead inspect --format kafka --hex "02 06 6b 65 79 02 76"
       letterhead inspect message.bin --format streams-timestamped
       letterhead inspect state.parquet --column value --row 17 --format streams
-      letterhead inspect segment.bin --format kip82-messages
+      letterhead inspect orders-0 --offset 5000
+      letterhead inspect kafka://broker:9092/orders/0 --offset 5000 --json
       kcat … | letterhead inspect - --format auto --json
     """
-    data = source.read(options["limits"], row, lists=False)
-    format = format_of(format, [data])
+    only = None
+    if offset is not None:
+        if source.column is not None or row or format not in ("", FORMAT):
+            raise Failure("--offset excludes --column, --row and --format: a record of a log of Kafka is shown")
+        partitions = None if partition is None else frozenset([partition])
+        request = RowRequest(partitions=partitions, settings=settings, timeout_ms=round(timeout * 1000))
+        format = FORMAT
+        data, only = batch_at(source.log, offset, request, options["limits"])
+        # Otherwise, the labels of the last records of a batch would be missing.
+        options = {**options, "limits": options["limits"]._replace(reports=MAX_LABELS)}
+    else:
+        if partition is not None or settings:
+            raise Failure("--partition, --config and -X need --offset")
+        if not format:
+            raise Failure("Missing option '--format' / '-f' (see letterhead inspect --help)")
+        data = source.read(options["limits"], row, lists=False)
+        format = format_of(format, [data])
     inspection = lh.inspect(data, format, **options)
     if json:
-        print_json(_document(data, format, inspection, options))
+        print_json(_document(data, format, inspection, options, only))
     else:
-        _View(console(), data, format, inspection, options, everything=everything).show()
+        _View(console(), data, format, inspection, options, everything=everything, only=only).show()
     return BAD_DATA if inspection["errors"] else OK
 
 
-def _document(data: bytes, format: str, inspection: Inspection, options: ReadArguments) -> dict[str, Any]:
+def _document(
+    data: bytes, format: str, inspection: Inspection, options: ReadArguments, only: int | None
+) -> dict[str, Any]:
     parts = _batch_parts(data, format, inspection["labels"], options)
     document: dict[str, Any] = {
         "format": format,
         "bytes": len(data),
-        "labels": _label_documents(data, inspection["labels"], parts),
+        "labels": _label_documents(data, inspection["labels"], parts, only=only),
         "errors": [error._asdict() for error in inspection["errors"]],
     }
     if any(part.compressed for part in parts):
@@ -104,7 +136,7 @@ def _document(data: bytes, format: str, inspection: Inspection, options: ReadArg
                 "start": part.start,
                 "bytes": len(decompressed.data) - decompressed.skip,
                 "labels": _label_documents(
-                    decompressed.data, decompressed.labels, decompressed.parts, decompressed.skip
+                    decompressed.data, decompressed.labels, decompressed.parts, decompressed.skip, only=only
                 ),
             }
             for part in parts
@@ -114,10 +146,12 @@ def _document(data: bytes, format: str, inspection: Inspection, options: ReadArg
 
 
 def _label_documents(
-    data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart], skip: int = 0
+    data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart], skip: int = 0, *, only: int | None = None
 ) -> list[dict[str, Any]]:
     documents = []
     for label in labels:
+        if not _is_shown(label, parts, only):
+            continue
         document = label._asdict() | {"start": label.start - skip, "end": label.end - skip}
         document["hex"] = data[label.start : label.end].hex()
         if after := bisect.bisect_right(parts, label.start, key=lambda part: part.start):
@@ -233,6 +267,15 @@ def _control_type(data: bytes, fields: Sequence[Label]) -> str:
     return CONTROL_TYPES.get(type, "a control record")
 
 
+def _is_shown(label: Label, parts: Sequence[_BatchPart], only: int | None) -> bool:
+    """Return whether a label is of the only message to show, or of what encloses all messages."""
+    after = bisect.bisect_right(parts, label.start, key=lambda part: part.start)
+    if only is None or not after:
+        return True
+    part = parts[after - 1]
+    return part.number is None or part.messages != 1 or part.number == only
+
+
 class _View:
     """The hex view: offset, bytes, field, header, meaning."""
 
@@ -245,6 +288,7 @@ class _View:
         options: ReadArguments,
         *,
         everything: bool,
+        only: int | None = None,
     ) -> None:
         self.screen = screen
         self.data = data
@@ -252,6 +296,7 @@ class _View:
         self.options = options
         self.format = format
         self.everything = everything
+        self.only = only
         self.labels = inspection["labels"]
         self.per_line = BYTES_PER_LINE_WIDE if screen.width >= WIDE else BYTES_PER_LINE
         self.digits = max(4, len(f"{len(data):x}"))
@@ -269,7 +314,10 @@ class _View:
         self._headline()
         self._row("", "offset", "bytes", "field", "header", "meaning", style="bold")
         compressed: _BatchPart | None = None
+        parts = list(self.parts.values())
         for label in self.labels:
+            if not _is_shown(label, parts, self.only):
+                continue
             if compressed is not None and label.start >= compressed.end:
                 self._show_opened(compressed)
                 compressed = None
@@ -303,6 +351,8 @@ class _View:
         self.data, self.skip, self.errors = decompressed.data, decompressed.skip, {}
         headings = {inside.start: inside.heading for inside in decompressed.parts}
         for label in decompressed.labels:
+            if not _is_shown(label, decompressed.parts, self.only):
+                continue
             if label.start in headings:
                 self._print(Text(f"  {headings[label.start]}", style="bold"))
             self._label(label)

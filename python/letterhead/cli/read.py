@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 ReadErrors = StrEnum("ReadErrors", {"raise_": "raise", "null": "null", "column": "column", "skip": "skip"})
 ERROR_COLUMN = "error"
+# The checksum of a valid batch.
+VALID = "ok"
 # Further errors of rows that are left out are only counted.
 MAX_ERROR_LINES = 20
 # Columns that tell where a row is.
@@ -235,6 +237,7 @@ class Rows:
                 if batch is None:
                     break
                 batch = self._without_errors(batch)
+                self._count_invalid(batch)
                 rows = len(batch)
                 if self._limit is not None and tally.rows + rows > self._limit:
                     batch, tally.more = batch.slice(0, self._limit - tally.rows), True
@@ -273,6 +276,13 @@ class Rows:
                 self._printed += 1
             batch = batch.filter(errors.is_null())
         return batch.drop_columns([ERROR_COLUMN])
+
+    def _count_invalid(self, batch: pa.RecordBatch) -> None:
+        """Count the batches of a log whose checksum, or content, is invalid."""
+        if self._request.view == "batches" and "checksum" in batch.schema.names:
+            codes = [code for code in batch.column("checksum").to_pylist() if code != VALID]
+            self._tally.bad += len(codes)
+            self._tally.codes.update(codes)
 
     def _warn_of_unseen(self, source: Source) -> None:
         """Warn of a header in --where that no row of a source has."""

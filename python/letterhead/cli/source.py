@@ -37,6 +37,13 @@ class Source(NamedTuple):
             raise Failure("--column needs a SOURCE, such as a Parquet file")
         return self.file
 
+    @property
+    def log(self) -> str:
+        """The topic, or the log segments, that have the record."""
+        if self.hex is not None or self.base64 is not None or self.file in (None, "-"):
+            raise Failure("--offset needs a topic, log segments or their directory")
+        return str(self.file)
+
     def read(self, limits: Limits, row: int = 0, *, lists: bool = True) -> bytes:
         """Read one message; `lists` tells whether --column also takes columns of headers."""
         sources = [name for name in ("file", "hex", "base64") if getattr(self, name) is not None]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from letterhead.kafka.segments_reader import Invalid
     from letterhead.kafka.transactions import Transactions
 
-__all__ = ["BATCH_COLUMNS", "CODECS", "BatchRowReader", "SegmentBatchReader"]
+__all__ = ["BATCH_COLUMNS", "CODECS", "DATA", "BatchRowReader", "SegmentBatchReader"]
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -43,7 +43,10 @@ BATCH_COLUMNS: dict[str, pa.DataType] = {
     "control": pa.bool_(),
     "checksum": pa.string(),
 }
-"""The columns, and their types. Messages of formats before 2 have null where they lack a field."""
+"""The default columns, and their types. Messages of formats before 2 have null where they lack a field."""
+
+DATA = "data"
+"""A column of the bytes of batches, which is returned if it is requested."""
 
 # From the leader epoch on: epoch, magic, checksum, attributes, last offset delta, both timestamps, producer, sequence.
 _HEADER = struct.Struct(">12xibIhiqqqhi")
@@ -62,9 +65,10 @@ class BatchRowReader:
 
     def __init__(self, columns: Sequence[str] | None = None, limits: Limits | None = None) -> None:
         names = [*BATCH_COLUMNS] if columns is None else columns
+        types = {**BATCH_COLUMNS, DATA: pa.binary()}
         for name in names:
-            check_name("column", name, BATCH_COLUMNS)
-        self.schema = pa.schema([(name, BATCH_COLUMNS[name]) for name in names])
+            check_name("column", name, types)
+        self.schema = pa.schema([(name, types[name]) for name in names])
         self.limits = limits
         self.message_bytes: int = (limits or Limits()).filled().message_bytes  # type: ignore[assignment]
 
@@ -85,12 +89,16 @@ class BatchRowReader:
             return None
         view = memoryview(record_set)
         data = [bytes(view[batch.position - origin : batch.end - origin]) for batch in chosen]
-        rows = [_row(batch, head) for batch, head in zip(chosen, data, strict=True)]
-        if "checksum" in self.schema.names:
+        rows = [{**_row(batch, batch_data), DATA: batch_data} for batch, batch_data in zip(chosen, data, strict=True)]
+        names = {*self.schema.names}
+        if "checksum" in names:
             validity = lha.validate(pa.array(data, pa.binary()), "record-batch", limits=self.limits).to_pylist()
             for row, errors in zip(rows, validity, strict=True):
                 row["checksum"] = errors[0]["code"] if errors else "ok"
-        return pa.RecordBatch.from_pylist([{**row, **constants} for row in rows], schema=self.schema)
+        return pa.RecordBatch.from_pylist(
+            [{name: value for name, value in {**row, **constants}.items() if name in names} for row in rows],
+            schema=self.schema,
+        )
 
     def located(self, error: HeaderError, *arguments: Any, **options: Any) -> HeaderError:
         """Return an error as it is: it is of a batch."""

@@ -14,12 +14,23 @@ from letterhead.cli.sources.base import TIMEOUT_MS, RowRequest
 from letterhead.cli.sources.stores import StoreOptions
 from letterhead.offsets.specs import OffsetSpec
 
-__all__ = ["check_unused", "key_range", "selection", "typed_headers"]
+__all__ = ["Timeout", "check_unused", "key_range", "selection", "typed_headers"]
 
 _CONNECTION = "Connection"
 _STORES = "State stores"
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _PARTITION_POINT = re.compile(r"(\d+)=(.+)")
+
+Timeout = Annotated[
+    float,
+    option(
+        "--timeout",
+        "How long a request may take, with connection and retries.",
+        "SECONDS",
+        min=0.001,
+        rich_help_panel=_CONNECTION,
+    ),
+]
 
 
 @grouped(settings=connection_settings)
@@ -62,13 +73,7 @@ def selection(
             rich_help_panel=_STORES,
         ),
     ] = None,
-    timeout: Annotated[
-        float,
-        option(
-            "--timeout", "How long a request may take, with connection and retries.", "SECONDS", min=0.001,
-            rich_help_panel=_CONNECTION,
-        ),
-    ] = TIMEOUT_MS / 1000,
+    timeout: Timeout = TIMEOUT_MS / 1000,
     settings: Mapping[str, str],
 ) -> RowRequest:  # fmt: skip
     """Return which rows to read."""
