@@ -105,29 +105,38 @@ def test_a_group_of_another_client_is_where_reading_begins(broker):
     assert committed(broker, "other", "groups-other", 2) == [15, -1001]
 
 
-def test_groups_that_are_unknown_in_use_or_too_old_are_errors(broker):
+def test_groups_that_are_unknown_or_too_old_are_errors(broker):
     create_with(broker, "groups-wrong", 1)
     send(producer(broker), "groups-wrong", numbered(20))
     with pytest.raises(
         ValueError, match="start: group 'nobody' has no committed offset of groups-wrong: check its name"
     ):
         offsets(broker, "groups-wrong", start="group:nobody", commit_group="somebody")
-    consumer = Consumer({"bootstrap.servers": broker, "group.id": "busy", "log_level": 3})
-    consumer.subscribe(["groups-wrong"])
-    until = time.monotonic() + 60
-    while not consumer.assignment() and time.monotonic() < until:
-        consumer.poll(0.1)
-    try:
-        with pytest.raises(ValueError, match=r"group 'busy' has active consumers, .* name another"):
-            offsets(broker, "groups-wrong", commit_group="busy")
-    finally:
-        consumer.close()
     offsets(broker, "groups-wrong", end=5, commit_group="old")
     admin = AdminClient({"bootstrap.servers": broker, "log_level": 3})
     for done in admin.delete_records([TopicPartition("groups-wrong", 0, 9)]).values():
         done.result(timeout=60)
     with pytest.raises(OffsetsGone, match="groups-wrong-0: offset 5 cannot be read: it was deleted"):
         offsets(broker, "groups-wrong", start="group:old")
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_with_consumers_is_an_error_until_they_have_left(broker, protocol):
+    topic = f"groups-{protocol}"
+    create_with(broker, topic, 1)
+    send(producer(broker), topic, numbered(20))
+    settings = {"bootstrap.servers": broker, "group.id": topic, "group.protocol": protocol, "log_level": 3}
+    consumer = Consumer(settings | {"auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    until = time.monotonic() + 60
+    while not consumer.assignment():
+        assert time.monotonic() < until, "no partition was assigned in a minute"
+        consumer.poll(0.1)
+    with pytest.raises(ValueError, match=rf"group '{topic}' has active consumers, .* name another"):
+        offsets(broker, topic, commit_group=topic)
+    consumer.close()
+    assert offsets(broker, topic, commit_group=topic) == [*range(27)]
+    assert committed(broker, topic, topic) == [27]
 
 
 def test_names_that_are_no_group_are_rejected(broker):

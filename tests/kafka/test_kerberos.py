@@ -1,7 +1,11 @@
 """Logins by GSSAPI, with the KDC of MIT Kerberos on loopback.
 
 They need Debian's packages krb5-kdc, krb5-admin-server and krb5-user, and `pip install gssapi`, which needs libkrb5-dev.
-LETTERHEAD_KRB5 names a directory where the packages were unpacked with `dpkg -x` instead of being installed.
+Without them they are skipped. LETTERHEAD_KRB5 names a directory where packages were unpacked instead of being installed:
+
+    apt-get download krb5-kdc krb5-admin-server krb5-user libkdb5-10 libkadm5srv-mit12 libkadm5clnt-mit12 libgssrpc4 \\
+        libverto1 libverto-libev1 libev4 libkrad0 libss2 libkrb5-3 libgssapi-krb5-2 libkrb5support0 libk5crypto3
+    for package in *.deb; do dpkg -x $package target/kerberos; done
 """
 
 from __future__ import annotations

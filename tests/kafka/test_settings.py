@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 import letterhead as lh
 from letterhead.cli import main
 from letterhead.cli.brokers import brokers
+from letterhead.kafka.producer import _login as login_options
 from letterhead.kafka.producer import open_producer
 from letterhead.kafka.properties import expand, read_properties
 from letterhead.kafka.settings import READER_NAMES, reader_settings, spark_settings, writer_settings
@@ -141,6 +142,36 @@ def test_the_page_lists_every_name():
     assert {name for name in re.findall(r"`([a-z0-9._]+)`", page) if "." in name or name in READER_NAMES} - {
         "ssl.SSLContext", "lh.read.topic", "lh.write.topic", "kafka.",
     } == {*READER_NAMES}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "login",
+    [
+        {"sasl.kerberos.keytab": "/alice.keytab", "sasl.kerberos.principal": "alice"},
+        {
+            "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true "
+            'keyTab="/alice.keytab" principal="alice" serviceName="brokers";'
+        },
+    ],
+)
+def test_a_keytab_is_that_of_java_and_of_librdkafka(login):
+    settings = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI", **login}
+    kerberos = reader_settings(None, settings).login.kerberos
+    assert (kerberos.keytab, kerberos.principal) == ("/alice.keytab", "alice")
+    assert login_options(writer_settings(None, settings)) == {
+        "sasl.mechanism": "GSSAPI", "sasl.kerberos.keytab": "/alice.keytab", "sasl.kerberos.principal": "alice",
+    }  # fmt: skip
+    service = reader_settings(None, settings).options.get("sasl.kerberos.service.name")
+    assert service == ("brokers" if "sasl.jaas.config" in login else None)
+    with pytest.raises(ValueError, match=r"leave out sasl\.kerberos\.keytab"):
+        reader_settings(
+            None,
+            settings
+            | {
+                "sasl.kerberos.keytab": "/other",
+                "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;",
+            },
+        )
 
 
 # Secrets --------------------------------------------------------------------------------------------------------------
