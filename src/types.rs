@@ -24,6 +24,10 @@ pub enum Coding {
     Json,
     Varlen,
     Amqp,
+    /// Any value, as its bytes: tests of nulls need no type.
+    Any,
+    /// Any value, and null as no bytes: whether there is a header.
+    Exists,
 }
 
 const SUFFIXES: [&str; 6] = ["be", "le", "text", "json", "varlen", "amqp"];
@@ -38,6 +42,12 @@ pub struct Type {
 impl Type {
     /// Reads `name[:be|le|text|json|varlen|amqp]`.
     pub fn parse(text: &str) -> Result<Type, Error> {
+        // Conditions ask for these; users do not name them.
+        match text {
+            "binary:any" => return Ok(Type { scalar: Scalar::Binary, coding: Coding::Any }),
+            "binary:exists" => return Ok(Type { scalar: Scalar::Binary, coding: Coding::Exists }),
+            _ => {}
+        }
         let (name, suffix) = match text.split_once(':') {
             Some((name, suffix)) => (name, Some(suffix)),
             None => (text, None),
@@ -69,11 +79,21 @@ impl Type {
 
     pub fn accepts(self, value_type: ValueType) -> bool {
         match (self.scalar, value_type) {
+            _ if matches!(self.coding, Coding::Any | Coding::Exists) => true,
             (_, ValueType::Named(Scalar::Binary)) if !matches!(self.coding, Coding::Plain(_)) => true,
             (Scalar::Uuid, ValueType::Named(Scalar::Binary))
             | (Scalar::TimestampMs, ValueType::Named(Scalar::Int64)) => true,
             (scalar, ValueType::Named(named)) => scalar == named,
             (_, ValueType::Unnamed(_)) => false,
+        }
+    }
+
+    /// Whether values of a type fit this one, all or some of them: integers fit integers and floats, and text fits bytes.
+    pub fn is_wider(self, stored: Scalar) -> bool {
+        match (self.scalar, stored) {
+            (Scalar::Float64, Scalar::Float32) | (Scalar::Binary, Scalar::String) | (Scalar::String, Scalar::Char) => true,
+            (Scalar::Float32 | Scalar::Float64, stored) => is_integer(stored),
+            (scalar, stored) => is_integer(scalar) && is_integer(stored),
         }
     }
 

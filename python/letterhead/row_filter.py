@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from letterhead import _native
-from letterhead import arrow as lha
 from letterhead._invariants import present
 from letterhead.errors import DecodeError, replaced
-from letterhead.fields import Columns, Field, PlainKey
+from letterhead.fields import Columns, PlainKey
 from letterhead.where.conditions import Where
 from letterhead.where.program import RecordField, ResolvedTest, resolve, truth
 
@@ -104,7 +103,9 @@ class RowFilter:
         """Return the values of the headers, null for those that cannot be read."""
         import pyarrow as pa
 
-        columns = {name: Field(type, key, repeat) for name, key, type, repeat, _ in self._specs}  # type: ignore[arg-type]
-        selected = lha.select(pa.array([data]), self._format, columns, errors="null", limits=self._limits)
-        values: Mapping[str, Any] = selected[0].as_py()
+        # The specs may have types that only conditions have.
+        selected: Any = _native.apply(
+            "select", pa.array([data]), self._format, columns=self._specs, errors="null", limits=self._limits
+        )
+        values: Mapping[str, Any] = pa.array(selected)[0].as_py()
         return values

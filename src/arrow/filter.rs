@@ -71,6 +71,7 @@ pub enum Test {
     Compare(Comparison, Literal),
     In(Vec<Literal>),
     StartsWith(Vec<u8>),
+    Contains(Vec<u8>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,6 +215,7 @@ impl Test {
             Test::Compare(comparison, literal) => comparison.orders() >> place_of(value.compare(literal)) & 1 == 1,
             Test::In(literals) => literals.iter().any(|literal| value.compare(literal) == Some(Ordering::Equal)),
             Test::StartsWith(prefix) => matches!(value, Element::Bytes(bytes) if bytes.starts_with(prefix)),
+            Test::Contains(part) => matches!(value, Element::Bytes(bytes) if contains(bytes, part)),
         }
     }
 
@@ -260,7 +262,7 @@ impl Test {
                 let orders = comparison.orders();
                 bits!(value => orders >> place_of(value.compare(literal)) & 1)
             }
-            Test::In(_) | Test::StartsWith(_) => bits!(value => self.holds(value)),
+            Test::In(_) | Test::StartsWith(_) | Test::Contains(_) => bits!(value => self.holds(value)),
         }
     }
 
@@ -302,6 +304,10 @@ impl Test {
     }
 }
 
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
+}
+
 impl Element<'_> {
     #[inline]
     fn compare(self, literal: &Literal) -> Option<Ordering> {
@@ -334,6 +340,11 @@ impl<'a> FilterSink<'a> {
         let has_types = E::Headers::TYPES.is_typed();
         let headers = SelectSink::new(&filter.selections, Dialect::Arrow, order, has_types, None);
         Ok(FilterSink { filter: Arc::clone(filter), headers, fields, row: 0 })
+    }
+
+    /// As [`SelectSink::strict`].
+    pub fn strict(self, is_strict: bool) -> Self {
+        FilterSink { headers: self.headers.strict(is_strict), ..self }
     }
 
     pub fn rebind<'b>(self) -> FilterSink<'b> {

@@ -112,15 +112,16 @@ impl Selected {
         on_error: OnError,
     ) -> Result<Selected, Error> {
         let plan = input.plan(E::NAME, Direction::Decode, on_error, options.limits);
+        let is_strict = options.strict_types;
         match ListInput::of(input.column) {
             Some(_) if !filter.fields.is_empty() => {
                 let field = &filter.fields[0];
                 Err(Error::Value(format!("where: a list of headers has no field '{field}'")))
             }
-            Some(_) => Self::select::<E, _>(filter, &list_rows::<E>(input.column)?, plan, input, ByteOrder::Big),
+            Some(_) => Self::select::<E, _>(filter, &list_rows::<E>(input.column)?, plan, input, (ByteOrder::Big, is_strict)),
             None => {
                 let messages = MessageRows::<E>::new(binary_column::<E>(input.column)?, options);
-                Self::select::<E, _>(filter, &messages, plan, input, E::Headers::ORDER)
+                Self::select::<E, _>(filter, &messages, plan, input, (E::Headers::ORDER, is_strict))
             }
         }
     }
@@ -130,13 +131,13 @@ impl Selected {
         rows: &R,
         plan: Plan,
         input: Input<'a>,
-        order: ByteOrder,
+        (order, is_strict): (ByteOrder, bool),
     ) -> Result<Selected, Error> {
         // An error only counts in a row that its fields do not exclude.
         let policy = plan.on_error;
         let on_error = if policy == OnError::Raise { OnError::Column } else { policy };
         let plan = Plan { on_error, ..plan };
-        let make = || FilterSink::new::<E>(filter, order);
+        let make = || Ok(FilterSink::new::<E>(filter, order)?.strict(is_strict));
         let RunResult { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let errors = (on_error == OnError::Column).then(|| findings.errors.finish());
         let errors = errors.filter(|errors| errors.null_count() < errors.len());

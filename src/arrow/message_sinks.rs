@@ -42,7 +42,9 @@ fn has_room(room: Option<usize>, rows: &RowBlock<'_>) -> bool {
 impl<'a, E: MessageFormat> MessageSinks<'a, E> {
     pub fn new(operation: &Messages) -> Self {
         let list = ListSink::new(operation.options.text_keys, None);
+        let strict = operation.options.strict_types;
         let filter = operation.filter.as_ref().and_then(|filter| FilterSink::new::<E>(filter, E::Headers::ORDER).ok());
+        let filter = filter.map(|filter| filter.strict(strict));
         MessageSinks {
             filter,
             list: list.keep(|field| operation.requests(field.name)),
@@ -52,7 +54,8 @@ impl<'a, E: MessageFormat> MessageSinks<'a, E> {
                 E::Headers::ORDER,
                 E::Headers::TYPES.is_typed(),
                 None,
-            ),
+            )
+            .strict(strict),
             errors_only: ErrorsOnly::default(),
             selects_most: false,
         }

@@ -373,7 +373,9 @@ impl Select {
     ) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, self.on_error, self.options.limits);
         let views = Bytes::of_values(input.column).filter(|_| self.views).map(ViewInput::new);
-        let make = || Ok(SelectSink::new(&self.selections, self.dialect, order, has_types, views.as_ref()));
+        let strict = self.options.strict_types;
+        let make =
+            || Ok(SelectSink::new(&self.selections, self.dialect, order, has_types, views.as_ref()).strict(strict));
         let RunResult { sink, findings, until } = run(rows, input.from, &plan, make)?;
         Ok(Output::new(self.of(), sink.finish(), None, &plan, findings, input.from..until))
     }

@@ -23,7 +23,7 @@ use crate::kernel::{RowBlock, recycled};
 use crate::log::{EitherLog, Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{FieldValue, Presence, Sink};
 use crate::types::{Coding, Type};
-use crate::value::{ByteOrder, Value, bits_of};
+use crate::value::{ByteOrder, InvalidValue, Value, bits_of};
 use crate::value_type::ValueType;
 
 /// Output bytes per input byte at most: a UUID of 16 bytes becomes text of 36.
@@ -83,6 +83,8 @@ struct Slot<'a> {
     dialect: Dialect,
     /// The byte order of values that carry a type.
     order: ByteOrder,
+    /// Values of other types are rejected, even where they fit.
+    is_strict: bool,
     /// Of `repeat="all"`: where each row's elements end, and which rows have a list.
     lists: Option<(Vec<i32>, Validity)>,
 }
@@ -127,6 +129,7 @@ impl<'a> SelectSink<'a> {
                 column,
                 dialect,
                 order,
+                is_strict: false,
                 lists: (selection.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
             }
         };
@@ -148,6 +151,12 @@ impl<'a> SelectSink<'a> {
         let keys = KeySet::new(slots.iter().enumerate().filter_map(requested).collect());
         let (hits, scratch) = (Hits::default(), Scratch::default());
         SelectSink { slots, keys, hits, scratch, rows: 0 }
+    }
+
+    /// Accepts only values of the requested type, and not those of types that fit it.
+    pub fn strict(mut self, is_strict: bool) -> Self {
+        self.slots.iter_mut().for_each(|slot| slot.is_strict = is_strict);
+        self
     }
 
     pub fn finish(self) -> Vec<ArrayRef> {
@@ -326,8 +335,8 @@ impl<'a> ListsSink<'a> for SelectSink<'a> {
 
 impl<'a> Slot<'a> {
     fn rebind<'b>(self) -> Slot<'b> {
-        let Slot { selection, occurrences, plain, column, dialect, order, lists } = self;
-        Slot { selection, occurrences: recycled(occurrences), plain, column, dialect, order, lists }
+        let Slot { selection, occurrences, plain, column, dialect, order, is_strict, lists } = self;
+        Slot { selection, occurrences: recycled(occurrences), plain, column, dialect, order, is_strict, lists }
     }
 
     #[inline]
@@ -430,11 +439,20 @@ impl<'a> Slot<'a> {
     /// Reads a value; an invalid one is reported.
     #[inline]
     fn read<R: Log>(&self, occurrence: Occurrence<'a>, log: &mut R) -> Result<Selected<'a>, Stop> {
-        let Some(bytes) = occurrence.value else { return Ok(Selected::Null) };
+        let Some(bytes) = occurrence.value else {
+            return Ok(match self.selection.of.coding {
+                Coding::Exists => Selected::Value(Value::Bytes(&[])),
+                _ => Selected::Null,
+            });
+        };
         let of = match occurrence.value_type {
             None => self.selection.of,
             Some(value_type) if self.selection.of.accepts(value_type) => {
                 self.selection.of.under(value_type, self.order)
+            }
+            Some(ValueType::Named(stored)) if !self.is_strict && self.selection.of.is_wider(stored) => {
+                let value = self.selection.of.read_wider(stored, self.order, bytes, self.dialect);
+                return self.selected(value.map(Some), occurrence, log);
             }
             Some(value_type) => {
                 let message =
@@ -443,7 +461,17 @@ impl<'a> Slot<'a> {
                 return Ok(Selected::Nothing);
             }
         };
-        match of.read(bytes, self.dialect) {
+        self.selected(of.read(bytes, self.dialect), occurrence, log)
+    }
+
+    #[inline]
+    fn selected<R: Log>(
+        &self,
+        value: Result<Option<Value<'a>>, Box<InvalidValue>>,
+        occurrence: Occurrence<'a>,
+        log: &mut R,
+    ) -> Result<Selected<'a>, Stop> {
+        match value {
             Ok(Some(value)) => Ok(Selected::Value(value)),
             Ok(None) => Ok(Selected::Null),
             Err(invalid) => {

@@ -3,11 +3,11 @@
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::amqp;
-use crate::encoding::{Encoding, read_text, read_varlen};
+use crate::encoding::{Encoding, in_range, read_text, read_varlen};
 use crate::error::Code;
 use crate::json;
 use crate::types::{Coding, Type};
-use crate::value::{InvalidValue, Value, invalid, read_bytes};
+use crate::value::{ByteOrder, InvalidValue, Value, invalid, read_bytes};
 use crate::value_type::Scalar;
 
 /// Which engine a typed column is for. Spark has no unsigned and no 128-bit integers, and counts microseconds.
@@ -54,6 +54,7 @@ impl Type {
         let value = match self.coding {
             Coding::Plain(Encoding::Bytes(order)) => read_bytes(self.scalar, order, bytes)?,
             Coding::Plain(Encoding::Text) => read_text(self.scalar, bytes)?,
+            Coding::Any | Coding::Exists => Value::Bytes(bytes),
             Coding::Varlen => read_varlen(self.scalar, bytes)?,
             Coding::Json => match json::read(self.scalar, bytes)? {
                 Some(value) => value,
@@ -62,6 +63,28 @@ impl Type {
             Coding::Amqp => return self.read_amqp(bytes, dialect),
         };
         self.fit(value, dialect).map(Some)
+    }
+
+    /// Reads a value of a type that [`Type::is_wider`] accepts; one that does not fit is an error.
+    pub fn read_wider<'a>(
+        self,
+        stored: Scalar,
+        order: ByteOrder,
+        bytes: &'a [u8],
+        dialect: Dialect,
+    ) -> Result<Value<'a>, Box<InvalidValue>> {
+        if self.scalar == Scalar::Binary {
+            return Ok(Value::Bytes(bytes));
+        }
+        let value = match (self.scalar, read_bytes(stored, order, bytes)?) {
+            (Scalar::Float64, Value::Float32(number)) => Value::Float64(number.into()),
+            (Scalar::Float32, value) => Value::Float32(exact_float(self.scalar, value, 1 << 24)? as f32),
+            (Scalar::Float64, value) => Value::Float64(exact_float(self.scalar, value, 1 << 53)? as f64),
+            (scalar, Value::Int(number)) => in_range(scalar, number.into())?,
+            (scalar, Value::Wide(number)) => in_range(scalar, number)?,
+            (_, value) => value,
+        };
+        self.fit(value, dialect)
     }
 
     fn read_amqp<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
@@ -86,6 +109,15 @@ impl Type {
             }
             value => Ok(value),
         }
+    }
+}
+
+/// An integer of which a float has all digits: one that is at most `max`.
+fn exact_float(scalar: Scalar, value: Value<'_>, max: i128) -> Result<i128, Box<InvalidValue>> {
+    match value {
+        Value::Int(number) if i128::from(number).abs() <= max => Ok(number.into()),
+        Value::Wide(number) if (-max..=max).contains(&number) => Ok(number),
+        _ => Err(invalid(Code::OutOfRange, || format!("the number has no exact {}", scalar.name()))),
     }
 }
 

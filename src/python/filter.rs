@@ -60,9 +60,10 @@ fn step((name, operand, quantifier, literals): StepArgument, headers: usize) -> 
         "null" => return Ok(Step::Null),
         "is_null" => Test::IsNull,
         "in" => Test::In(literals.collect()),
-        "starts_with" => match first()? {
+        "starts_with" | "contains" => match first()? {
+            Literal::Bytes(part) if name == "contains" => Test::Contains(part),
             Literal::Bytes(prefix) => Test::StartsWith(prefix),
-            _ => return Err(Error::Internal("where: a prefix is text or bytes".into())),
+            _ => return Err(Error::Internal("where: a part of a value is text or bytes".into())),
         },
         comparison => Test::Compare(named("comparison", comparison, &comparisons)?, first()?),
     };

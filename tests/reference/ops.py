@@ -185,7 +185,7 @@ def messages_rows(
             if errors != "raise":
                 # Each message has a row of its own, and errors without numbers can be grouped.
                 reading = reading._replace(details=[without_message(place, detail) for detail in reading.details])
-            values, details = _pick(reading, specs, dialect)
+            values, details = _pick(reading, specs, dialect, strict_types)
             headers_details = details[len(reading.details) :]
             if errors == "raise":
                 headers_details = [in_message(place, detail) for detail in headers_details]
@@ -255,7 +255,7 @@ def select(
     row = of_one_message(format)
     check_name("dialect", dialect, types.DIALECTS)
     reading = read_message(data, row, ReadOptions(lenient, strict_types).within(limits))
-    values, details = _pick(reading, _specs(columns, row), dialect)
+    values, details = _pick(reading, _specs(columns, row), dialect, strict_types)
     raise_first(details, row)
     return values
 
@@ -283,7 +283,7 @@ def select_rows(
     reports = error_reports(options)
     for number, data in enumerate(rows):
         null = data is None and not lists
-        values = {} if null else _select_row(read_row(data, row, options), number, row, specs, errors, dialect)
+        values = {} if null else _select_row(read_row(data, row, options), number, row, specs, errors, dialect, strict_types)
         if values.get("error"):
             values["error"] = reports.keep(values["error"])
         for name in names:
@@ -301,9 +301,9 @@ def _specs(columns: Columns, row: Format) -> list[Spec]:
 
 
 def _select_row(
-    reading: Reading, number: int, row: Format, specs: list[Spec], errors: str, dialect: str
+    reading: Reading, number: int, row: Format, specs: list[Spec], errors: str, dialect: str, strict: bool
 ) -> dict[str, Any]:
-    values, details = _pick(reading, specs, dialect)
+    values, details = _pick(reading, specs, dialect, strict)
     if errors == "raise":
         raise_first(details, row, number)
     if errors == "null" and reading.broken:
@@ -311,12 +311,12 @@ def _select_row(
     return {**values, "error": details or None}
 
 
-def _pick(reading: Reading, specs: list[Spec], dialect: str) -> tuple[dict[str, Any], list[ErrorDetail]]:
+def _pick(reading: Reading, specs: list[Spec], dialect: str, strict: bool) -> tuple[dict[str, Any], list[ErrorDetail]]:
     details = list(reading.details)
-    return {spec[0]: _column(reading, spec, dialect, details) for spec in specs}, details
+    return {spec[0]: _column(reading, spec, dialect, details, strict) for spec in specs}, details
 
 
-def _column(reading: Reading, spec: Spec, dialect: str, details: list[ErrorDetail]) -> Any:
+def _column(reading: Reading, spec: Spec, dialect: str, details: list[ErrorDetail], strict: bool) -> Any:
     """Return what one row has for one column, and note what is wrong with it."""
     column, key, type, repeat, required = spec
     entries = [entry for entry in reading.entries if entry.key == key]
@@ -337,12 +337,12 @@ def _column(reading: Reading, spec: Spec, dialect: str, details: list[ErrorDetai
         return None
     if repeat == "all":
         before = len(details)
-        values = [_value(entry, type, dialect, column, details) for entry in entries]
+        values = [_value(entry, type, dialect, column, details, strict) for entry in entries]
         return values if len(details) == before else None
     if not entries:
         return None
     before = len(details)
-    value = _value(entries[-1] if repeat == "last" else entries[0], type, dialect, column, details)
+    value = _value(entries[-1] if repeat == "last" else entries[0], type, dialect, column, details, strict)
     if reading.broken and repeat != "first" and len(details) == before:
         unread = "headers after this one were not read, and may have the key, too"
         details.append(ErrorDetail("incomplete", unread, key=keys.spell(key), column=column))
@@ -361,19 +361,24 @@ def _is_lost(reading: Reading, key: Key, repeat: str, entries: list[Entry]) -> b
     return any(header > read[-1] for header in unread)
 
 
-def _value(entry: Entry, type: str, dialect: str, column: str, details: list[ErrorDetail]) -> Any:
+def _value(entry: Entry, type: str, dialect: str, column: str, details: list[ErrorDetail], strict: bool) -> Any:
     if entry.value is None:
         return None
     text = keys.spell(entry.key)
+    wider = None
     if entry.type is not None:
         name, _ = types.parse(type)
-        if not types.accepts(type, entry.type):
+        if not types.accepts(type, entry.type) and not strict and types.is_wider(type, entry.type):
+            wider = entry.type
+        elif not types.accepts(type, entry.type):
             message = f"the value is {entry.type} and {name} was requested"
             details.append(ErrorDetail("wrong_type", message, entry.at, entry.header, text, column))
             return None
-        if entry.type != "binary":
+        if entry.type != "binary" and wider is None:
             type = name  # the value is its bits, most significant byte first, whatever the order asked for
     try:
+        if wider is not None:
+            return types.read_wider(type, wider, entry.value, dialect=dialect)
         return types.read(type, entry.value, dialect=dialect)
     except types.Misfit as misfit:
         byte = None if entry.at is None else entry.at + misfit.within

@@ -135,6 +135,38 @@ def accepts(type: str, carried: str) -> bool:
     )
 
 
+def is_wider(type: str, carried: str) -> bool:
+    """Return whether values that carry a type may fit a type: integers in integers and floats, text in bytes."""
+    name, _ = parse(type)
+    integers = ("int", "uint", "timestamp")
+    if carried.startswith(integers):
+        return name.startswith((*integers, "float"))
+    return (name, carried) in (("float64", "float32"), ("binary", "string"), ("string", "char"))
+
+
+def read_wider(type: str, carried: str, bits: bytes, *, dialect: str = "arrow") -> Scalar | None:
+    """Read a value that carries another type; one that does not fit is a misfit."""
+    name, _ = parse(type)
+    if name == "binary":
+        return bits
+    value = _read_bytes(carried, "be", bits)
+    if name.startswith("float") and carried != "float32":
+        assert isinstance(value, int)
+        if abs(value) > (1 << 24 if name == "float32" else 1 << 53):
+            raise Misfit("out_of_range", f"the number has no exact {name}")
+        return float(value)
+    if isinstance(value, int):
+        signed = not name.startswith("uint")
+        width = 8 * WIDTHS[name]
+        low, high = (-(1 << width - 1), (1 << width - 1) - 1) if signed else (0, (1 << width) - 1)
+        if not low <= value <= high:
+            raise Misfit("out_of_range", f"the number does not fit {name}")
+        if name in ("int128", "uint128") and not -DECIMAL_LIMIT < value < DECIMAL_LIMIT:
+            raise Misfit("out_of_range", "the number has more than 38 digits")
+        return _ticks(value, dialect) if name == "timestamp_ms" else value
+    return value
+
+
 def untyped(type: str, bits: bytes, spelling: str) -> bytes:
     """Write the bits of a typed value for a format without types, as ``be``, ``le`` or ``text``."""
     if type not in WIDTHS:  # strings, bytes, and types without a name: nothing to order or to spell

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from letterhead import _native
@@ -47,7 +48,7 @@ class Edit(ColumnOperation):
         numbers = {id(value): number for number, (_, value) in enumerate(columns)}
 
         def native(value: NewValue) -> NativeValue:
-            return _native_value(value, self._is_typed(), numbers.get(id(value), 0))
+            return _native_value(value, _has_types(self.format), numbers.get(id(value), 0))
 
         def entry(key: HeaderKey) -> tuple[Any, ...]:
             value = replaced.get(key) or set_values.get(key)
@@ -89,10 +90,6 @@ class Edit(ColumnOperation):
 
         return pa.field(_native.schema("edit", self.format, **self.arguments())).type
 
-    def _is_typed(self) -> bool:
-        types = {row["name"]: row["types"] for row in _native.formats()}
-        return bool(types.get(self.format))
-
     def _columns(self) -> list[tuple[HeaderKey, Function | Values]]:
         """Return the new values that are columns beside the messages."""
         pairs = [*self.edit.replace, *self.edit.set, *self.edit.append]
@@ -126,6 +123,12 @@ class Edit(ColumnOperation):
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         new = function.function(old)
         return pa.ListArray.from_arrays(pa.array(offsets), _text_or_binary(key, new, len(old)))
+
+
+@lru_cache
+def _has_types(format: str) -> bool:
+    """Return whether the values of a format have types; an unknown format is rejected by the core."""
+    return any(row["types"] for row in _native.formats() if row["name"] == format)
 
 
 def _has_key(headers: pa.StructArray, key: HeaderKey) -> pa.Array:

@@ -22,6 +22,9 @@ __all__ = ["Condition", "Logic", "Operand", "Test", "Where", "col"]
 MAX_DEPTH = 30
 """Levels of nested ``not``, ``and`` and ``or``. On one level, any number of conditions can be combined."""
 
+ANY = "binary:any"
+"""The type of a header of which only nulls are tested."""
+
 SIMPLIFY = f"use at most {MAX_DEPTH} levels of not and parentheses"
 
 SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -67,7 +70,7 @@ class Logic(Condition):
 
 
 class Test(Condition):
-    """A test of one operand: a comparison with a literal, ``in``, ``starts_with`` or ``is_null``."""
+    """A test of one operand: a comparison with a literal, ``in``, ``starts_with``, ``contains``, ``is_null`` or ``exists``."""
 
     __test__ = False  # pytest would collect a class of this name
 
@@ -79,7 +82,7 @@ class Test(Condition):
     def __repr__(self) -> str:
         if self.name == "in":
             return f"{self.operand!r}.is_in([{', '.join(map(literal_text, self.literals))}])"
-        if self.name in ("is_null", "starts_with"):
+        if self.name in ("is_null", "exists", "starts_with", "contains"):
             return f"{self.operand!r}.{self.name}({', '.join(map(literal_text, self.literals))})"
         return f"{self.operand!r} {self.name} {literal_text(self.literals[0])}"
 
@@ -108,6 +111,26 @@ class Operand:
         if self._quantifier is not None:
             raise ValueError(f"{self!r}: is_null() tests one value: leave out {self._quantifier}()")
         return Test(self, "is_null")
+
+    def is_not_null(self) -> Condition:
+        """Return the condition that the header is present with a value, or that the field is not null."""
+        return ~self.is_null()
+
+    def exists(self) -> Condition:
+        """Return the condition that the message has the header, also with a null value. It needs no type."""
+        if self._quantifier is not None:
+            raise ValueError(f"{self!r}: exists() tests all headers of the key: leave out {self._quantifier}()")
+        return Test(self, "exists")
+
+    def isin(self, values: Iterable[Any]) -> Condition:
+        """Return the condition that the value is one of some literals, as :meth:`is_in` does."""
+        return self.is_in(values)
+
+    def contains(self, part: str | bytes) -> Condition:
+        """Return the condition that the value, text or bytes, contains a part."""
+        if not isinstance(part, str | bytes):
+            raise TypeError(f"a part must be str or bytes, not {type(part).__name__}")
+        return Test(self, "contains", (self._literal(part),))
 
     def is_in(self, values: Iterable[Any]) -> Condition:
         """Return the condition that the value is one of some literals."""

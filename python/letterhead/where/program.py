@@ -15,9 +15,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from letterhead import _native
-from letterhead.fields import Columns, ColumnSpec, Field, normalise
+from letterhead.fields import Columns, ColumnSpec, Field, normalise, plain_key
 from letterhead.values import Value
-from letterhead.where.conditions import MAX_DEPTH, SIMPLIFY, Condition, Logic, Test, Where, literal_text
+from letterhead.where.conditions import ANY, MAX_DEPTH, SIMPLIFY, Condition, Logic, Test, Where, literal_text
 from letterhead.where.parsing import as_condition
 
 __all__ = ["Filter", "Program", "RecordField", "ResolvedTest", "fields_of_format", "filter_of", "resolve", "truth"]
@@ -68,18 +68,27 @@ def fields_of_format(format: str) -> Mapping[str, RecordField]:
     }
 
 
+@lru_cache
+def _has_types(format: str) -> bool:
+    return any(row["types"] for row in _native.formats() if row["name"] == format)
+
+
 def resolve(
     where: Where | None,
     fields: Mapping[str, RecordField],
     headers: Columns | None = None,
     *,
     columns_name: str = "headers=",
+    typed: bool = False,
 ) -> Filter | None:
-    """Return the filter for a source with these record fields and ``headers``, which errors call ``columns_name``."""
+    """Return the filter for a source with these record fields and ``headers``, which errors call ``columns_name``.
+
+    With ``typed``, values have types: numbers are compared with headers without a type of their own.
+    """
     if where is None:
         return None
     columns = {} if not headers else {spec[0]: spec for spec in normalise(headers)}
-    return Filter(_resolve_condition(as_condition(where), fields, columns, columns_name))
+    return Filter(_resolve_condition(as_condition(where), fields, columns, columns_name, typed))
 
 
 def filter_of(
@@ -88,7 +97,7 @@ def filter_of(
     """Return the filter for messages of a format; a reader passes one that it has resolved itself."""
     if where is None or isinstance(where, Filter):
         return where
-    return resolve(where, fields_of_format(format), headers, columns_name=columns_name)
+    return resolve(where, fields_of_format(format), headers, columns_name=columns_name, typed=_has_types(format))
 
 
 class Filter:
@@ -121,7 +130,7 @@ class Filter:
     @property
     def accepts_null(self) -> bool:
         """Whether an unreadable message is selected."""
-        return _fold(self._node, lambda test: True if test.name == "is_null" else None) is True
+        return _fold(self._node, lambda test: {"is_null": True, "exists": False}.get(test.name)) is True
 
     @property
     def program(self) -> Program:
@@ -147,7 +156,10 @@ class Filter:
                     place = headers.index(node.operand)  # type: ignore[arg-type]
                 else:
                     place = len(headers) + fields.index(node.field.name or "")
-                steps.append((node.name, place, node.quantifier, list(node.literals)))
+                if node.name == "exists":
+                    steps.extend([("is_null", place, "", []), ("not", 0, "", [])])
+                else:
+                    steps.append((node.name, place, node.quantifier, list(node.literals)))
             else:
                 steps.append(("null", 0, "", []))
 
@@ -186,6 +198,7 @@ def _resolve_condition(
     fields: Mapping[str, RecordField],
     columns: Mapping[str, ColumnSpec],
     columns_name: str,
+    typed: bool = False,
     depth: int = 0,
 ) -> Node:
     if isinstance(condition, Logic):
@@ -194,7 +207,7 @@ def _resolve_condition(
         parts = _parts(condition)
         return ResolvedLogic(
             condition.name,
-            tuple([_resolve_condition(part, fields, columns, columns_name, depth + 1) for part in parts]),
+            tuple([_resolve_condition(part, fields, columns, columns_name, typed, depth + 1) for part in parts]),
         )
     if not isinstance(condition, Test):
         raise TypeError(f"where: a condition is made by letterhead.col, not a {type(condition).__name__}")
@@ -215,7 +228,7 @@ def _resolve_condition(
             "where: 'headers' are all headers of a record: name one of them, as in headers['content-type']"
         )
     try:
-        spec = _header(condition, columns)
+        spec = _header(condition, columns, typed)
     except ValueError as error:
         if field is None and fields:
             error.add_note(f"record fields: {', '.join(fields)}")
@@ -244,7 +257,7 @@ def _first_test(condition: Condition) -> Condition:
     return condition
 
 
-def _header(condition: Test, columns: Mapping[str, ColumnSpec]) -> ColumnSpec:
+def _header(condition: Test, columns: Mapping[str, ColumnSpec], typed: bool) -> ColumnSpec:
     operand = condition.operand
     name, field, quantifier = operand._name, operand._field, operand._quantifier
     if field is None and isinstance(name, str) and name in columns:
@@ -252,8 +265,12 @@ def _header(condition: Test, columns: Mapping[str, ColumnSpec]) -> ColumnSpec:
         if repeat == "all" and quantifier is None:
             raise ValueError(f"where: column {name!r} is a list: use any() or all()")
         return "where", key, type, "all" if quantifier else repeat, False
+    if condition.name == "exists" or (condition.name == "is_null" and (field is None or field.type == ANY)):
+        # Any type will do. A header with a null value exists.
+        header = name if field is None or field.key is None else field.key
+        return "where", plain_key(header), "binary:exists" if condition.name == "exists" else ANY, "last", False
     if field is None:
-        field = Field(_type_of_literals(condition))
+        field = Field(_type_of_literals(condition, typed))
     if quantifier is None and field.repeat == "all":
         raise ValueError(f"where: {operand!r} is a list: use any() or all()")
     if quantifier is not None:
@@ -263,8 +280,8 @@ def _header(condition: Test, columns: Mapping[str, ColumnSpec]) -> ColumnSpec:
     return spec
 
 
-def _type_of_literals(condition: Test) -> str:
-    types = {_type_of_literal(literal) for literal in condition.literals}
+def _type_of_literals(condition: Test, typed: bool) -> str:
+    types = {_type_of_literal(literal, typed) for literal in condition.literals}
     type = types.pop() if len(types) == 1 else None
     if type is None:
         name = repr(condition.operand._name)
@@ -274,9 +291,12 @@ def _type_of_literals(condition: Test) -> str:
     return type
 
 
-def _type_of_literal(literal: Any) -> str | None:
+def _type_of_literal(literal: Any, typed: bool) -> str | None:
     if isinstance(literal, Value):
         return literal.type
+    if typed and isinstance(literal, bool | int | float):
+        # The widest of its kind reads the values of all others.
+        return "bool" if isinstance(literal, bool) else "int128" if isinstance(literal, int) else "float64"
     return "string" if isinstance(literal, str) else "binary" if isinstance(literal, bytes) else None
 
 
@@ -292,8 +312,8 @@ def _literal(literal: Any, type: str, test: str) -> Any:
     base = type.partition(":")[0]
     if isinstance(literal, Value):
         literal = literal.value
-    if test == "starts_with" and base not in _TEXTS:
-        raise ValueError(f"starts_with is for text and bytes, not {base}")
+    if test in ("starts_with", "contains") and base not in _TEXTS:
+        raise ValueError(f"{test} is for text and bytes, not {base}")
     if base in ("string", "char", "text") and isinstance(literal, str):
         return literal
     if base in ("binary", "bytes") and isinstance(literal, str | bytes):
@@ -389,8 +409,8 @@ def truth(test: ResolvedTest, value: Any) -> bool | None:
             return decisive
         return None if None in truths or not truths else not decisive
     name = test.name
-    if name == "is_null":
-        return value is None
+    if name in ("is_null", "exists"):
+        return (value is None) == (name == "is_null")
     if value is None:
         return None
     if isinstance(value, datetime):
@@ -401,6 +421,8 @@ def truth(test: ResolvedTest, value: Any) -> bool | None:
     literal = test.literals[0]
     if name == "starts_with":
         return bool(value.startswith(literal))
+    if name == "contains":
+        return literal in value
     # Python and the core compare alike: NaN is unequal to everything and in no order.
     return bool(_COMPARISONS[name](value, literal))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from typing import Any
 
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import needed
-from letterhead.fields import check_utf8
-from letterhead.where.conditions import MAX_DEPTH, SIMPLIFY, SWAPPED, Condition, Logic, Operand, col
+from letterhead.fields import Field, check_utf8
+from letterhead.where.conditions import ANY, MAX_DEPTH, SIMPLIFY, SWAPPED, Condition, Logic, Operand, col
 
 with needed("a condition as SQL text", "'letterhead[sql]'"):
     import sqlglot
@@ -38,6 +39,8 @@ class _Where(Dialect):
         KEYWORDS = _KEYWORDS
 
 
+_TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
+
 _MAX_PART_CHARS = 80
 """Characters of a part that an error shows."""
 
@@ -59,6 +62,9 @@ The table of a column is rejected later, by an error that names the remedy."""
 def condition_of_sql(text: str) -> Condition:
     """Return the condition that SQL text spells; :func:`letterhead.where.parse` documents it."""
     check_utf8("where: the text", text)
+    if "`" in _TEXT.sub("", text):
+        names = "\"content-type\", or headers['content-type']"
+        raise ValueError(f"where: write names in double quotes, not in backticks: {names}")
     try:
         _check_depth(text)
         parsed = sqlglot.parse(text, dialect=_Where)
@@ -121,10 +127,11 @@ class _SqlTranslator:
                 low, high = self._literal(node.args["low"]), self._literal(node.args["high"])
                 return operand._compared(">=", low) & operand._compared("<=", high)
             case exp.Is(expression=exp.Null()):
-                return self._operand(node.this).is_null()
+                return self._nullable(node.this).is_null()
             case exp.Like():
-                prefix = self._prefix(node)
-                condition = self._operand(node.this).starts_with(prefix)
+                prefix, is_part = self._pattern(node)
+                operand = self._operand(node.this)
+                condition = operand.contains(prefix) if is_part else operand.starts_with(prefix)
                 return ~condition if node.args.get("negate") else condition
             case exp.StartsWith():
                 return self._operand(node.this).starts_with(self._literal(node.expression))
@@ -149,11 +156,16 @@ class _SqlTranslator:
             name, left, right = SWAPPED[name], right, left
         if isinstance(right, exp.Null):
             raise self._error(node, "a comparison with NULL is never true: write IS NULL")
+        if isinstance(right, exp.Column) and right.this.args.get("quoted"):
+            raise self._error(right, f"write text in single quotes: '{right.name}'; double quotes are for names")
         if not _is_literal(right):
             raise self._error(right, "only comparisons of a column with a literal are supported")
         return self._operand(left)._compared(name, self._literal(right))
 
     def _operand(self, node: Any) -> Operand:
+        if isinstance(node, exp.Sub) and all(isinstance(part, exp.Column) for part in node.unnest_operands()):
+            name = "-".join(part.name for part in node.unnest_operands())
+            raise self._error(node, f"write a name with a hyphen in double quotes, \"{name}\", or as headers['{name}']")
         self._check(node)
         match node:
             case exp.Paren():
@@ -227,11 +239,22 @@ class _SqlTranslator:
             raise self._error(node, "the number is too large for 128 bits and for a double")
         return number
 
-    def _prefix(self, node: Any) -> str:
+    def _nullable(self, node: Any) -> Operand:
+        """Return an operand of which only nulls are tested: a header needs no type."""
+        if isinstance(node, exp.Bracket):
+            header = self._typed_header(node, None)
+            return Operand(header._name, Field(ANY))
+        return self._operand(node)
+
+    def _pattern(self, node: Any) -> tuple[str, bool]:
+        """Return the text of LIKE, and whether it may be anywhere in the value instead of at its beginning."""
         pattern = self._literal(node.expression)
-        if isinstance(pattern, str) and pattern.endswith("%") and not set("%_\\") & set(pattern[:-1]):
-            return pattern[:-1]
-        raise self._error(node, "LIKE is supported for a prefix: 'text%', without other wildcards")
+        if isinstance(pattern, str) and pattern.endswith("%"):
+            is_part = pattern.startswith("%") and len(pattern) > 1
+            text = pattern[is_part:-1]
+            if not set("%_\\") & set(text):
+                return text, is_part
+        raise self._error(node, "LIKE is supported for 'text%' and '%text%', without other wildcards")
 
     def _check(self, node: Any) -> None:
         """Reject arguments of an expression that this module does not read."""
