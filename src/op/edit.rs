@@ -303,6 +303,7 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
     }
 
     /// What becomes of a header: it stays, it is dropped, or it is written anew.
+    #[inline]
     fn decide<V: NewValues>(&self, hit: &Hit, nth: usize, values: &V, row: usize) -> Decision<'_, 'e> {
         let Some(place) = hit.place else { return Decision::Drop };
         let (entry, written) = (&self.edit.entries[place], &self.entries[place]);
@@ -346,6 +347,7 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
     }
 
     #[expect(clippy::too_many_arguments)]
+    #[inline(always)] // Its only caller is the loop over the rows of a block.
     fn splice_hits<R: Log, V: NewValues>(
         &self,
         message: Piece<'_>,

@@ -495,5 +495,6 @@ def test_a_typed_list_determines_how_its_values_are_read() -> None:
         "a": [3],
         "b": ["00000000-0000-0000-0000-000000000000"],
     }
-    out = ops.select_rows([row], "kafka", {"a": "int64"}, errors="column")
+    assert ops.select_rows([row], "kafka", {"a": "int64"}) == {"a": [3]}
+    out = ops.select_rows([row], "kafka", {"a": "string"}, errors="column")
     assert places(out["error"][0]) == [("wrong_type", None, 0, "a")]

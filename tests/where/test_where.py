@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -353,8 +354,53 @@ def test_typed_formats_compare_values_of_the_type() -> None:
     column = pa.array([lh.encode({"n": lh.Int32(value)}, "iggy") for value in (1, 5)])
     assert len(lha.decode(column, "iggy", where=lh.col("n", "int32") > 2)) == 1
     assert len(lha.decode(column, "iggy", where=lh.col("n") == lh.Int32(5))) == 1
-    with pytest.raises(lh.DecodeError, match="int64 was requested"):
-        lha.decode(column, "iggy", where=lh.col("n", "int64") > 2)
+    assert len(lha.decode(column, "iggy", where=lh.col("n", "int64") > 2)) == 1
+    with pytest.raises(lh.DecodeError, match="string was requested"):
+        lha.decode(column, "iggy", where=lh.col("n", "string") == "2")
+
+
+PRESENCE = _column([("tenant", b"acme"), ("content-type", b"x")], [("tenant", None)], [])
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ("tenant is not null", [0]),
+        ("tenant is null", [1, 2]),
+        ("headers['content-type'] is not null", [0]),
+        (lh.col("tenant").is_not_null(), [0]),
+        (lh.col("tenant").exists(), [0, 1]),
+        (~lh.col("tenant").exists(), [2]),
+        (lh.col("tenant").exists() & lh.col("tenant").is_null(), [1]),
+        ("tenant like '%cm%'", [0]),
+        (lh.col("tenant").contains("cm"), [0]),
+        (lh.col("tenant").contains("acmee"), []),
+        (lh.col("tenant").isin(["acme"]), [0]),
+    ],
+)
+def test_presence_and_parts(where: Any, rows: list[int]) -> None:
+    selected = lha.decode(PRESENCE, "kafka", where=where).to_pylist()
+    assert selected == [lha.decode(PRESENCE, "kafka").to_pylist()[row] for row in rows]
+
+
+def test_presence_needs_no_type_in_typed_formats() -> None:
+    column = pa.array([lh.encode([("n", value)], "iggy") for value in (lh.Int32(1), lh.String("x"))] + [b""])
+    assert len(lha.decode(column, "iggy", where="n is not null")) == 2
+    assert len(lha.decode(column, "iggy", where=~lh.col("n").exists())) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "remedy"),
+    [
+        ('tenant = "acme"', "write text in single quotes: 'acme'"),
+        ("`content-type` = 'x'", "write names in double quotes, not in backticks"),
+        ("content-type = 'x'", 'write a name with a hyphen in double quotes, "content-type"'),
+    ],
+)
+def test_errors_say_which_quotes_to_use(where: str, remedy: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(remedy)):
+        lha.decode(PRESENCE, "kafka", where=where)
+    assert len(lha.decode(PRESENCE, "kafka", where="tenant = '`'")) == 0
 
 
 @pytest.mark.parametrize(

@@ -73,14 +73,70 @@ def header_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
     stored_type = _STORED_AS.get(name, name)
     big_endian = plain if VALUE_TYPES[stored_type] is None else parser(name)
 
+    fitting = _fitting_types(name, stored_type)
+
     def parse(header: Column) -> Checked:
         bytes, header_type = header["value"], header["type"]
         message = F.concat(F.lit("the value is "), header_type, F.lit(f" and {name} was requested"))
-        wrong = Check(bytes.isNotNull() & (header_type != stored_type), "wrong_type", message)
+        wrong = Check(bytes.isNotNull() & ~header_type.isin(stored_type, *fitting), "wrong_type", message)
         parsed = plain(bytes) if big_endian is plain else _either(header_type.isNull(), plain(bytes), big_endian(bytes))
+        if fitting:
+            is_other = F.coalesce(header_type.isin(*fitting), F.lit(False))
+            parsed = _either(is_other, _of_fitting_type(name, fitting, header_type, bytes), parsed)
         return Checked([wrong, *parsed.checks], parsed.value)
 
     return parse
+
+
+def _fitting_types(name: str, stored_type: str) -> list[str]:
+    """Return the other types of which values may fit a type: integers fit integers and floats, and text fits bytes."""
+    others = {"binary": ["string"], "string": ["char"]}.get(name, [])
+    if name in RANGES or name in FLOATS or name == "timestamp_ms":
+        others = [*RANGES, *(["float32"] if name == "float64" else [])]
+    return [type for type in others if type != stored_type]
+
+
+def _of_fitting_type(name: str, types: Sequence[str], type: Column, bytes: Column) -> Checked:
+    """Parse bytes as one of some types, and return the value as another type, or the check that it does not fit."""
+    checks: list[Check] = []
+    value = F.lit(None)
+    for stored in types:
+        parsed = _widened(name, stored, bytes)
+        is_stored = type == stored
+        checks += [
+            check._replace(when=F.when(is_stored, check.when).otherwise(F.lit(False))) for check in parsed.checks
+        ]
+        value = F.when(is_stored, parsed.value).otherwise(value)
+    return Checked(checks, value)
+
+
+def _widened(name: str, stored: str, bytes: Column) -> Checked:
+    """Parse bytes as a type, and return the value as another type."""
+    if stored not in RANGES:
+        checks, value = parser(stored)(bytes) if stored != "string" else Checked([], bytes)
+        return Checked(checks, value.cast("double") if name == "float64" else value)
+    digits, checks = F.hex(bytes), [_wrong_size(stored, bytes)]
+    unfit = f"the number has no exact {name}" if name in FLOATS else f"the number does not fit {name}"
+    if stored in WIDE:
+        if name in WIDE:
+            if stored == "int128":
+                checks.append(_check(digits >= "8", "out_of_range", unfit))
+            unfit = "the number has more than 38 digits"
+        checks.append(_check(_past_38_digits(stored, digits), "out_of_range", unfit))
+        number = _wide(stored, digits)
+    else:
+        number = _number(stored, digits).cast("decimal(38,0)")
+    if name in FLOATS:
+        limit = 1 << (FLOATS[name][0] + 1)
+        low, high = -limit, limit
+    else:
+        low, high = RANGES["int64" if name == "timestamp_ms" else name]
+    outside = (number < F.lit(Decimal(low))) | (number > F.lit(Decimal(high)))
+    checks.append(_check(outside, "out_of_range", unfit))
+    if name == "timestamp_ms":
+        millis = number.cast("bigint")
+        return Checked([*checks, _too_far(millis)], F.timestamp_millis(millis))
+    return Checked(checks, number.cast(_SPARK_TYPES[name]))
 
 
 def guarded(checks: Sequence[Check], value: Column, fail: Callable[[Check], Column]) -> Column:
