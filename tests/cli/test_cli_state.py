@@ -1001,6 +1001,16 @@ def test_wrong_usage_is_named(run, tmp_path, monkeypatch, args, message):
     assert message in result.err
 
 
+def test_errors_name_the_options_of_the_command(run):
+    task = SAMPLES / "streams-state-0_0"
+    result = run("state", "diff", task, "-s", "hourly", CHANGELOG)
+    assert (result.code, "expire: pass --retention, as the application does" in result.err) == (2, True)
+    result = run("state", "get", task, "-s", "hourly", "order-00", "--start", "20260101")
+    assert (result.code, "write 2026-01-01 for the date" in result.err) == (2, True)
+    result = run("state", "ls", task, "--bootstrap-server", "127.0.0.1:1", "-X", "default.api.timeout.ms=500")
+    assert (result.code, "127.0.0.1:1" in result.err, "None" in result.err) == (3, True, False)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -1094,7 +1104,7 @@ def test_restore_stops_at_a_time_and_diff_shows_what_came_later(tmp_path, run) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--store-type", "window"), "rows of a window store expire: pass retention="),
+        (("--store-type", "window"), "rows of a window store expire: pass --retention"),
         (("--layout", "json"), "unknown layout 'json'"),
         (("--end", "noon"), "--end: 'noon' is neither an offset nor a time"),
         (("--end", "-5"), "an offset is not negative"),

@@ -267,7 +267,7 @@ LOCALES = [("LC_ALL", "C"), ("PYTHONIOENCODING", "latin-1"), ("PYTHONIOENCODING"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("variable", "value"), LOCALES, ids=[value for _, value in LOCALES])
-@pytest.mark.parametrize("command", ["dump", "dump-json", "decode", "decode-column", "scan", "ls", "inspect", "diff"])
+@pytest.mark.parametrize("command", ["read", "read-json", "decode", "decode-column", "scan", "ls", "inspect", "diff"])
 def test_every_terminal_shows_all_output(command: str, variable: str, value: str) -> None:
     def result(**variables: str) -> subprocess.CompletedProcess[bytes]:
         environment = {
@@ -287,7 +287,7 @@ def test_every_terminal_shows_all_output(command: str, variable: str, value: str
 
 @pytest.mark.parametrize("where", ["before", "after"])
 def test_quiet_leaves_out_progress_and_notes(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    args = ["dump", str(SAMPLES / "orders-0"), "-o", str(tmp_path / "o.parquet")]
+    args = ["read", str(SAMPLES / "orders-0"), "-o", str(tmp_path / "o.parquet")]
     screen = Terminal()
     with (tmp_path / "stdout").open("w") as out:
         quiet = ["-q", *args] if where == "before" else [*args, "--quiet"]
@@ -303,7 +303,7 @@ def test_no_color_prints_no_codes_on_a_terminal(monkeypatch: pytest.MonkeyPatch)
     codes = {}
     for option in ([], ["--no-color"]):
         screen = Terminal()
-        assert run(monkeypatch, [*COMMANDS["dump"], *option], screen.file, io.StringIO()) == 0
+        assert run(monkeypatch, [*COMMANDS["read"], *option], screen.file, io.StringIO()) == 0
         codes[bool(option)] = "\x1b" in screen.close()
         assert "NO_COLOR" not in os.environ
     assert codes == {False: True, True: False}
@@ -329,7 +329,8 @@ def test_a_shell_gets_a_script_that_calls_the_command(
         ("letterhead encode -f iggy-a", []),
         (f"letterhead state get {STATE} -s ", ["hourly", "latest", "sessions"]),
         (f"letterhead state get {STATE} key --store h", ["hourly"]),
-        ("letterhead state scan /nowhere -s ", []),
+        ("letterhead state get /nowhere -s ", []),
+        (f"letterhead read {STATE} -s ", ["hourly", "latest", "sessions"]),
         ("letterhead convert --on-loss d", ["drop"]),
     ],
 )

@@ -21,7 +21,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 for success, 1 if the data has errors or a check failed, 2 for wrong usage.
+        0 for success, 1 if the data has errors or a check failed, 2 for wrong usage, 3 if a source cannot be reached or
+        read.
     """
     try:
         import rich  # noqa: F401

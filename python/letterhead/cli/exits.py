@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +16,10 @@ UNREADABLE = 3
 INTERRUPTED = 130
 # A shell reports this code for a writer after the reader closed the pipe, as in `letterhead inspect … | head`.
 BROKEN_PIPE = 141
+
+
+# A parameter in an error, as in "pass retention=, as the application does".
+_PARAMETER = re.compile(r"(?<![\w.])([a-z][a-z_]+)=(?=[ ,.:;)]|$)")
 
 
 class Failure(LetterheadError):
@@ -33,9 +38,21 @@ def usage_errors() -> Iterator[None]:
     except HeaderError:
         raise
     except (ValueError, TypeError) as error:
-        raise Failure(str(error)) from error
+        raise Failure(as_options(str(error))) from error
+
+
+def as_options(message: str) -> str:
+    """Name options as the command line has them, where an error of a function names its parameters."""
+    return _PARAMETER.sub(lambda match: f"--{match[1].replace('_', '-')}", message)
 
 
 def reason(error: OSError) -> str:
     """Return the reason without Python's error number."""
     return (os.strerror(error.errno) if error.errno else str(error)).lower()
+
+
+def described(error: OSError) -> str:
+    """Return what could not be read and why, or the message of an error of a connection."""
+    if error.errno is None or error.strerror is None:
+        return str(error)
+    return f"cannot read {error.filename}: {reason(error)}" if error.filename is not None else reason(error)

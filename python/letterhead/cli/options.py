@@ -20,7 +20,7 @@ from letterhead.limits import Limits
 
 T = TypeVar("T")
 
-EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage."
+EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage; 3 a source cannot be reached or read."
 
 
 def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
@@ -39,7 +39,9 @@ def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., T]], Callab
         @functools.wraps(command)
         def run(**arguments: Any) -> T:
             for name, function in groups.items():
-                arguments[name] = function(**{member.name: arguments.pop(member.name) for member in members[name]})
+                arguments[name] = function(
+                    **{member.name: arguments.pop(member.name) for member in members[name] if member.name in arguments}
+                )
             return command(**arguments)
 
         parameters = [

@@ -14,7 +14,7 @@ from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.source import parse_hex
 from letterhead.errors import HeaderError, unknown_name
 from letterhead.headers import HeaderKey
-from letterhead.offsets.specs import epoch_milliseconds, read_iso_time
+from letterhead.offsets.specs import epoch_milliseconds, is_compact_date, read_iso_time
 from letterhead.types import type_name
 from letterhead.value_text import BYTES, UNNAMED, parse_number, text_with_type
 from letterhead.values import VALUE_TYPES, Char, String, Value, of_message
@@ -82,6 +82,9 @@ def check_type(type: str) -> str:
 
 def read_time(option: str, text: str | None) -> int | None:
     """Read a time: milliseconds since 1970, or an ISO 8601 date, in UTC unless it names a zone."""
+    if text is not None and is_compact_date(text):
+        date = f"{text[:4]}-{text[4:6]}-{text[6:]}"
+        raise Failure(f"{option}: {text} milliseconds are a time on 1 January 1970: write {date} for the date")
     if text is None or text.removeprefix("-").isdecimal():
         return None if text is None else int(text)
     try:

@@ -53,10 +53,10 @@ def partitions(path: Paths) -> list[list[LogSegment]]:
         return [_ordered([root])]
     groups: dict[Path, list[Path]] = {}
     for file in map(Path, path):
-        if file.is_dir() or not file.exists():
-            raise FileNotFoundError(
-                f"{printable(str(file))}: there is no such file; a list must name files, not directories"
-            )
+        if file.is_dir():
+            raise IsADirectoryError(f"{printable(str(file))} is a directory: pass it alone, or the files in it")
+        if not file.exists():
+            raise FileNotFoundError(f"{printable(str(file))}: there is no such file")
         check_regular(file)
         groups.setdefault(file.parent if _LOG.fullmatch(file.name) else file, []).append(file)
     return [_ordered(group) for group in groups.values()]

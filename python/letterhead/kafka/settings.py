@@ -128,6 +128,15 @@ def writer_settings(
     return result
 
 
+def _checked_server(server: str) -> str:
+    """Return the address of a broker; raise ValueError if its port is not a number of a port."""
+    _, colon, port = server.rpartition(":")
+    # The last group of an address of version 6 without brackets is no port, and it is refused by the client.
+    if colon and not port.endswith("]") and not (port.isascii() and port.isdecimal() and 0 < int(port) < 1 << 16):
+        raise ValueError(f"the port of broker {server} is not a number from 1 to 65535")
+    return server
+
+
 # Names ----------------------------------------------------------------------------------------------------------------
 
 _OPTIONS: dict[str, Callable[[str], Any]] = {
@@ -378,7 +387,7 @@ class _Values:
             )
         if token_provider is not None and not protocol.startswith("SASL"):
             raise ValueError("token_provider= needs security.protocol=SASL_SSL (or SASL_PLAINTEXT)")
-        names = ",".join(server.strip() for server in servers.split(",") if server.strip())
+        names = ",".join(_checked_server(server.strip()) for server in servers.split(",") if server.strip())
         login = self._login(token_provider, names) if protocol.startswith("SASL") else None
         if login is not None and login.mechanism == "AWS_MSK_IAM" and protocol != "SASL_SSL":
             raise ValueError(f"AWS_MSK_IAM needs {self.prefix}security.protocol=SASL_SSL")

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 __all__ = [
     "EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetSpec", "PointSpec", "check_group", "check_tail",
-    "epoch_milliseconds", "group_of", "read_iso_time",
+    "epoch_milliseconds", "group_of", "is_compact_date", "read_iso_time",
 ]  # fmt: skip
 
 PointSpec: TypeAlias = int | str | datetime
@@ -81,6 +81,8 @@ class OffsetBounds(NamedTuple):
         why = f"{self.names[0]} is after {limit}"
         if isinstance(self.start, OffsetPoint) and self.start.value >= _FIRST_TIME:
             why += f"; for a time in milliseconds since 1970, pass '@{self.start.value}' or a datetime"
+        elif isinstance(self.start, OffsetPoint) and is_compact_date(text := str(self.start.value)):
+            why += f"; for a date, pass '{text[:4]}-{text[4:6]}-{text[6:]}'"
         return ValueError(why)
 
     def _point(self, side: int, partition: int | None) -> OffsetPoint:
@@ -150,6 +152,16 @@ def _parse_text(name: str, text: str) -> OffsetPoint:
         return _time_point(read_iso_time(text))
     except ValueError:
         raise ValueError(f"{name} must be {_EXPECTED}, not {text!r}") from None
+
+
+def is_compact_date(text: str) -> bool:
+    """Return whether digits are a date without separators, such as 20260101, and not a number by all appearances."""
+    if len(text) != 8 or not (text.isascii() and text.isdecimal()):
+        return False
+    try:
+        return 1970 <= datetime.strptime(text, "%Y%m%d").year < 2200
+    except ValueError:
+        return False
 
 
 def read_iso_time(text: str) -> datetime:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import typer
 
-from letterhead.cli.exits import BAD_DATA, OK, UNREADABLE, Failure, reason
+from letterhead.cli.exits import BAD_DATA, OK, UNREADABLE, Failure, as_options, described
 from letterhead.cli.where import unseen_headers
 from letterhead.errors import (
     HeaderError,
@@ -169,20 +169,14 @@ def reading_errors() -> Iterator[None]:
     except (OffsetsGone, LogTruncated, ProtocolError) as error:
         raise Failure(str(error), UNREADABLE) from error
     except (StoreNotFoundError, StoreChoiceError) as error:
-        raise Failure(str(error)) from error
+        raise Failure(as_options(str(error))) from error
     except StateStoreError as error:
         raise Failure(str(error), BAD_DATA) from error
     except OSError as error:
-        raise Failure(_described(error), UNREADABLE) from error
+        raise Failure(described(error), UNREADABLE) from error
     except (ValueError, TypeError, ImportError) as error:
-        raise Failure(str(error)) from error
+        raise Failure(as_options(str(error))) from error
     except (typer.Abort, typer.Exit):
         raise  # they are errors of Python's class for all others
     except RuntimeError as error:
         raise Failure(str(error), UNREADABLE) from error
-
-
-def _described(error: OSError) -> str:
-    if error.errno is None:  # of a connection
-        return str(error)
-    return f"cannot read {error.filename}: {reason(error)}" if error.filename else reason(error)

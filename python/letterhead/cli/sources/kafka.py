@@ -68,7 +68,7 @@ class KafkaTopic(LogSource):
         if request.view != "records":
             return self._view(request)
         return lh.read.topic(
-            self.address.topic, bootstrap_servers=self.address.servers, settings=complete_settings(request.settings or {}),
+            self.address.topic, bootstrap_servers=self.address.servers, settings=complete_settings(request.settings or {}, has_servers=self.address.servers is not None),
             columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
             follow=request.follow, partitions=chosen_partitions(self.address.partition, request),
             isolation_level="read_committed" if request.committed else None, errors=request.errors,
@@ -84,7 +84,9 @@ class KafkaTopic(LogSource):
         if request.follow:
             raise Failure(f"--follow excludes --{request.view}")
         connection = reader_settings(
-            self.address.servers, complete_settings(request.settings or {}), timeout_ms=request.timeout_ms
+            self.address.servers,
+            complete_settings(request.settings or {}, has_servers=self.address.servers is not None),
+            timeout_ms=request.timeout_ms,
         )
         return topic_view(
             self.address.topic,
@@ -120,12 +122,14 @@ def control_columns(request: RowRequest) -> tuple[str, ...]:
     return tuple(name for name in CONTROL_COLUMNS if not (request.headers and name == "headers"))
 
 
-def complete_settings(settings: Mapping[str, str]) -> dict[str, str]:
+def complete_settings(settings: Mapping[str, str], *, has_servers: bool) -> dict[str, str]:
     """Return settings with those of the file that the environment names, and with a password that was asked for."""
     from letterhead.kafka.properties import read_properties
 
     file = os.environ.get(CONFIG_VARIABLE)
     values = {**(read_properties(file) if file else {}), **settings}
+    if not has_servers and not values.keys() & {"bootstrap.servers", "metadata.broker.list"}:
+        raise Failure(f"no brokers are named: pass {FORM}, or set bootstrap.servers")
     is_login = "sasl.username" in values and "sasl.jaas.config" not in values
     if is_login and "sasl.password" not in values and sys.stdin and sys.stdin.isatty():
         import typer

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from letterhead.cli.brokers import connection_settings
+from letterhead.cli.completion import complete_stores
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import Where, flag, grouped, option
 from letterhead.cli.sources.base import TIMEOUT_MS, RowRequest
@@ -52,7 +53,7 @@ def selection(
         bool, flag("--committed", "Leave out aborted transactions, and stop where one is open.")
     ] = False,
     store: Annotated[
-        str | None, option("--store -s", "Of a state directory: the store of this name.", "NAME", rich_help_panel=_STORES)
+        str | None, option("--store -s", "Of a state directory: the store of this name.", "NAME", autocompletion=complete_stores, rich_help_panel=_STORES)
     ] = None,
     store_type: Annotated[
         str | None,

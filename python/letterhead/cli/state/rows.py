@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from letterhead.cli.exits import BAD_DATA, Failure, reason
+from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, as_options, described
 from letterhead.cli.render import warn
 from letterhead.cli.source import parse_base64, parse_hex
 from letterhead.cli.spelling import read_time, read_value
@@ -90,10 +90,8 @@ def failures() -> Iterator[None]:
     except StoreLockedError as error:
         raise Failure(f"{error}. Stop that process, or use a command that only reads the store") from error
     except (StoreNotFoundError, StoreChoiceError, ModuleNotFoundError) as error:
-        raise Failure(str(error)) from error
+        raise Failure(as_options(str(error))) from error
     except (UnexpectedColumnFamilyError, DamagedRowError, ProcessorStateError) as error:
         raise Failure(str(error), BAD_DATA) from error
     except OSError as error:
-        if error.errno is None:  # raised for a connection to brokers
-            raise Failure(str(error)) from error
-        raise Failure(f"cannot read {error.filename}: {reason(error)}") from error
+        raise Failure(described(error), UNREADABLE) from error
