@@ -318,7 +318,7 @@ def test_brokers_are_named_by_a_file_and_by_options(tmp_path: Path):
     file.write_text("metadata.broker.list=a:1\nsecurity.protocol=SSL\nclient.id=one\n")
     assert brokers() is None
     assert reader_settings(None, brokers(config=file)).servers == "a:1"
-    values = brokers("b:2", file, ["client.id=two", "ssl.key.password=a=b"])
+    values = brokers(bootstrap_server="b:2", config=file, settings=["client.id=two", "ssl.key.password=a=b"])
     assert values == {
         "bootstrap.servers": "b:2", "security.protocol": "SSL", "client.id": "two", "ssl.key.password": "a=b",
     }  # fmt: skip
