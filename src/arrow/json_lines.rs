@@ -58,14 +58,20 @@ pub fn json_lines(rows: &StructArray, options: JsonOptions) -> Result<Vec<u8>, E
     Ok(out.bytes)
 }
 
+/// Writes the number of a row, or null.
+type WriteNumber<'a> = Box<dyn Fn(usize, &mut Buffer) + 'a>;
+
+/// Returns the time of a row; `None` if it is null.
+type ReadTime<'a> = Box<dyn Fn(usize) -> Option<i64> + 'a>;
+
 /// A column and how its values are written.
 enum Node<'a> {
     Null,
     Bool(&'a BooleanArray),
     Text(Texts<'a>),
     Bytes(Bytes<'a>),
-    Number(Box<dyn Fn(usize, &mut Buffer) + 'a>),
-    Time(Box<dyn Fn(usize) -> Option<i64> + 'a>, Clock),
+    Number(WriteNumber<'a>),
+    Time(ReadTime<'a>, Clock),
     List(ListInput<'a>, Box<Node<'a>>),
     Struct(&'a StructArray, Vec<Member<'a>>),
     Header(&'a StructArray, Box<HeaderNode<'a>>),
@@ -231,7 +237,7 @@ fn number<'a, T: ArrowPrimitiveType>(array: &'a dyn Array, write: impl Fn(T::Nat
 }
 
 fn time(array: &dyn Array, unit: TimeUnit, is_utc: bool) -> Node<'_> {
-    fn times<'a, T: ArrowPrimitiveType<Native = i64>>(array: &'a dyn Array) -> Box<dyn Fn(usize) -> Option<i64> + 'a> {
+    fn times<'a, T: ArrowPrimitiveType<Native = i64>>(array: &'a dyn Array) -> ReadTime<'a> {
         let array: &'a PrimitiveArray<T> = array.as_primitive();
         Box::new(move |row| array.is_valid(row).then(|| array.value(row)))
     }
@@ -427,13 +433,18 @@ impl Buffer {
 
     fn base64_digits(&mut self, bytes: &[u8]) {
         const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        self.bytes.reserve(bytes.len().div_ceil(3) * 4);
-        for chunk in bytes.chunks(3) {
-            let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or_default());
-            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-            let mut digits = [18, 12, 6, 0].map(|shift| DIGITS[(bits >> shift & 63) as usize]);
-            digits[chunk.len() + 1..].fill(b'=');
-            self.raw(&digits);
+        let digits = |[first, second, third]: [u8; 3]| {
+            let bits = u32::from(first) << 16 | u32::from(second) << 8 | u32::from(third);
+            [18, 12, 6, 0].map(|shift| DIGITS[(bits >> shift & 63) as usize])
+        };
+        let (chunks, rest) = bytes.as_chunks::<3>();
+        self.bytes.extend(chunks.iter().flat_map(|chunk| digits(*chunk)));
+        if !rest.is_empty() {
+            let mut last = [0; 3];
+            last[..rest.len()].copy_from_slice(rest);
+            let mut last = digits(last);
+            last[rest.len() + 1..].fill(b'=');
+            self.raw(&last);
         }
     }
 

@@ -286,7 +286,7 @@ def test_decode_shows_a_message_format(run):
     result = run("decode", "-f", "streams-timestamped", "--hex", MESSAGE.hex())
     assert [line.rstrip() for line in result.out.splitlines() if line.strip()] == [
         "streams-timestamped: 31 bytes, 2 headers",
-        "timestamp: 1767225600000  (2026-01-01 00:00:00.000 UTC)",
+        "timestamp: 1767225600000  (2026-01-01T00:00:00.000Z)",
         "payload: 00 ff  (2 bytes)",
         "header   key        value    bytes",
         "──────────────────────────────────",

@@ -459,13 +459,13 @@ def test_decode_shows_every_field_of_a_message_format(run):
     assert lines[0] == "kip82-message: 51 bytes, 1 header"
     names = [line.split(":")[0] for line in lines[1:9]]
     assert names == ["offset", "crc", "magic", "attributes", "timestamp", "key", "value", "tombstone"]
-    assert "timestamp: 1767225600000  (2026-01-01 00:00:00.000 UTC)" in lines
+    assert "timestamp: 1767225600000  (2026-01-01T00:00:00.000Z)" in lines
     assert "tombstone: false" in lines
 
 
 def test_times_of_iggy_are_microseconds(run):
     data = lh.encode(lh.Message(headers=[], timestamp=1767225600000001, payload=b"p"), "iggy-message")
-    date = "2026-01-01 00:00:00.000001 UTC"
+    date = "2026-01-01T00:00:00.000001Z"
     assert f"timestamp: 1767225600000001  ({date})" in run("decode", "-f", "iggy-message", "--hex", data.hex()).lines
     assert f"1767225600000001  {date}" in run("inspect", "-f", "iggy-message", "--hex", data.hex()).out
 

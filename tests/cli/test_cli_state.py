@@ -173,9 +173,9 @@ def test_ls_of_one_store_shows_all_there_is(run, monkeypatch):
         "  closed     yes",
         "  changelog  orders-app-hourly-changelog-0: 9,800",
         "  inputs     orders-0: 9,999",
-        "  segment                rows   first time                last time",
-        "─" * 81,
-        "  hourly.1728000000000    300   2026-01-01 00:00:00.000   2026-01-01 00:24:00.000",
+        "  segment                rows   first time                 last time",
+        "─" * 83,
+        "  hourly.1728000000000    300   2026-01-01T00:00:00.000Z   2026-01-01T00:24:00.000Z",
     ]
 
 
@@ -299,7 +299,7 @@ def test_a_key_can_be_spelt_in_several_ways(run, tmp_path, spelling):
     assert result.out == (
         "store: key-value, with headers\n"
         'key: "a7"\n'
-        "timestamp: 1767225600000  (2026-01-01 00:00:00.000 UTC)\n"
+        "timestamp: 1767225600000  (2026-01-01T00:00:00.000Z)\n"
         'value: "42"  (2 bytes)\n'
         "header   key        value    bytes\n"
         "──────────────────────────────────\n"

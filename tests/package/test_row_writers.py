@@ -302,6 +302,35 @@ def test_json_has_only_ascii_where_the_encoding_is_not_utf8(encoding: str, monke
     assert text == b'{"\\u682a":"\\u00e9"}\n'
 
 
+@pytest.mark.parametrize("form", [Form.JSON, Form.CSV, Form.TABLE])
+def test_rows_before_an_error_are_on_standard_output(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.TextIOWrapper(io.BytesIO(), "utf-8")
+
+    def fail() -> None:
+        with open_writer(SCHEMA, RowFormat(form)) as writer:
+            writer.write(BATCH)
+            raise ValueError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        with pytest.raises(ValueError, match="^$"):
+            fail()
+    assert b"say" in out.buffer.getvalue()  # type: ignore[attr-defined]
+
+
+def test_an_error_of_an_earlier_batch_is_raised_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as out, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        writer = open_writer(SCHEMA, RowFormat(Form.JSON))
+        writer.write(BATCH)
+        with pytest.raises(BrokenPipeError):
+            writer.write(BATCH)
+        writer.abort()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+
+
 # tables --------------------------------------------------------------------------------------------------------------
 
 

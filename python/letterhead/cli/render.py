@@ -170,13 +170,13 @@ def as_integer(data: bytes) -> int | None:
 
 
 def moment(time: int, *, microseconds: bool = False) -> str:
-    """Format milliseconds or microseconds since 1970 as a date; empty for times before 1970 and after 9999."""
+    """Format milliseconds or microseconds since 1970 as ISO 8601; empty for times before 1970 and after 9999."""
     try:
         date = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time if microseconds else time * 1000)
     except OverflowError:
         return ""
-    digits = f"{date.microsecond:06}" if microseconds else f"{date.microsecond // 1000:03}"
-    return "" if time < 0 else f"{date:%Y-%m-%d %H:%M:%S}.{digits} UTC"
+    timespec = "microseconds" if microseconds else "milliseconds"
+    return "" if time < 0 else date.isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def time_text(time: int, *, microseconds: bool = False) -> Text:

@@ -71,6 +71,7 @@ class RowTable(RowWriter):
             rows = list(zip(*([numbers] if self._numbers else []), *columns, strict=True))
             self._rows += len(part)
             (self._print_lists if self._as_lists else self._print_rows)(rows)
+        sys.stdout.flush()
 
     def close(self) -> None:
         """Print the names if there was no row, and whether values were cut."""

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["csv_column", "in_parts", "is_bytes", "json_text", "json_types"]
 
 # Rows and bytes of the text that is in memory at once.
-ROWS_AS_TEXT = 8192
-BYTES_AS_TEXT = 8 << 20
+ROWS_AS_TEXT = 2048
+BYTES_AS_TEXT = 4 << 20
 
 
 def in_parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

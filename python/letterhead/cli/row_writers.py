@@ -11,6 +11,7 @@ import io
 import sys
 from abc import abstractmethod
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
@@ -75,9 +76,11 @@ class StandardOutput:
         """A file for the writers of pyarrow."""
         return self._out
 
-    def close(self) -> None:
-        """Pass everything on."""
+    def flush(self) -> None:
+        """Pass on what was written."""
         self._out.flush()
+
+    close = flush
 
     def abort(self) -> None:
         """Leave what was written."""
@@ -126,6 +129,9 @@ class FileSink:
         """A file for the writers of pyarrow."""
         return self._file if self._compressed is None else self._compressed
 
+    def flush(self) -> None:
+        """Leave what was written in the buffer: nobody reads the file before it is complete."""
+
     def close(self) -> None:
         """Complete the file."""
         with self.errors():
@@ -164,8 +170,10 @@ class SinkWriter(RowWriter):
         self.sink = sink
 
     def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch; on standard output its rows are visible at once."""
         with self.sink.errors():
             self.write_batch(batch)
+            self.sink.flush()
 
     @abstractmethod
     def write_batch(self, batch: pa.RecordBatch) -> None:
@@ -188,18 +196,38 @@ class SinkWriter(RowWriter):
 
 
 class JsonLines(SinkWriter):
-    """A line for each row."""
+    """A line for each row. A batch is written while the next one is read: both release Python's lock for most of their work."""
 
     def __init__(self, sink: Sink, schema: pa.Schema, *, epoch_ms: bool) -> None:
         super().__init__(sink)
         repeated = [name for name in schema.names if schema.names.count(name) > 1]
         if repeated:
             raise Failure(f"two columns are named {repeated[0]!r}, and an object of JSON has a name once")
+        self._worker = ThreadPoolExecutor(1)
+        self._written: Future[None] | None = None
         self._options = {"epoch_ms": epoch_ms, "ascii": isinstance(sink, StandardOutput) and not is_utf8(sys.stdout)}
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Begin to write a batch, and end with the one before; its error is raised here."""
+        self._wait()
+        self._written = self._worker.submit(super().write, batch)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         for part in in_parts(json_types(batch)):
             self.sink.file.write(_native.json_lines(part, **self._options))
+
+    def finish(self) -> None:
+        self._wait()
+        self._worker.shutdown()
+
+    def abort(self) -> None:
+        # The rows before an error are whole on standard output.
+        self._worker.shutdown()
+        super().abort()
+
+    def _wait(self) -> None:
+        if self._written is not None:
+            self._written.result()
 
 
 class Csv(SinkWriter):

@@ -18,7 +18,7 @@ from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, sh
 from letterhead.cli.state.options import ChangelogSource, Selection
 from letterhead.cli.state.restore import open_changelog
 from letterhead.cli.state.rows import DamagedRows, failures
-from letterhead.cli.state.shown import times_json
+from letterhead.cli.state.shown import time_field, times_json
 from letterhead.headers import Header, HeaderKey
 from letterhead.state.restoring.diff import RowDifference, StoredRow, diff
 
@@ -70,7 +70,7 @@ def run_diff(selection: Selection, source: ChangelogSource, *, limit: int | None
 def _table(rows: list[RowDifference], *, everything: bool) -> Table:
     view = table("store", "key", "times", "differs", "first", "second", fold=True)
     for row in rows:
-        times = ", ".join(f"{name} {time}" for name, time in row.times.items() if time is not None)
+        times = ", ".join(f"{name} {time_field(time)}" for name, time in row.times.items() if time is not None)
         sides = _sides(row, SUMMARY_LIMIT if not everything else None)
         key = short(row.key, None if everything else SUMMARY_LIMIT)
         view.add_row(printable(row.store), key, times, ", ".join(row.differs), *sides)
@@ -85,8 +85,8 @@ def _sides(row: RowDifference, limit: int | None) -> tuple[Text, Text]:
     ours: list[Text] = []
     theirs: list[Text] = []
     if "timestamp" in row.differs:
-        ours.append(Text(str(first.timestamp)))
-        theirs.append(Text(str(second.timestamp)))
+        ours.append(Text(time_field(first.timestamp)))
+        theirs.append(Text(time_field(second.timestamp)))
     if "headers" in row.differs:
         for mine, yours in _header_differences(list(first.headers or ()), list(second.headers or ())):
             others = dict(yours), dict(mine)

@@ -19,7 +19,7 @@ from letterhead.cli.render import console, counted, moment, print_json, progress
 from letterhead.cli.state.lag import end_offsets
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, open_selected
-from letterhead.cli.state.shown import store_json
+from letterhead.cli.state.shown import store_json, times_json
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
 from letterhead.state.reading.rows import StoreReader
@@ -310,7 +310,7 @@ def _segments(listing: StoreListing, quick: bool) -> Table:
 
 
 def _time(time: int | None) -> str:
-    return "" if time is None else moment(time).removesuffix(" UTC") or str(time)
+    return "" if time is None else moment(time) or str(time)
 
 
 def _document(listing: StoreListing, quick: bool) -> dict[str, Any]:
@@ -344,7 +344,10 @@ def _document(listing: StoreListing, quick: bool) -> dict[str, Any]:
         document["lag"] = listing.lag
     if listing.files.segmented or store_type.keys == "versioned":
         document["segments"] = [
-            asdict(segment) | (dict.fromkeys(NOT_ESTIMATED) if quick else {}) for segment in listing.segments
+            asdict(segment)
+            | times_json({"first": segment.first, "last": segment.last})
+            | (dict.fromkeys(NOT_ESTIMATED) if quick else {})
+            for segment in listing.segments
         ]
     return document
 

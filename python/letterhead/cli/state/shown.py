@@ -42,6 +42,11 @@ def times_json(times: Mapping[str, int | None]) -> dict[str, Any]:
     return {name: None if time is None else time_json(time) for name, time in times.items()}
 
 
+def time_field(time: int | None) -> str:
+    """Return a time for a table."""
+    return "" if time is None else str(time_json(time))
+
+
 def show_row(screen: Console, files: StoreFiles, store_type: DetectedType, row: StoreRow, *, everything: bool) -> None:
     """Print all fields of one row."""
     limit = None if everything else VALUE_LIMIT

@@ -19,6 +19,7 @@ from letterhead.cli.state.shown import store_json
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
 from letterhead.state.reading.rows import EncodedRow, StoreReader
+from letterhead.state.reading.store_types import DetectedType
 from letterhead.state.storage.database import POSITION, StoredFamilies
 from letterhead.state.storage.keys import INDEX
 from letterhead.state.storage.layouts import OFFSETS
@@ -41,7 +42,7 @@ class StoreResult:
 
     def __init__(self, files: StoreFiles) -> None:
         self.files = files
-        self.store_type = "?"
+        self.store_type: DetectedType | None = None
         self.rows: dict[str, int] = {}
         self.errors = 0
         # Kafka Streams leaves such entries behind: they are not damaged.
@@ -97,7 +98,7 @@ def _errors(result: StoreResult, selection: Selection) -> Iterator[RowError]:
     files = result.files
     try:
         store = open_selected(files, selection)
-        result.store_type = str(store.type)
+        result.store_type = store.type
         result.has_index = any(store.has_index(families) for _, families in store.databases())
         for index, (segment, families) in enumerate(store.databases()):
             after = files.segments[index + 1].start if index + 1 < len(files.segments) else None
@@ -195,7 +196,7 @@ def _line(files: StoreFiles, error: RowError) -> Text:
 def _summary(result: StoreResult) -> Text:
     rows = ", ".join(f"{count:,} in {family}" for family, count in result.rows.items() if count) or "none"
     errors = counted(result.errors, "error") if result.errors else "no errors"
-    line = f"{result.files.label}: {result.store_type}: {errors}; rows: {rows}"
+    line = f"{result.files.label}: {result.store_type or '?'}: {errors}; rows: {rows}"
     if result.entries_without_row:
         line += f"; {counted(result.entries_without_row, 'index entry', 'index entries')} without a row"
     return Text(printable(line), style="bold")
@@ -203,7 +204,8 @@ def _summary(result: StoreResult) -> Text:
 
 def _document(result: StoreResult) -> dict[str, Any]:
     return store_json(result.files) | {
-        "store_type": result.store_type,
+        "store_type": None if result.store_type is None else result.store_type.name,
+        "values": None if result.store_type is None else result.store_type.values,
         "rows": result.rows,
         "index_entries_without_row": result.entries_without_row,
     }
