@@ -78,15 +78,14 @@ def read_command(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="SOURCE...",
+            metavar="SOURCE",
             help="kafka://host:port/topic, iggy://host:port/stream/topic, log segments or their directories, a state "
             "directory, a table (Parquet, Arrow, JSON lines), or - for standard input.",
         ),
     ],
     output: Output,
     headers: Annotated[
-        str | None,
-        option("--headers", "Headers as typed columns, as in tenant:string,amount_cents:int64.", "NAME:TYPE,..."),
+        str | None, option("--headers", "Headers as typed columns, as in tenant,retry:int32.", "NAME:TYPE,...")
     ] = None,
     columns: Annotated[str | None, option("--columns", "Only these columns, in this order.", "NAME,...")] = None,
     count_by: Annotated[
@@ -192,6 +191,7 @@ class Rows:
             writer: RowWriter | None = None
             for number, (source, schema) in enumerate(zip(self._sources, schemas, strict=True)):
                 if writer is None or not schema.equals(schemas[number - 1]):
+                    stack.close()
                     writer = stack.enter_context(open_writer(schema, format))
                 self._write_source(number, source, writer, prints=prints)
                 if self._tally.more:
