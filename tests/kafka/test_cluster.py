@@ -24,6 +24,7 @@ from cluster import LIMIT, NODES, Cluster
 from letterhead import spark as lhs
 from letterhead.errors import LogTruncated, OffsetsGone
 from letterhead.kafka.client import LATEST, KafkaClient
+from letterhead.kafka.groups import GroupOffsets
 from letterhead.kafka.partitions import KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.settings import reader_settings
@@ -192,6 +193,27 @@ def test_a_replica_that_hangs_or_ends_loses_and_repeats_nothing(
         batches.extend(reader)
     assert rows(pa.Table.from_batches(batches)) == expected
     cluster.move("faults", 1)
+
+
+def test_offsets_are_committed_while_their_coordinator_is_replaced(cluster: Cluster) -> None:
+    cluster.create("committed")
+    send(producer(cluster.address, batch_num_messages=20, acks="all"), "committed", numbered(1000))
+
+    def replace_coordinator() -> None:
+        node = cluster.leader("__consumer_offsets")
+        cluster.brokers[node].kill()
+        cluster.wait("there is another one", lambda: cluster.leader("__consumer_offsets") not in (-1, node))
+        cluster.launch(node)
+        cluster.wait_until_in_sync("__consumer_offsets")
+
+    with opened(cluster.address, "committed", commit_group="replaced") as reader:
+        for count, _ in enumerate(reader):
+            if count in (10, 25):
+                replace_coordinator()
+    assert count > 40
+    with KafkaClient(reader_settings(cluster.address)) as client:
+        place = TopicPartition("committed", 0)
+        assert GroupOffsets(client, "replaced").committed([place]) == {place: 1007}
 
 
 def test_segments_of_a_truncated_follower_are_those_of_its_leader(cluster: Cluster) -> None:

@@ -40,6 +40,7 @@ class GroupOffsets:
     def __init__(self, client: KafkaClient, group: str) -> None:
         self.group = group
         self._client = client
+        self._coordinator: Any = None
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the committed offsets of partitions, without those that have none."""
@@ -130,12 +131,17 @@ class GroupOffsets:
 
     async def _ask_coordinator(self, request: Any, until: float, wrong: Any) -> Any:
         """Send a request to the broker that has the offsets of the group."""
-        find = FindCoordinatorRequest(key=self.group, key_type=CoordinatorType.GROUP, min_version=0, max_version=3)
-        answer = await self._client.ask_any(find, until, _wrong_coordinator)
-        check_code(answer.error_code, f"group {self.group!r}")
-        # It gets a connection of its own, so that no commit waits for a fetch.
-        node = self._client.add_coordinator(answer, self.group)
-        return await self._client.ask(node, request, until, wrong)
+        node, self._coordinator = self._coordinator, None  # another one is looked up after an error
+        if node is None:
+            find = FindCoordinatorRequest(key=self.group, key_type=CoordinatorType.GROUP, min_version=0, max_version=3)
+            answer = await self._client.ask_any(find, until, _wrong_coordinator)
+            check_code(answer.error_code, f"group {self.group!r}")
+            # It gets a connection of its own, so that no commit waits for a fetch.
+            node = self._client.add_coordinator(answer, self.group)
+        answer = await self._client.ask(node, request, until, wrong)
+        if not getattr(answer, "error_code", 0) and not any(partition.error_code for _, partition in _pairs(answer)):
+            self._coordinator = node
+        return answer
 
 
 class OffsetCommits:
