@@ -31,7 +31,8 @@ lenient : bool, default False
     Read what Kafka's Java deserializers read, even where that loses data.
 
 strict_types : bool, default False
-    Reject type codes without a name where the format allows them.
+    Reject type codes without a name where the format allows them, and values whose type is not exactly the requested one.
+    By default a type reads all values that fit without loss, such as ``int64`` an ``uint8``.
 
 text_keys : bool, default False
     For formats with typed keys: return keys as text, and reject keys of another type.

@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from datetime import datetime
+from types import UnionType
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
 
 from letterhead.errors import check_name
 from letterhead.headers import GivenKey, text_or_value
 from letterhead.types import ValueType, parse
 from letterhead.values import Value
 
-__all__ = ["REPEATS", "ColumnSpec", "Columns", "Field", "Repeat", "check_distinct", "field", "normalise"]
+__all__ = ["REPEATS", "ColumnSpec", "Columns", "Field", "Repeat", "check_distinct", "columns_of", "field", "normalise"]
 
 Repeat: TypeAlias = Literal["last", "first", "all", "error"]
 
@@ -39,10 +44,19 @@ class Field(NamedTuple):
     required: bool = False
 
 
-Columns: TypeAlias = Mapping[str, object]
-"""Names of output columns, and a :data:`ValueType` or a :class:`Field` for each.
+class SchemaLike(Protocol):
+    """A ``StructType`` of PySpark, or a schema of pyarrow."""
 
-Type checkers infer ``dict[str, object]``, or a sequence, for a variable with types of several classes, and a mapping to the
+    @property
+    def names(self) -> Any:
+        """The names of its columns."""
+
+
+Columns: TypeAlias = Mapping[str, object] | str | SchemaLike | type
+"""Names of output columns, and a :data:`ValueType` or a :class:`Field` for each; or a schema.
+
+A schema is Spark's DDL (``"tenant string, retry int"``), a ``StructType``, a schema of pyarrow, or a dataclass, whose
+annotations are ``str int float bool bytes datetime`` and lists of these, possibly with ``| None``. Type checkers infer ``dict[str, object]``, or a sequence, for a variable with types of several classes, and a mapping to the
 union of them would refuse it. Values of other classes raise ``TypeError``.
 """
 
@@ -107,11 +121,77 @@ def field_of(type: object, key: GivenKey | None, repeat: Repeat, required: bool,
 
 def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
     """Return columns as the compiled core takes them; ``sql`` is as in :func:`letterhead.types.type_name`."""
-    if not isinstance(columns, Mapping):
-        raise TypeError(f"columns must be a mapping of output column to type, not {columns.__class__.__name__}")
-    if not columns:
+    types = columns_of(columns)
+    if not types:
         raise ValueError("no columns were asked for")
-    return [_spec(name, column, sql) for name, column in columns.items()]
+    return [_spec(name, column, sql) for name, column in types.items()]
+
+
+def columns_of(columns: Columns) -> Mapping[str, object]:
+    """Return a type or field for each output column, whichever form the columns have."""
+    if isinstance(columns, Mapping):
+        return columns
+    if isinstance(columns, str):
+        return _columns_of_ddl(columns)
+    if dataclasses.is_dataclass(columns) and isinstance(columns, type):
+        hints = get_type_hints(columns)
+        return {field.name: _type_of_hint(field.name, hints[field.name]) for field in dataclasses.fields(columns)}
+    pairs: list[tuple[str, object]] = []
+    module = type(columns).__module__.partition(".")[0]
+    schema: Any = columns
+    if module == "pyspark" and hasattr(schema, "fields"):
+        pairs = [(field.name, field.dataType) for field in schema.fields]
+    elif module == "pyarrow" and hasattr(schema, "names"):
+        pairs = [(field.name, field.type) for field in schema]
+    else:
+        raise TypeError(
+            "columns must be a mapping of output column to type, Spark's DDL, a StructType, a schema of pyarrow or a "
+            f"dataclass, not {columns.__class__.__name__}"
+        )
+    check_distinct([name for name, _ in pairs])
+    return dict(pairs)
+
+
+def _columns_of_ddl(ddl: str) -> dict[str, object]:
+    """Return the columns of DDL: names, in backticks if need be, and types."""
+    columns = list(_DDL_COLUMN.finditer(ddl))
+    parts = [match[0] for match in columns]
+    if not columns or "".join(parts) != ddl:
+        raise ValueError(
+            f"columns {ddl!r} are not DDL such as 'tenant string, `content-type` string, route array<string>'"
+        )
+    names = [(match["quoted"] or match["name"] or "").replace("``", "`") for match in columns]
+    check_distinct(names)
+    return dict(zip(names, [match["type"].strip() for match in columns], strict=True))
+
+
+_DDL_COLUMN = re.compile(
+    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<name>\w+))[\s:]\s*(?P<type>\w[\w:]*(?:<[^<>]*>|\([^()]*\))?)\s*(?:,(?=\s*[\w`])|$)"
+)
+
+_TYPES_OF_HINTS: dict[object, str] = {
+    str: "string", int: "int64", float: "float64", bool: "bool", bytes: "binary", datetime: "timestamp_ms",
+    UUID: "uuid",
+}  # fmt: skip
+
+
+def _type_of_hint(name: str, hint: Any) -> object:
+    """Return the type of an attribute of a dataclass."""
+    if isinstance(hint, Field):
+        return hint
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        others = [argument for argument in arguments if argument is not type(None)]
+        if len(others) == 1:
+            return _type_of_hint(name, others[0])
+    if origin is list and len(arguments) == 1:
+        return f"array<{_type_of_hint(name, arguments[0])}>"
+    if hint not in _TYPES_OF_HINTS:
+        known = ", ".join(getattr(type, "__name__", str(type)) for type in _TYPES_OF_HINTS)
+        raise TypeError(
+            f"column {name!r}: {hint!r} has no type of headers (annotations: {known}, list of one, and None)"
+        )
+    return _TYPES_OF_HINTS[hint]
 
 
 def check_distinct(names: Sequence[str], errors: str = "raise", error_column: str = "error") -> None:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from letterhead._arrow_types import Dialect
 from letterhead.errors import DecodeError, ErrorDetail, unknown_name
-from letterhead.fields import check_distinct
+from letterhead.fields import check_distinct, columns_of
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -44,7 +44,7 @@ def check_columns(
     for name in columns:
         if name not in known:
             raise unknown_name("column", name, known)
-    check_distinct([*columns, *(headers or ())], errors, error_column)
+    check_distinct([*columns, *columns_of(headers or {})], errors, error_column)
 
 
 def as_times(column: pa.Array, dialect: Dialect) -> pa.Array:

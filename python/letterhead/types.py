@@ -205,6 +205,12 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
     name = written if written in SELECT_TYPES else _SQL_NAMES.get(written.lower()) or _ARROW_NAMES.get(written)
     if name is None:
         raise _unknown_type(written, dialect, is_object)
+    if suffix == "text" and written.lower() == "timestamp":
+        # Text may be a date, seconds or milliseconds: nobody would see which.
+        raise ValueError(
+            f"type '{text}' does not say which text: pass 'timestamp_ms:text' for milliseconds since 1970 in digits, and read "
+            "text such as '2026-01-31T08:30:00Z' as string, then with lha.rfc3339 or lhs.rfc3339"
+        )
     if colon and suffix not in SUFFIXES:
         raise unknown_name("suffix", suffix, SUFFIXES)
     if suffix == "amqp" and name in _WITHOUT_AMQP:

@@ -421,3 +421,37 @@ def test_on_a_terminal_losses_are_in_colour_and_there_is_progress(tmp_path):
     assert "converting value" in printed
     assert "rows with losses" in printed
     assert code == 0
+
+
+# edits ------------------------------------------------------------------------------------------------------------------
+
+
+def test_headers_are_edited_before_they_are_converted(run):
+    args = ("convert", "-f", "kafka", "--to", "kafka", "--edit", "replace tenant=redact", "--edit", "drop retry")
+    result = run(*args, "--edit", "append via=cli", stdin=PLAIN)
+    assert lh.decode(result.raw, "kafka").items() == [("tenant", b"***"), ("via", b"cli")]
+
+
+def test_edited_values_have_types_where_the_format_has_them(run):
+    args = ("convert", "-f", "kip82-typed", "--to", "kip82-typed", "--edit", "set retry=int32:4", "--edit", "set x=y")
+    assert lh.decode(run(*args, stdin=TYPED).raw, "kip82-typed").items() == [
+        ("tenant", lh.String("acme")), ("retry", lh.Int32(4)), ("route", lh.String("a")), ("route", lh.Int8(1)),
+        ("note", None), ("x", lh.String("y")),
+    ]  # fmt: skip
+
+
+def test_a_column_is_edited(run, tmp_path):
+    path, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    pq.write_table(pa.table({"h": [PLAIN, None]}), path)
+    args = ("convert", path, "-c", "h", "-f", "kafka", "--to", "kafka", "--edit", "replace tenant=last4", "-o", out)
+    assert run(*map(str, args)).code == 0
+    first, second = pq.read_table(out)["h"].to_pylist()
+    assert lh.decode(first, "kafka")["tenant"] == b"****"
+    assert second is None
+
+
+@pytest.mark.parametrize("edit", ["drop", "mask a=b", "drop a=b", "set a", "replace a=hsh"])
+def test_a_misspelt_edit_is_a_usage_error(run, edit):
+    result = run("convert", "-f", "kafka", "--to", "kafka", "--edit", edit, stdin=PLAIN)
+    assert result.code == 2
+    assert "--edit" in result.err or "unknown mask" in result.err

@@ -117,7 +117,6 @@ def test_a_misspelt_repeat_gets_a_suggestion() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("tenant", "columns must be a mapping"),
         ([("tenant", "string")], "columns must be a mapping"),
         (None, "columns must be a mapping"),
         ({1: "string"}, "the name of a column must be str"),

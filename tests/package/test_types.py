@@ -36,7 +36,6 @@ MESSAGE = lh.encode([("n", b"\0\0\0\0\0\0\0\3"), ("route", b"a"), ("route", b"b"
         ("boolean", "bool"),
         ("timestamp", "timestamp_ms"),
         ("bigint:le", "int64:le"),
-        ("timestamp:text", "timestamp_ms:text"),
         (T.LongType(), "int64"),
         (T.IntegerType(), "int32"),
         (T.ShortType(), "int16"),

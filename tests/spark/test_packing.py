@@ -48,7 +48,7 @@ def test_lists_of_headers_are_copied_between_columns(spark):
         (["ofset"], "unknown column 'ofset': did you mean 'offset'"),
         ({"offset": "string"}, "header offset: the column is int64, and string cannot be written from it"),
         ({"offset": "int46"}, "column 'offset': unknown type 'int46'"),
-        ("offset", "columns must be a mapping"),
+        ("offset", "are not DDL"),
     ],
 )
 def test_columns_that_do_not_fit_are_rejected_before_a_job(spark, columns, message):

@@ -34,6 +34,8 @@ KAFKA = """\
         ("docs/how-to/kafka-in-spark.md", "python"),
         ("docs/how-to/set-bad-rows-aside.md", "python spark"),
         ("docs/how-to/write-headers-back.md", "python"),
+        ("docs/how-to/columns-to-headers.md", "python"),
+        ("docs/how-to/json-base64-lists.md", "python"),
         ("docs/how-to/iggy.md", "python"),
         ("docs/how-to/run-a-topology-in-spark.md", "python"),
     ],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import letterhead as lh
 from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, process_column
 from letterhead.cli.document import value_json
+from letterhead.cli.edits import EditOption, edit_message, parse_edits
 from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.headers import key_text
@@ -32,7 +34,7 @@ from letterhead.cli.source import Source
 from letterhead.cli.sources.base import RowRequest
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
-from letterhead.operations import Convert, Decode, Encode, ReadOptions, WriteOptions
+from letterhead.operations import Convert, Decode, Edit, Encode, ReadOptions, WriteOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +55,7 @@ def convert_command(
     ] = OnLoss.raise_,
     types: Any,
     canonical: Canonical = False,
+    edit: EditOption = None,
     to_hex: Annotated[bool, flag("--to-hex", "Write hex instead of bytes.")] = False,
     rows: RowOptions,
     request: RowRequest,
@@ -74,6 +77,8 @@ def convert_command(
                  --types binary --json
       letterhead convert store.parquet -c value -f streams --to iggy-message \\
                  --types binary --on-loss report --errors column -o out.parquet
+      letterhead convert orders.parquet -c headers -f kafka --to kafka \\
+                 --edit "replace ssn=last4" --edit "drop retry" -o masked.parquet
     """
     rows.check_column(source.column)
     if source.column is not None:
@@ -81,7 +86,7 @@ def convert_command(
             raise Failure("--to-hex is for one message, not for --column")
         with usage_errors():
             writing = WriteOptions(on_loss=on_loss.value, types=types, canonical=canonical)
-        return _convert_column(source, format, to, rows, writing, request, options)
+        return _convert_column(source, format, to, rows, writing, request, options, edit)
     if rows.limit is not None or rows.errors != "raise":
         raise Failure("--limit and --errors need --column: they are for a column of a source")
     check_unused(request)
@@ -91,6 +96,8 @@ def convert_command(
     check_terminal("--to-hex, --json", to_hex or rows.json, rows.out)
     row_of(to)
     format = format_of(format, [data])
+    if edit:
+        data = edit_message(data, format, parse_edits(edit, format), options)
     with usage_errors():
         converted = lh.convert(
             data, format, target=to, on_loss=on_loss.value, types=types, canonical=canonical, **options
@@ -115,6 +122,7 @@ def _convert_column(
     writing: WriteOptions,
     request: RowRequest,
     options: ReadArguments,
+    edit: Sequence[str] | None,
 ) -> int:
     rows = rows.checked()
     column = open_column(source.table, source.column or "", replace(request, limits=options["limits"]))
@@ -122,11 +130,20 @@ def _convert_column(
     row_of(to)
     format = column_format(format, column)
     convert = Convert(format, to, rows.read_options(options), writing) if of_bytes else Encode(to, writing)
+    edit_headers = None
+    if edit:
+        if not of_bytes:
+            raise Failure("--edit is for columns of messages, and this one has lists of headers")
+        edit_options = {name: value for name, value in options.items() if name != "lenient"}
+        with usage_errors():
+            edit_headers = Edit(format, parse_edits(edit, format), ReadOptions(**edit_options))  # type: ignore[arg-type]
     tally, losses = RowCounts(), LossSummary()
     emptied = 0
 
     def work(values: pa.Array) -> NewColumns:
         nonlocal emptied
+        if edit_headers is not None:
+            values = edit_headers.run(values)
         converted = new_columns(convert.run(values), "data", rows)
         if writing.on_loss != "raise":
             emptied += _emptied(_headers(values, format, options) if of_bytes else values, converted, to)

@@ -17,7 +17,7 @@ from letterhead.where.program import Filter, RecordField, resolve
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
-    from letterhead.fields import Columns
+    from letterhead.fields import Columns, columns_of
     from letterhead.where.conditions import Where
 
 __all__ = ["RowReader"]
@@ -75,7 +75,7 @@ class RowReader:
         types = {field.name: field.type for field in empty.type}
         # A column of headers can have the name of a column that was not requested.
         types |= {name: type for name, type in {**self.constants, **self._times}.items() if name in columns}
-        names = [*columns, *(headers or ()), *([error_column] if errors == "column" else [])]
+        names = [*columns, *columns_of(headers or {}), *([error_column] if errors == "column" else [])]
         self.schema = pa.schema([(name, types[name]) for name in names])
 
     def time_types(self, dialect: Dialect) -> Mapping[str, pa.DataType]:

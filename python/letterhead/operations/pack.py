@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from letterhead import _native
 from letterhead._arrow_types import to_pyarrow
 from letterhead.errors import check_name, unknown_name
-from letterhead.fields import Columns, Field, PlainKey, field_of, plain_key
+from letterhead.fields import Columns, Field, PlainKey, columns_of, field_of, plain_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,11 +35,10 @@ class Pack:
 
     def __post_init__(self) -> None:
         check_name("nulls value", self.nulls, ("skip", "keep"))
-        if isinstance(self.columns, str):
-            raise TypeError("columns must be a mapping of column to type or a list of columns, not str")
         columns: Any = self.columns
         if columns is not None:
-            columns = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
+            is_list = isinstance(columns, Sequence) and not isinstance(columns, str)
+            columns = dict.fromkeys(columns) if is_list else dict(columns_of(columns))
             if not columns:
                 raise ValueError("no columns were asked for")
             object.__setattr__(self, "columns", columns)

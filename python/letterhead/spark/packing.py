@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField, StructType
 
 from letterhead._shared_parameters import documented
 from letterhead.errors import unknown_name
-from letterhead.fields import Columns
+from letterhead.fields import Columns, columns_of
 from letterhead.operations import Pack
 from letterhead.spark.frame import Input, check_names, check_str, is_column
 from letterhead.spark.schemas import Declared, spark_type
@@ -72,7 +72,7 @@ def pack_headers(
     1390
     """
     check_str("into", into)
-    for name in columns if isinstance(columns, Mapping | Sequence) and not isinstance(columns, str) else ():
+    for name in columns if isinstance(columns, Sequence) and not isinstance(columns, str) else ():
         if is_column(name):
             raise TypeError("columns are named by str: add a Column to the frame first, with withColumn")
     pack = Pack(format, columns, nulls)
@@ -90,7 +90,7 @@ class _PackStep:
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the kept columns of a frame, then the headers."""
-        names = list(self.pack.columns or ())
+        names = list(columns_of(self.pack.columns or {}))  # type: ignore[arg-type]
         for name in names:
             if name not in fields:
                 raise unknown_name("column", name, fields)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from letterhead.errors import check_name, unknown_name
-from letterhead.fields import Columns, field, normalise
+from letterhead.fields import Columns, columns_of, field, normalise
 from letterhead.limits import Limits
 from letterhead.spark.schemas import check_case
 from letterhead.where.conditions import Condition
@@ -79,7 +79,7 @@ def options(
         if isinstance(columns, str):
             raise TypeError("columns must be a list of column names, not str")
         written["columns"] = json.dumps(list(columns))
-    check_case([*(columns or ()), *(headers or ())])
+    check_case([*(columns or ()), *columns_of(headers or {})])
     if headers is not None:
         written["headerColumns"] = json.dumps({spec[0]: _field_as_json(*spec) for spec in normalise(headers, sql=True)})
     for option, name in LIMITS.items():

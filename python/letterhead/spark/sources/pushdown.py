@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader
 
-from letterhead.fields import Columns
+from letterhead.fields import Columns, columns_of
 from letterhead.where.conditions import Condition, Logic, Operand, col
 
 __all__ = ["FilterPushdown", "push"]
@@ -89,7 +89,7 @@ def _condition(spark_filter: Any, headers: Columns) -> Condition:
 
 def _operand(attribute: tuple[str, ...], headers: Columns) -> Operand:
     (column,) = attribute
-    spec = headers.get(column)
+    spec = columns_of(headers).get(column)
     # Spark equals NaN to itself, and AMQP values have types of their own in the bytes.
     type = getattr(spec, "type", spec)
     if isinstance(type, str) and type.startswith(("float", "double", "real")):

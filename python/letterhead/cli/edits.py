@@ -1,0 +1,71 @@
+"""The option ``--edit`` of commands: changes of headers, such as ``replace ssn=last4``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import letterhead as lh
+from letterhead.cli.exits import Failure, usage_errors
+from letterhead.cli.formats import ReadArguments, row_of
+from letterhead.cli.options import option
+from letterhead.cli.spelling import read_key, read_value
+from letterhead.header_edits import HeaderEdit, lit
+from letterhead.values import String
+
+__all__ = ["EditOption", "edit_message", "parse_edits"]
+
+_CHANGES = ("only", "drop", "rename", "replace", "set", "append")
+
+EditOption = Annotated[
+    list[str] | None,
+    option(
+        "--edit",
+        "Change headers first: 'drop KEY', 'only KEY', 'rename KEY=KEY', 'replace KEY=hash|redact|last4', "
+        "'set KEY=VALUE' or 'append KEY=VALUE'. Repeat it for other changes.",
+        "CHANGE",
+    ),
+]
+
+
+def parse_edits(edits: Sequence[str], format: str) -> HeaderEdit:
+    """Return the edit that the options spell, for a format."""
+    row = row_of(format)
+    changes: dict[str, list[Any]] = {name: [] for name in _CHANGES}
+    for edit in edits:
+        name, _, rest = edit.strip().partition(" ")
+        key, equals, value = rest.strip().partition("=")
+        if name not in _CHANGES or not key or bool(equals) == (name in ("only", "drop")):
+            raise Failure(f"--edit: {edit!r} is not a change such as 'drop retry' or 'replace ssn=last4'")
+        with usage_errors():
+            header = read_key(key, row["keys"])
+            if name in ("only", "drop"):
+                changes[name].append(header)
+            elif name == "rename":
+                changes[name].append((header, read_key(value, row["keys"])))
+            else:
+                changes[name].append((header, value if name == "replace" else _constant(value, row["types"])))
+    with usage_errors():
+        return HeaderEdit.of(
+            only=changes["only"] or None,
+            drop=changes["drop"],
+            rename=dict(changes["rename"]),
+            replace=dict(changes["replace"]),
+            set=dict(changes["set"]),
+            append=changes["append"],
+        )
+
+
+def edit_message(data: bytes, format: str, edit: HeaderEdit, options: ReadArguments) -> bytes:
+    """Return a message with some headers changed."""
+    message = lh.decode(data, format, **options)
+    headers = message.headers if isinstance(message, lh.Message) else message
+    edited = lh.Headers(edit.apply(() if headers is None else headers.items()))
+    if headers is not None and edited == headers:
+        return data
+    written: Any = lh.encode(message._replace(headers=edited) if isinstance(message, lh.Message) else edited, format)
+    return data if written is None else written
+
+
+def _constant(text: str, has_types: bool) -> Any:
+    return lit(read_value(text) or (String(text) if has_types else text))
