@@ -450,6 +450,31 @@ def test_a_column_is_edited(run, tmp_path):
     assert second is None
 
 
+def test_messages_that_cannot_be_read_are_reported_and_not_edited(run, tmp_path):
+    path, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    pq.write_table(pa.table({"h": [PLAIN, b"\x02"]}), path)
+    args = (
+        "convert",
+        path,
+        "-c",
+        "h",
+        "-f",
+        "kafka",
+        "--to",
+        "kafka",
+        "--edit",
+        "drop tenant",
+        "--errors",
+        "column",
+        "-o",
+        out,
+    )
+    run(*map(str, args))
+    first, second = pq.read_table(out).to_pylist()
+    assert lh.decode(first["h"], "kafka").keys() == ["retry"]
+    assert (second["h"], second["error"][0]["code"]) == (None, "count_too_large")
+
+
 @pytest.mark.parametrize("edit", ["drop", "mask a=b", "drop a=b", "set a", "replace a=hsh"])
 def test_a_misspelt_edit_is_a_usage_error(run, edit):
     result = run("convert", "-f", "kafka", "--to", "kafka", "--edit", edit, stdin=PLAIN)

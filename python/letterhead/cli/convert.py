@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import letterhead as lh
 from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, process_column
 from letterhead.cli.document import value_json
-from letterhead.cli.edits import EditOption, edit_message, parse_edits
+from letterhead.cli.edits import EditOption, edit_column, edit_message, parse_edits
 from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.headers import key_text
@@ -136,14 +136,14 @@ def _convert_column(
             raise Failure("--edit is for columns of messages, and this one has lists of headers")
         edit_options = {name: value for name, value in options.items() if name != "lenient"}
         with usage_errors():
-            edit_headers = Edit(format, parse_edits(edit, format), ReadOptions(**edit_options))  # type: ignore[arg-type]
+            edit_headers = Edit(format, parse_edits(edit, format), ReadOptions(errors="column", **edit_options))  # type: ignore[arg-type]
     tally, losses = RowCounts(), LossSummary()
     emptied = 0
 
     def work(values: pa.Array) -> NewColumns:
         nonlocal emptied
         if edit_headers is not None:
-            values = edit_headers.run(values)
+            values = edit_column(values, edit_headers)
         converted = new_columns(convert.run(values), "data", rows)
         if writing.on_loss != "raise":
             emptied += _emptied(_headers(values, format, options) if of_bytes else values, converted, to)

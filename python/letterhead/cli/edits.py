@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import letterhead as lh
@@ -11,9 +12,10 @@ from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.options import option
 from letterhead.cli.spelling import read_key, read_value
 from letterhead.header_edits import HeaderEdit, lit
+from letterhead.operations import Edit, Validate
 from letterhead.values import String
 
-__all__ = ["EditOption", "edit_message", "parse_edits"]
+__all__ = ["EditOption", "edit_column", "edit_message", "parse_edits"]
 
 _CHANGES = ("only", "drop", "rename", "replace", "set", "append")
 
@@ -65,6 +67,23 @@ def edit_message(data: bytes, format: str, edit: HeaderEdit, options: ReadArgume
         return data
     written: Any = lh.encode(message._replace(headers=edited) if isinstance(message, lh.Message) else edited, format)
     return data if written is None else written
+
+
+def edit_column(values: Any, edit: Edit) -> Any:
+    """Return the messages of a column with some headers changed.
+
+    A message that cannot be read stays as it is, so that what follows reports its errors. A message that was read, and
+    cannot be written with the changes, raises: it must not pass without them.
+    """
+    import pyarrow.compute as pc
+
+    edited = edit.run(values)
+    failed = pc.is_valid(edited.field("error"))
+    if pc.any(failed).as_py():
+        unreadable = pc.is_valid(Validate(edit.format, edit.options).run(values))
+        if pc.any(pc.and_not(failed, unreadable)).as_py():
+            replace(edit, options=replace(edit.options, errors="raise")).run(values)
+    return pc.if_else(failed, values, edited.field("data"))
 
 
 def _constant(text: str, has_types: bool) -> Any:
