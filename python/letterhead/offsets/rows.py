@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead.fields import columns_of
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import ExplodeBatches, ReadOptions
@@ -17,7 +18,7 @@ from letterhead.where.program import Filter, RecordField, resolve
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
-    from letterhead.fields import Columns, columns_of
+    from letterhead.fields import Columns
     from letterhead.where.conditions import Where
 
 __all__ = ["RowReader"]
