@@ -273,3 +273,4 @@ def test_a_damaged_batch_is_listed_with_its_error(run: Run, folder: Callable[[by
         1,
         [{"base_offset": 100, "checksum": "ok"}, {"base_offset": 110, "checksum": "bad_crc"}],
     )
+    assert result.err == "letterhead: 1 of 2 batches did not decode: bad_crc 1\n"

@@ -98,6 +98,14 @@ def test_sources_are_read_one_after_the_other(run: Run, samples: Path, tmp_path:
     assert sum(row["count"] for row in rows) == 20_000
 
 
+def test_a_source_is_not_replaced(run: Run, table: Callable[[str], Path], tmp_path: Path) -> None:
+    path = table("jsonl").rename(tmp_path / "orders.jsonl")
+    before = path.read_bytes()
+    result = run("read", path, "-o", path)
+    assert (result.code, "--out is the file that is read" in result.err) == (2, True)
+    assert path.read_bytes() == before
+
+
 def test_log_files_of_a_partition_are_one_source(run: Run, samples: Path) -> None:
     files = sorted((samples / "orders-0").glob("*.log"))
     expected = run("read", samples / "orders-0", "--json").out

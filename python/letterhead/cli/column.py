@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ErrorPolicy: TypeAlias = Literal["raise", "null", "column"]
 
 ROWS_ON_SCREEN = 20
+PLURALS = {"batch": "batches"}
 # Number of values that `--format auto` examines.
 SNIFFED = 100
 
@@ -90,19 +91,20 @@ class NewColumns:
 
 
 class RowCounts:
-    """Counts of input values, rows, bad rows and their error codes.
+    """Counts of input values, rows, bad rows and their error codes; ``noun`` names what is counted."""
 
-    ``noun`` names what is counted, and ``whole`` what it is read from: rows of a file, or partitions.
-    """
-
-    def __init__(self, noun: str = "row", whole: str = "row") -> None:
+    def __init__(self, noun: str = "row") -> None:
         self.noun = noun
-        self.whole = whole
         self.more = False
         self.values = 0
         self.rows = 0
         self.bad = 0
         self.codes: Counter[str] = Counter()
+
+    @property
+    def counted(self) -> str:
+        """The number of rows, with the noun."""
+        return counted(self.rows, self.noun, PLURALS.get(self.noun))
 
     def add(self, rows: int, errors: Any) -> None:
         """Count some rows."""
@@ -114,19 +116,17 @@ class RowCounts:
     def summary(self, total: int | None) -> str:
         """Return how many rows were read, and the number of rows of the source, if it is known."""
         if total is None:
-            return f"{counted(self.rows, self.noun)}{', and there are more' if self.more else ''}"
-        if self.noun == self.whole:
-            return f"{self.rows:,} of {counted(total, self.whole)}"
-        values = f"from {self.values:,} " if self.whole == "row" else ""
-        more = ", and there are more" if self.more else ""
-        return f"{counted(self.rows, self.noun)} {values}of {counted(total, self.whole)}{more}"
+            return f"{self.counted}{', and there are more' if self.more else ''}"
+        if self.noun == "row":
+            return f"{self.rows:,} of {counted(total, 'row')}"
+        return f"{self.counted} from {self.values:,} of {counted(total, 'row')}"
 
     def report(self, operation: str) -> int:
         """Print the errors to stderr and return the exit code."""
         if not self.bad:
             return OK
         codes = ", ".join(f"{code} {count:,}" for code, count in self.codes.most_common())
-        warn(f"{self.bad:,} of {counted(self.rows, self.noun)} did not {operation}: {codes}")
+        warn(f"{self.bad:,} of {self.counted} did not {operation}: {codes}")
         return BAD_DATA
 
 
@@ -198,15 +198,13 @@ def deliver(
     if rows.out is not None and source is not None and rows.out.exists() and source.samefile(rows.out):
         raise Failure("--out is the file that is read: give another name")
     first = next(batches)
-    # The offset in a partition is a number already.
-    numbers = None if tally.whole == "partition" else tally.noun
-    with open_writer(first.schema, rows.row_format(numbers)) as writer:
+    with open_writer(first.schema, rows.row_format(tally.noun)) as writer:
         for batch in itertools.chain([first], batches):
             writer.write(batch)
     if rows.on_screen:
         console().print(Text(tally.summary(total), style="dim"))
     elif rows.out is not None:
-        note(f"{counted(tally.rows, tally.noun)} written to {rows.out}")
+        note(f"{tally.counted} written to {rows.out}")
 
 
 def _replace_column(batch: pa.RecordBatch, column: str, new: NewColumns) -> pa.RecordBatch:

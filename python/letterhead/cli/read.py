@@ -180,6 +180,7 @@ class Rows:
         form = form_of(format)
         schemas = [self._schema(reader) for reader in self._readers]
         prints = format.target in (None, STANDARD_OUTPUT)
+        self._check_target(format.target)
         repeatable = prints and form in (Form.TABLE, Form.JSON)
         if not repeatable:
             for source, schema in zip(self._sources, schemas, strict=True):
@@ -197,12 +198,17 @@ class Rows:
                 if self._tally.more:
                     break
         tally = self._tally
-        count = counted(tally.rows, tally.noun, "batches" if tally.noun == "batch" else None)
         if form is Form.TABLE:
-            console().print(count + (", and there are more" if tally.more else ""), style="dim")
+            console().print(tally.summary(None), style="dim")
         elif not prints:
-            note(f"{count} written to {format.target}")
+            note(f"{tally.counted} written to {format.target}")
         return self._finish()
+
+    def _check_target(self, target: Path | None) -> None:
+        """Refuse to replace a file that is read."""
+        for source in self._sources:
+            if target is not None and target.is_file() and Path(source.name).is_file() and target.samefile(source.name):
+                raise Failure("--out is the file that is read: give another name")
 
     def count(self, counts: Counts, format: RowFormat, limit: int | None) -> int:
         """Write counts of the rows, and return the exit code."""
@@ -210,6 +216,7 @@ class Rows:
             for batch in self._batches(number, source, prints=False):
                 counts.add(batch)
         batch = counts.result(limit)
+        self._check_target(format.target)
         with open_writer(batch.schema, format) as writer:
             writer.write(batch)
         if form_of(format) is Form.TABLE:
