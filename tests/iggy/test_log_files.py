@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
+from command import runner
 from letterhead.errors import DecodeError, TornTailWarning
 from server import Server
 from test_write import table
@@ -119,3 +122,19 @@ def test_spark_reads_each_file_in_a_task(stopped: tuple[Path, pa.Table], spark: 
         spark.read.format("letterhead-segments").options(format="iggy-batch", isolationLevel="read_committed").load(
             str(path)
         )
+
+
+def test_the_command_reads_the_files_of_a_server(
+    stopped: tuple[Path, pa.Table], capfdbinary: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = runner(capfdbinary, monkeypatch)
+    path, _ = stopped
+    assert run("read", path, "-o", tmp_path / "all.parquet").code == 0
+    assert pq.read_table(tmp_path / "all.parquet").equals(read(path))
+    result = run("read", path, "--last", "2", "--columns", "partition,offset", "--json")
+    expected = read(path, columns=["partition", "offset"], start=-2)
+    assert [json.loads(line) for line in result.lines] == expected.to_pylist()
+    [file, *_] = sorted(path.rglob("*.log"))
+    assert run("read", file, "-n", "1").lines[0].split() == ["offset", "timestamp", "headers", "payload"]
+    result = run("read", path, "--control")
+    assert (result.code, "--control is for topics and log segments of Kafka" in result.err) == (2, True)
