@@ -527,11 +527,31 @@ fn text_of(bytes: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(bytes).ok().filter(|_| is_visible)
 }
 
-/// Whether bytes are ASCII that JSON and terminals take as it is. One pass without an exit, which is compiled to vectors.
+/// Whether bytes are ASCII that JSON and terminals take as it is, eight at a time.
 #[inline]
 fn is_plain(bytes: &[u8]) -> bool {
-    let plain = |byte: u8| (b' '..=b'~').contains(&byte) & (byte != b'"') & (byte != b'\\');
-    bytes.iter().fold(true, |all, byte| all & plain(*byte))
+    let (words, tail) = bytes.as_chunks::<8>();
+    let words = words.iter().fold(0, |marks, word| marks | marks_of_others(*word));
+    let last = bytes.last_chunk::<8>().copied().unwrap_or_else(|| {
+        let mut padded = [b' '; 8];
+        padded[..tail.len()].copy_from_slice(tail);
+        padded
+    });
+    words | marks_of_others(last) == 0
+}
+
+/// Not zero if any of eight bytes is a control character, a quote, a backslash, or beyond ASCII.
+#[inline]
+fn marks_of_others(word: [u8; 8]) -> u64 {
+    const EACH: u64 = u64::from_ne_bytes([1; 8]);
+    let word = u64::from_ne_bytes(word);
+    // A subtraction borrows from the highest bit of a byte below the number, or of a byte that is zero.
+    let below = |number: u64| word.wrapping_sub(EACH * number) & !word;
+    let equal = |byte: u8| {
+        let zero = word ^ (EACH * u64::from(byte));
+        zero.wrapping_sub(EACH) & !zero
+    };
+    (below(0x20) | equal(b'"') | equal(b'\\') | equal(0x7f) | word) & (EACH << 7)
 }
 
 /// Whether a character beyond ASCII controls a terminal, the direction or the lines of text, is a space that looks like

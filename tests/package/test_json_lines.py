@@ -83,6 +83,17 @@ def test_invisible_characters_are_escaped(text: str) -> None:
     assert [char for char in line[:-1] if char != " " and unicodedata.category(char) in INVISIBLE] == []
 
 
+@pytest.mark.parametrize("size", range(1, 18))
+def test_every_character_is_escaped_at_every_place(size: int) -> None:
+    texts = [f"{'a' * place}{chr(code)}{'a' * (size - place - 1)}" for place in range(size) for code in range(256)]
+    for column in (pa.array(texts), pa.array([text.encode() for text in texts])):
+        printed = _native.json_lines(pa.RecordBatch.from_arrays([column], ["x"])).decode()
+        assert [char for char in printed if not char.isprintable() and char != "\n"] == []
+        values = [json.loads(line)["x"] for line in printed.splitlines()]
+        expected = texts if column.type == pa.string() else [of_bytes(text.encode()) for text in texts]
+        assert values == expected
+
+
 @given(st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0")))
 def test_ascii_output_is_ascii(text: str) -> None:
     line = _native.json_lines(pa.RecordBatch.from_pydict({text: [text]}), ascii=True)
