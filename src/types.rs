@@ -91,7 +91,9 @@ impl Type {
     /// Whether values of a type fit this one, all or some of them: integers fit integers and floats, and text fits bytes.
     pub fn is_wider(self, stored: Scalar) -> bool {
         match (self.scalar, stored) {
-            (Scalar::Float64, Scalar::Float32) | (Scalar::Binary, Scalar::String) | (Scalar::String, Scalar::Char) => true,
+            (Scalar::Float64, Scalar::Float32) | (Scalar::Binary, Scalar::String) | (Scalar::String, Scalar::Char) => {
+                true
+            }
             (Scalar::Float32 | Scalar::Float64, stored) => is_integer(stored),
             (scalar, stored) => is_integer(scalar) && is_integer(stored),
         }

@@ -87,20 +87,20 @@ impl<'a> NewColumn<'a> {
 }
 
 impl NewValues for &[NewColumn<'_>] {
-    fn get(&self, column: usize, row: usize, nth: usize) -> Result<NewBits<'_>, ()> {
-        let NewColumn { lists, bytes, texts } = (**self).get(column).ok_or(())?;
+    fn get(&self, column: usize, row: usize, nth: usize) -> Option<NewBits<'_>> {
+        let NewColumn { lists, bytes, texts } = (**self).get(column)?;
         let place = match lists {
             None => row,
             Some(lists) => {
                 let offsets = lists.value_offsets();
                 let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
                 if lists.is_null(row) || nth >= end - start {
-                    return Err(());
+                    return None;
                 }
                 start + nth
             }
         };
-        Ok(match (texts, bytes) {
+        Some(match (texts, bytes) {
             (Some(texts), _) => (Some(ValueType::Named(Scalar::String)), texts.get(place).map(str::as_bytes)),
             (None, bytes) => (None, bytes.and_then(|bytes| bytes.get(place))),
         })

@@ -118,7 +118,9 @@ impl Selected {
                 let field = &filter.fields[0];
                 Err(Error::Value(format!("where: a list of headers has no field '{field}'")))
             }
-            Some(_) => Self::select::<E, _>(filter, &list_rows::<E>(input.column)?, plan, input, (ByteOrder::Big, is_strict)),
+            Some(_) => {
+                Self::select::<E, _>(filter, &list_rows::<E>(input.column)?, plan, input, (ByteOrder::Big, is_strict))
+            }
             None => {
                 let messages = MessageRows::<E>::new(binary_column::<E>(input.column)?, options);
                 Self::select::<E, _>(filter, &messages, plan, input, (E::Headers::ORDER, is_strict))

@@ -81,7 +81,7 @@ impl Operation for Pack {
         let parts = self.columns.iter().zip(structs.columns()).zip(&encoded).map(|((packed, column), encoded)| {
             Ok(match (packed, encoded) {
                 (Packed::Values { key, .. }, Some(encoded)) => Part::Values { key, encoded },
-                _ => Part::Headers(ListRows::new(column.as_ref(), E::Headers::KEYS, &of)?),
+                _ => Part::Headers(Box::new(ListRows::new(column.as_ref(), E::Headers::KEYS, &of)?)),
             })
         });
         let rows = PackRows::<E> {
@@ -399,7 +399,7 @@ impl ValueWriter {
 /// A column as headers.
 enum Part<'a, L> {
     Values { key: &'a RequestedKey, encoded: &'a EncodedColumn<'a> },
-    Headers(ListRows<'a, L>),
+    Headers(Box<ListRows<'a, L>>),
 }
 
 /// The rows of a struct, each a list of headers.

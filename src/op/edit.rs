@@ -139,21 +139,15 @@ pub struct Edit {
 
 /// The values of columns beside the messages.
 pub trait NewValues {
-    /// The value of a row; of a column for `replace`, the one of the header that is the `nth` with its key. `None` is null.
-    fn get(&self, column: usize, row: usize, nth: usize) -> Result<NewBits<'_>, ()>;
+    /// The value of a row; of a column for `replace`, the one of the header that is the `nth` with its key. `None` where the column has none.
+    fn get(&self, column: usize, row: usize, nth: usize) -> Option<NewBits<'_>>;
 }
 
-/// A type, if the column has one, and bits.
+/// A type, if the column has one, and bits; without bits, it is null.
 pub type NewBits<'v> = (Option<ValueType>, Option<&'v [u8]>);
 
-/// No columns, for one message.
-pub struct NoColumns;
-
-impl NewValues for NoColumns {
-    fn get(&self, _: usize, _: usize, _: usize) -> Result<NewBits<'_>, ()> {
-        Err(())
-    }
-}
+/// The type and the bits of a value to write.
+type WrittenBits<'v> = (Option<ValueType>, Option<Cow<'v, [u8]>>);
 
 /// An [`Edit`] for messages of a format.
 pub struct Editor<'e, E> {
@@ -296,7 +290,7 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
     fn is_skipped<V: NewValues>(&self, value: Option<&NewValue>, values: &V, row: usize) -> bool {
         match value {
             Some(NewValue::Column(column)) if self.edit.skips_nulls => {
-                matches!(values.get(*column, row, 0), Ok((_, None)))
+                matches!(values.get(*column, row, 0), Some((_, None)))
             }
             _ => false,
         }
@@ -487,7 +481,7 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         values: &'v V,
         (row, nth): (usize, usize),
         log: &mut R,
-    ) -> Result<(Option<ValueType>, Option<Cow<'v, [u8]>>)> {
+    ) -> Result<WrittenBits<'v>> {
         let text = E::Headers::TYPES.is_typed().then_some(STRING);
         let (value_type, bits) = match (value, original) {
             (None, Some(original)) => return Ok((original.value_type, original.bits.as_deref().map(Cow::Borrowed))),
@@ -496,7 +490,7 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
                 (text, original.bits.as_deref().map(|bits| mask.apply(original.value_type, bits)))
             }
             (Some(NewValue::Column(column)), _) => {
-                let Ok((value_type, bits)) = values.get(*column, row, nth) else {
+                let Some((value_type, bits)) = values.get(*column, row, nth) else {
                     return Err(log.fatal(Code::WrongSize, None, || {
                         format!("header {}: fewer new values than headers", written.key)
                     }));
@@ -537,9 +531,9 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         }
         counts.clear(self.entries.len());
         let originals: Vec<_> = headers.iter().map(Original::of::<E>).collect();
-        let mut edited: Vec<(Key<'_>, Option<ValueType>, Option<Cow<'_, [u8]>>)> = Vec::new();
+        let mut edited: Vec<(Key<'_>, WrittenBits<'_>)> = Vec::new();
         for (header, original) in headers.iter().zip(&originals) {
-            let stays = || (header.key.clone(), original.value_type, original.bits.as_deref().map(Cow::Borrowed));
+            let stays = || (header.key.clone(), (original.value_type, original.bits.as_deref().map(Cow::Borrowed)));
             let Some(hit) = self.hit(header) else {
                 edited.push(stays());
                 continue;
@@ -554,17 +548,17 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
                 Decision::Rename(written) => (written, None),
                 Decision::Write(written) => (written, written.value),
             };
-            let (value_type, bits) = self.value(written, value, Some(original), values, (row, nth), log)?;
-            edited.push((written.key.clone(), value_type, bits));
+            let value = self.value(written, value, Some(original), values, (row, nth), log)?;
+            edited.push((written.key.clone(), value));
         }
         for written in self.added(&hits).filter(|written| !self.is_skipped(written.value, values, row)) {
-            let (value_type, bits) = self.value(written, written.value, None, values, (row, 0), log)?;
-            edited.push((written.key.clone(), value_type, bits));
+            let value = self.value(written, written.value, None, values, (row, 0), log)?;
+            edited.push((written.key.clone(), value));
         }
         let headers: Vec<_> = edited
             .iter()
             .enumerate()
-            .map(|(index, (key, value_type, bits))| Header {
+            .map(|(index, (key, (value_type, bits)))| Header {
                 index,
                 key: key.clone(),
                 value_type: *value_type,
