@@ -18,9 +18,12 @@ pub struct Offsets<'a> {
 impl<'a> Offsets<'a> {
     /// # Safety
     ///
-    /// From the first of the places to the end of the last, offsets are not negative and never decrease.
+    /// From the first of the places to the end of the last, offsets are not negative and never decrease. Of no places, none
+    /// is read.
     pub unsafe fn new_unchecked(offsets: &'a [i32], places: Range<usize>) -> Self {
-        debug_assert!(offsets[places.start..=places.end].is_sorted() && offsets[places.start] >= 0);
+        debug_assert!(
+            places.is_empty() || offsets[places.start] >= 0 && offsets[places.start..=places.end].is_sorted()
+        );
         Offsets { offsets, places: (places.start, places.end) }
     }
 
@@ -111,9 +114,13 @@ impl<'a> Columns<'a> {
 impl Strings<'_> {
     /// See `Columns::byte_len`.
     fn byte_len(self, first: usize, last: usize) -> Option<usize> {
+        if first >= last {
+            // Where no row has a header, nothing is known about offsets.
+            return (first == last).then_some(0);
+        }
         let offsets = self.offsets.offsets;
         let (start, end) = (*offsets.get(first)? as usize, *offsets.get(last)? as usize);
-        (first <= last && end + COPY <= self.bytes.len()).then(|| end - start)
+        (end + COPY <= self.bytes.len()).then(|| end - start)
     }
 
     /// The type whose name is the string at a place.

@@ -337,6 +337,11 @@ fn lists_outside_of_their_columns_are_left_to_the_slow_path() {
         assert_eq!(lists.fill(&[0, 3], 0, |place: usize| place), 0);
         assert_eq!(lists.fill(&[0, 2], 0, |place: usize| place), 1);
     }
+    // SAFETY: there are no places.
+    let unknown = Strings { offsets: unsafe { Offsets::new_unchecked(&[5, -1], 1..1) }, bytes: &[] };
+    let mut lists = ListBlock::new(Columns::new(None, unknown, None, unknown, None, 1..1).unwrap());
+    assert_eq!((lists.fill(&[1, 1, 1], 0, |place: usize| place), lists.byte_len()), (2, 0));
+    assert_eq!(lists.fill(&[0, 1], 0, |place: usize| place), 0);
     let strings = Strings { offsets: offsets(&good), bytes: &bytes };
     let bits = Bits { bytes: &[0xff], offset: 6 };
     assert!(Columns::new(None, strings, None, strings, Some(bits), 0..3).is_none());
