@@ -20,7 +20,7 @@ pytestmark = pytest.mark.broker
 BLOCKS = {
     mark.partition(" ")[2]: code
     for mark, code in fences((ROOT / "docs/how-to/connect.md").read_text(encoding="utf-8"))
-    if mark.startswith("properties ")
+    if mark.startswith("text ")
 }
 
 
