@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
 import sys
 import threading
 import time
@@ -331,3 +332,28 @@ def test_a_stream_that_was_read_to_its_end_is_not_read_again() -> None:
     for read in (list, pa.chunked_array):
         with pytest.raises(ValueError, match="the stream was read to its end"):
             read(stream)
+
+
+def test_the_thread_that_imports_the_package_may_end() -> None:
+    """The threads after it have its place in memory, and what belonged to it."""
+    program = """
+import threading
+
+def use():
+    import letterhead as lh
+    for _ in range(50):
+        lh.decode(lh.encode({"key": bytes(100)}, "kafka"), "kafka")
+
+for _ in range(20):
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+threads = [threading.Thread(target=use) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("finished")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=540, check=False)
+    assert (done.returncode, done.stdout) == (0, "finished\n"), done.stderr
