@@ -64,7 +64,7 @@ def variables(place: Path, driver: Path, python: Path, master: str) -> dict[str,
         SPARK_LOCAL_IP="127.0.0.1",
         PYSPARK_PYTHON=str(python),
         PYSPARK_DRIVER_PYTHON=str(driver),
-        PYTHONPATH=str(SCRIPT.parents[1] / "python"),
+        PYTHONPATH=str(SCRIPT.parents[1] / "helpers"),
     )
 
 
