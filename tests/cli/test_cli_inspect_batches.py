@@ -159,7 +159,7 @@ def test_a_file_over_the_limit_is_not_read(run: Any, tmp_path: Path, command: li
 @pytest.mark.timeout(60)
 def test_a_device_is_no_message(run: Any) -> None:
     result = run("inspect", "-f", "kafka", "/dev/zero")
-    assert (result.code, result.out) == (2, "")
+    assert (result.code, result.out) == (3, "")
     assert "cannot read /dev/zero: it is a device" in result.err
 
 

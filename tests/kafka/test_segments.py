@@ -148,9 +148,11 @@ def test_files_of_tiered_storage_have_any_name(tmp_path: Path) -> None:
 
 
 def test_missing_files_are_rejected_at_once(tmp_path: Path) -> None:
-    for path in (tmp_path / "orders-0", [tmp_path]):
+    for path in (tmp_path / "orders-0", [tmp_path / "orders-0"]):
         with pytest.raises(FileNotFoundError, match="there is no such file"):
             lh.read.segments(path)
+    with pytest.raises(IsADirectoryError, match="pass it alone, or the files in it"):
+        lh.read.segments([tmp_path])
     with pytest.raises(FileNotFoundError, match="no segments are there"):
         lh.read.segments(tmp_path)
 

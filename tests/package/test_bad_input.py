@@ -259,7 +259,7 @@ def test_a_null_key_in_a_list_is_refused(header: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("carried", "type", "code"), [("int64", "int32", "wrong_type"), ("nonsense", "int32", "unknown_type")]
+    ("carried", "type", "code"), [("int64", "string", "wrong_type"), ("nonsense", "int32", "unknown_type")]
 )
 def test_a_type_other_than_the_requested_one_is_rejected(carried: str, type: str, code: str) -> None:
     column = pa.array([[{"key": "a", "type": carried, "value": bytes(8)}]], headers_type(types=True))

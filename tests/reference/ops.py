@@ -283,7 +283,9 @@ def select_rows(
     reports = error_reports(options)
     for number, data in enumerate(rows):
         null = data is None and not lists
-        values = {} if null else _select_row(read_row(data, row, options), number, row, specs, errors, dialect, strict_types)
+        values = (
+            {} if null else _select_row(read_row(data, row, options), number, row, specs, errors, dialect, strict_types)
+        )
         if values.get("error"):
             values["error"] = reports.keep(values["error"])
         for name in names:

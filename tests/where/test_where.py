@@ -263,7 +263,7 @@ def test_where_equals_filtering_a_column_of_headers(rows: list[Any], drawn: Any)
 def test_rows_of_stores_are_selected_as_rows_of_columns(rows: list[Any], drawn: Any, fields: dict[str, Any]) -> None:
     where, mask = drawn
     blocks = [row if row is None else lh.encode(row, "kafka") for row in rows]
-    of_store = RowFilter(where, fields, None, "kafka", errors="null")
+    of_store = RowFilter(where, list(fields), None, "kafka", errors="null")
     selected = pa.array([of_store.selects(fields, block) for block in blocks], pa.bool_())
     full = table_of(lha.select(pa.array(blocks, pa.binary()), "kafka", COLUMNS | LISTS, errors="null"))
     for name, type in (("key", pa.binary()), ("timestamp", pa.int64())):
