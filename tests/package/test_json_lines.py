@@ -137,7 +137,11 @@ def test_floats_keep_every_bit_but_those_of_nan(values: list[float | None]) -> N
 def test_float32_has_the_digits_of_its_width(value: float) -> None:
     [number] = lines(pa.array([value], pa.float32()))
     assert struct.pack(">f", number) == struct.pack(">f", value)
-    assert len(repr(number)) <= len(repr(value))
+    assert len(significant_digits(number)) <= len(significant_digits(value))
+
+
+def significant_digits(number: float) -> tuple[int, ...]:
+    return Decimal(repr(number)).normalize().as_tuple().digits
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us"])
