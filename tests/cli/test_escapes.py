@@ -16,6 +16,7 @@ import pytest
 import letterhead as lh
 import letterhead.arrow as lha
 from command import runner
+from letterhead._formatting import printable
 from letterhead.conventions import columns
 from letterhead.scan.report import Scan
 
@@ -31,6 +32,13 @@ def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def check_printable(text: str) -> None:
     assert [char for char in text if not char.isprintable() and char != "\n"] == []
+
+
+@pytest.mark.parametrize("char", ["\x1b", "\x85", "\u202e", "\U000e0001"])
+def test_an_escape_is_that_of_python(char: str) -> None:
+    escape = printable(f"{char}1")
+    check_printable(escape)
+    assert escape.encode("ascii").decode("unicode_escape") == f"{char}1"
 
 
 def headers(*values: bytes) -> bytes:

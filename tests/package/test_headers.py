@@ -243,6 +243,14 @@ def test_a_message_format_is_a_bag_of_fields() -> None:
         hash(message)
 
 
+def test_only_the_field_headers_becomes_headers_when_it_is_set() -> None:
+    message = lh.Message(headers=[], payload=b"")
+    message.payload = b"x"
+    assert message.payload == b"x"
+    message.headers = None
+    assert message.headers is None
+
+
 def test_a_misspelt_field_of_a_message_format_is_not_set() -> None:
     message = lh.Message(headers=[], payload=b"")
     with pytest.raises(AttributeError, match="did you mean 'payload'"):

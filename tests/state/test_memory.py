@@ -51,7 +51,11 @@ def logged(key: bytes, value: bytes | None) -> ChangelogRecord:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["put", "put", "remove", "read"]), st.binary(max_size=2), st.binary(max_size=2)),
+        st.tuples(
+            st.sampled_from(["put", "put", "put", "remove", "read", "clear"]),
+            st.binary(max_size=2),
+            st.binary(max_size=2),
+        ),
         max_size=60,
     )
 )
@@ -63,6 +67,9 @@ def test_a_sorted_map_is_a_dict_whose_keys_can_be_sorted(steps: list[tuple[str, 
             rows[key] = plain[key] = step
         elif operation == "remove":
             assert rows.remove(key) == plain.pop(key, None)
+        elif operation == "clear":
+            rows.clear()
+            plain.clear()
         else:
             assert rows.between(key, other) == sorted(k for k in plain if key <= k <= other)
     assert rows == plain

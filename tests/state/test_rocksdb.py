@@ -129,6 +129,8 @@ def test_a_closed_store_is_refused(store: RocksDBKeyValueStore, tmp_path: Path) 
     for use in (
         lambda: store.get(b"a"),
         lambda: store.put(b"a", b""),
+        lambda: store.put_all([(b"a", b"")]),
+        lambda: store.delete(b"a"),
         store.all,
         lambda: store.commit({}),
         store.flush,

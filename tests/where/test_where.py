@@ -485,6 +485,8 @@ def test_expressions_of_pyarrow_are_translated_or_rejected() -> None:
         assert len(table_of(lha.select(column, "kafka", {"t": "string"})).filter(where)) == count
     with pytest.raises(ValueError, match="'add_checked' of the pyarrow expression cannot be translated"):
         lha.decode(column, "kafka", where=(field + 1) > 2)
+    with pytest.raises(ValueError, match="where: True of the pyarrow expression cannot be translated"):
+        lha.decode(column, "kafka", where=pc.scalar(True))
     for where, name in ((field.is_null(nan_is_null=True), "is_null"), (field.isin(["a", None]), "is_in")):
         with pytest.raises(ValueError, match=f"'{name} with these options' of the pyarrow expression cannot be"):
             lha.decode(column, "kafka", where=where)
