@@ -467,6 +467,12 @@ def test_a_reply_of_2023_without_a_partition_begins_with_the_number_of_messages(
     assert PolledMessages([first, second]).to_json() == f"[{first.to_json()},{second.to_json()}]"
 
 
+@pytest.mark.parametrize("timestamp", [0, 1 << 32])
+def test_a_reply_of_2023_without_a_partition_can_have_zeros_where_a_prefix_has_the_number(timestamp: int) -> None:
+    reply = PolledMessages([polled(timestamp=timestamp)])
+    assert PolledMessages.from_bytes(reply.to_bytes()) == reply
+
+
 def test_messages_of_one_time_and_consecutive_offsets_share_a_batch() -> None:
     def at(offset: int, timestamp: int, origin: int | None = None) -> PolledMessage:
         return polled(offset=offset, timestamp=timestamp, origin_timestamp=origin, headers=TYPED)

@@ -17,7 +17,8 @@ import letterhead as lh
 from batch_bytes import batch as iggy_batch
 from batch_bytes import frame
 from letterhead.errors import DecodeError, TornTailWarning
-from letterhead.kafka.segments_reader import SegmentsReader
+from letterhead.kafka.record_sets import batches_of
+from letterhead.kafka.segments_reader import SegmentRowReader, SegmentsReader
 from log_bytes import TRANSACTIONAL, batch, mark, record
 
 NAME = f"{0:020}.log"
@@ -50,6 +51,12 @@ def rows(path: Any, **options: Any) -> list[dict[str, Any]]:
     with opened(path, **options) as reader:
         found: list[dict[str, Any]] = reader.read_all().to_pylist()
     return found
+
+
+@pytest.mark.parametrize("missing", [1, 12, len(ten(0)) - 1])
+def test_an_incomplete_batch_at_the_end_of_a_record_set_is_left_out(missing: int) -> None:
+    batches, end = batches_of(ten(0) + ten(10)[:-missing])
+    assert ([batch.base_offset for batch in batches], end) == ([0], len(ten(0)))
 
 
 # --- a torn tail is an incomplete batch, or zeros ---------------------------------------------------------------------
@@ -128,6 +135,24 @@ def test_a_damaged_batch_says_how_many_records_it_hides(folder: Callable[..., Pa
         [error] = [row["error"][0] for row in reader.read_all().to_pylist() if row["error"]]
     assert "offsets 10 to 19 are missing, at most 10 records" in error["message"]
     assert [(one.first, one.last) for one in reader.damaged] == [(10, 19)]
+
+
+def test_batches_that_exceed_an_arrow_column_are_read_in_halves(
+    folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_batches = SegmentRowReader._read
+
+    def limited(reader: SegmentRowReader, file: Any, batches: Any, *options: Any) -> Any:
+        if len(batches) > 2:
+            raise DecodeError("the column is too large", format="record-batch", code="too_large")
+        return read_batches(reader, file, batches, *options)
+
+    monkeypatch.setattr(SegmentRowReader, "_read", limited)
+    whole, damaged = [ten(first) for first in range(0, 80, 10)], ten(60)[:-1] + b"\1"
+    path = folder(b"".join([*whole[:6], damaged, whole[7]]))
+    assert [row["offset"] for row in rows(path, errors="null")] == [*range(60), None, *range(70, 80)]
+    with pytest.raises(DecodeError, match="offsets 60 to 69 are missing"):
+        rows(path)
 
 
 def test_the_missing_offsets_are_those_of_all_batches_up_to_the_next_valid_one(folder: Callable[..., Path]) -> None:

@@ -562,6 +562,23 @@ def test_an_assumed_type_emits_a_warning_and_can_be_chosen(tmp_path):
         assert read(tmp_path, store_type="key-value").schema.names == ["key", "value"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_rows_with_a_negative_time_are_not_versions(tmp_path):
+    store = opened(tmp_path, "key-value", "plain")
+    store.put(bytes([255] * 8) + b"k", struct.pack(">q", -1))
+    store.close()
+    assert read(tmp_path).schema.names == ["key", "value"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("start", [0, 1])
+def test_the_first_window_may_begin_at_time_0(tmp_path, start):
+    store = opened(tmp_path, "window", "plain")
+    store.put(b"k", b"v", start)
+    store.close()
+    assert read(tmp_path, columns=["key", "window_start"]).to_pylist() == [{"key": b"k", "window_start": start}]
+
+
 def test_plain_values_of_time_ordered_windows_can_be_chosen(tmp_path):
     make(tmp_path, "time-ordered-window", "timestamped", range(3))
     with pytest.warns(UserWarning, match="its values may have no timestamps"):
