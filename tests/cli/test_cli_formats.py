@@ -530,6 +530,8 @@ def test_messages_beside_a_bad_one_are_kept(run):
     messages = json.loads(result.out)["messages"]
     assert [each["error"] and each["error"][0]["code"] for each in messages] == [None, "bad_crc", None]
     assert messages[2]["headers"] == [{"key": "n", "value": {"type": "int8", "value": 2}}]
+    [whole] = json.loads(run("decode", "-f", "kip82-messages", "--hex", message(0).hex(), "--json").out)["messages"]
+    assert [set(fields) for fields in messages] == [{*whole, "error"}] * 3
     assert result.code == 1
     assert "! the checksum is 00000000" in run(*args, "--errors", "column").out
     result = run(*args, "--errors", "null", "--json")

@@ -26,6 +26,7 @@ from letterhead.errors import ErrorDetail, LogClosedError
 from letterhead.kafka.client import KafkaClient
 from letterhead.kafka.settings import reader_settings
 from letterhead.kip82 import MessageLog
+from letterhead.reader import Reader
 from letterhead.state import InvalidStateStoreError, SessionKey, Stores, ValueTimestampHeaders
 from letterhead.state.context import ChangelogList, StoreContext
 from letterhead.state.layers.cache import RecordCache
@@ -250,6 +251,27 @@ def test_a_reader_that_read_nothing_yet_is_not_read_after_a_fork_either(samples:
     for reader in readers:
         assert in_child(lambda reader=reader: next(reader)) == READER
         reader.close()
+
+
+@forking
+@pytest.mark.parametrize("export", [pa.table, next, list])
+def test_a_child_does_not_wait_for_a_thread_that_reads_in_the_parent(export: Any) -> None:
+    reading, forked = threading.Event(), threading.Event()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        reading.set()
+        forked.wait()
+        yield pa.record_batch({"n": [1]})
+
+    reader = Reader(pa.schema({"n": pa.int64()}), batches)
+    thread = threading.Thread(target=next, args=(reader,))
+    thread.start()
+    reading.wait()
+    try:
+        assert in_child(lambda: export(reader)) == READER
+    finally:
+        forked.set()
+        thread.join()
 
 
 @forking

@@ -180,6 +180,11 @@ def test_an_unknown_type_lists_the_names_of_the_dialect(source: Any, sql: bool, 
     assert str(caught.value).endswith("<...>)")
 
 
+def test_an_unknown_type_of_a_header_to_write_lists_the_names_of_the_library() -> None:
+    with pytest.raises(ValueError, match="types: string, binary, bool, char, int8"):
+        lh.encode([("retry", b"1")], "iggy", types={"retry": "int46"})
+
+
 @pytest.mark.parametrize("source", [3, None, int, T.LongType, b"int64"], ids=str)
 def test_what_names_no_type_is_a_type_error(source: Any) -> None:
     with pytest.raises(TypeError, match="a type such as 'int64'"):

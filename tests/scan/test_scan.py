@@ -389,10 +389,12 @@ TIES: dict[str, tuple[Make, set[str]]] = {
 def test_types_that_explain_values_equally_are_tied(name):
     make, types = TIES[name]
     draw = random.Random(name)
-    guesses = scan_of([make(draw) for _ in range(ROWS)]).guesses
+    key = scan_of([make(draw) for _ in range(ROWS)])
+    guesses = key.guesses
     assert {guess.type for guess in guesses if guess.confidence == "tie"} == types
     assert all(guess.confidence in ("tie", "possible", "unlikely") for guess in guesses)
     assert [guess.confidence for guess in guesses[: len(types)]] == ["tie"] * len(types)
+    assert key.tied_types == [guess.type for guess in guesses[: len(types)]]
 
 
 def test_a_time_is_never_more_than_likely_and_the_number_it_is_stays_possible():
