@@ -14,8 +14,6 @@ from letterhead.errors import ConversionError, DecodeError
 from letterhead.iggy.kafka_gateway import KafkaRecord, to_message, to_record
 from server import Server
 
-pytestmark = pytest.mark.iggy_server
-
 NOW = 1_700_000_000_123
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 KEPT = ["offset", "timestamp", "key", "value", "headers"]
@@ -124,6 +122,7 @@ def read(server: Server, topic: str, **options: Any) -> pa.Table:
         return reader.read_all()
 
 
+@pytest.mark.iggy_server
 def test_the_whole_sample_topic_comes_back_equal(server: Server, create: Callable[..., str], samples: Path) -> None:
     topic = create()
     with lh.read.segments(samples / "orders-0") as reader:
@@ -139,6 +138,7 @@ def test_the_whole_sample_topic_comes_back_equal(server: Server, create: Callabl
     assert typed["tenant"].to_pylist() == expected.to_pylist()
 
 
+@pytest.mark.iggy_server
 def test_odd_records_come_back_through_the_server(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     records = [*ODD, *LOST]
@@ -156,6 +156,7 @@ def test_odd_records_come_back_through_the_server(server: Server, create: Callab
         lh.write.iggy(table, server.address, stream="tests", topic=topic, mapping="kafka-gateway")
 
 
+@pytest.mark.iggy_server
 def test_a_condition_tests_the_records(server: Server, create: Callable[..., str], samples: Path) -> None:
     topic = create(2)
     with lh.read.segments(samples / "orders-0") as reader:

@@ -488,6 +488,7 @@ def test_a_store_serializes_with_its_state_serdes() -> None:
         raw_key, raw_value = store.serdes.raw_key("k", Headers()), store.serdes.raw_value(put, Headers())
         assert chain(store)[-1].get(raw_key) == raw_value
         assert store.get("k") == put == store.serdes.value_from(raw_value, Headers())
+        assert list(store.all()) == [("k", put)]
     plain.serdes = StateSerdes("t", Int64Serde(), StringSerde())
     plain.put(1, "one")
     assert chain(plain)[-1].get(bytes(7) + b"\1") == b"one"
