@@ -274,7 +274,6 @@ class Database:
         if os.getpid() != self._process:
             return  # the parent process closes it
         # Every handle of a family keeps the database open and locked: all are released, even after an error.
-        self._finalizer.detach()
         steps = [partial(self._families[OFFSETS].put, STATUS, CLOSED)] if clean else []
         steps += [family.close for family in _in_order(self._families, self._newest_first)]
         steps.append(self._database.close)
