@@ -598,6 +598,8 @@ def test_inspect_heads_the_parts_of_a_batch_of_iggy(run):
 def test_inspect_marks_lengths_that_mean_null(run):
     typed = lh.encode([("k", None)], "kip82-typed")
     assert "value length  header 0   0, null" in run("inspect", "-f", "kip82-typed", "--hex", typed.hex()).out
+    zeros = lh.encode([("", lh.Value("int8", 0))], "kip82-typed")
+    assert "null" not in run("inspect", "-f", "kip82-typed", "--hex", zeros.hex()).out
     tombstone = message(0, value=None, key=None)
     assert run("inspect", "-f", "kip82-message", "--hex", tombstone.hex()).out.count("-1, null") == 2
 

@@ -115,6 +115,12 @@ def test_the_table_has_one_row_for_each_key(run, written):
     assert (result.code, result.err) == (0, "")
 
 
+def test_a_tied_type_has_a_question_mark(run, written):
+    result = run("scan", written([[("balance", bytes(8))]] * 100))
+    assert any(line.startswith("balance") and " int64? " in line for line in result.lines)
+    assert result.lines[-1] == "? other types fit as well: --explain prints the evidence"
+
+
 def test_explain_prints_the_evidence_for_each_type(run, written):
     result = run("scan", written(rows_of(100)), "--explain")
     assert result.lines[2:5] == [

@@ -25,6 +25,8 @@ from hypothesis import strategies as st
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.scan import CONFIDENCES, Scan
+from letterhead.scan.column import _pieces
+from letterhead.scan.costs import _floats_cost
 from letterhead.scan.key import percent
 from letterhead.scan.readings import CANDIDATE_TYPES
 from letterhead.scan.sketch import Histogram, Sample
@@ -395,6 +397,20 @@ def test_types_that_explain_values_equally_are_tied(name):
     assert all(guess.confidence in ("tie", "possible", "unlikely") for guess in guesses)
     assert [guess.confidence for guess in guesses[: len(types)]] == ["tie"] * len(types)
     assert key.tied_types == [guess.type for guess in guesses[: len(types)]]
+
+
+@pytest.mark.parametrize("code", [">f", ">d"])
+def test_negative_floats_cost_as_much_as_positive_ones(code):
+    draw = random.Random(code)
+    numbers = [draw.gauss(0, 100) for _ in range(ROWS)]
+    costs = [_floats_cost([struct.pack(code, sign * number) for number in numbers]) for sign in (1, -1)]
+    assert costs[0] == pytest.approx(costs[1])
+
+
+def test_columns_are_scanned_in_pieces_of_bounded_rows_and_bytes():
+    assert [len(piece) for piece in _pieces(pa.array([b""] * 25_000, pa.binary()))] == [10_000, 10_000, 5_000]
+    large = pa.array([bytes(6 << 20)] * 5, pa.binary())
+    assert [len(piece) for piece in _pieces(large)] == [2, 2, 1]
 
 
 def test_a_time_is_never_more_than_likely_and_the_number_it_is_stays_possible():
