@@ -232,6 +232,12 @@ def test_the_recorded_replies_are_read_and_written_as_they_were() -> None:
             assert client.end_offset(TopicPartition(IggyTopic("tests", "lies"), 0)) == 5
 
 
+def test_a_short_reply_of_more_than_fetch_bytes_is_not_requested_again() -> None:
+    # The server has no other replies.
+    with LyingServer() as server:
+        assert read(server.address, fetch_bytes=1, timeout_ms=2000)["offset"].to_pylist() == [1, 2, 3, 4, 0, 1]
+
+
 def changed_replies(values: Callable[[int], Iterator[int]]) -> list[tuple[str, int, int]]:
     """Each byte of each recorded reply that has a meaning, with other values."""
     places = []
