@@ -122,6 +122,13 @@ def read(server: Server, topic: str, **options: Any) -> pa.Table:
         return reader.read_all()
 
 
+@pytest.mark.parametrize(
+    "where", ["stream = 's'", "partition = 1", "offset < 5", "timestamp > 0", "key is null", "value is null"]
+)
+def test_a_condition_can_test_every_field_of_a_record(where: str) -> None:
+    lh.read.iggy("iggy://u:p@h", stream="s", topic="t", mapping="kafka-gateway", where=where).close()
+
+
 @pytest.mark.iggy_server
 def test_the_whole_sample_topic_comes_back_equal(server: Server, create: Callable[..., str], samples: Path) -> None:
     topic = create()

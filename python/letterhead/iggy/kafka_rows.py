@@ -56,7 +56,7 @@ class MappedRowReader:
         self._columns = columns
         self._headers = headers
         self._dialect = dialect
-        self._filter = None if where is None else RowFilter(where, _FIELDS, headers, "kafka", limits=limits)
+        self._filter = None if where is None else RowFilter(where, COLUMNS, headers, "kafka", limits=limits)
         selected = list(self._selected(pa.array([], KAFKA_HEADERS)).type) if headers else []
         types = _FIELDS | {"timestamp": TIMES[dialect]}
         self.schema = pa.schema([*((name, types[name]) for name in columns), *selected])
