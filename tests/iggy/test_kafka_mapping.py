@@ -10,8 +10,11 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
+from batch_bytes import batch, frame
 from letterhead.errors import ConversionError, DecodeError
 from letterhead.iggy.kafka_gateway import KafkaRecord, to_message, to_record
+from letterhead.iggy.kafka_rows import MappedRowReader
+from letterhead.output_columns import TIMES, Dialect
 from server import Server
 
 NOW = 1_700_000_000_123
@@ -127,6 +130,15 @@ def read(server: Server, topic: str, **options: Any) -> pa.Table:
 )
 def test_a_condition_can_test_every_field_of_a_record(where: str) -> None:
     lh.read.iggy("iggy://u:p@h", stream="s", topic="t", mapping="kafka-gateway", where=where).close()
+
+
+@pytest.mark.parametrize("dialect", ["arrow", "spark"])
+def test_a_condition_compares_milliseconds_whatever_the_column_counts(dialect: Dialect) -> None:
+    reader = MappedRowReader(["timestamp"], None, None, dialect, "timestamp = 5000")
+    data = batch(frame(0), frame(1, later=1000), origin=5_000_000)
+    rows = reader(data, constants={"stream": "s", "topic": "t", "partition": 0})
+    assert rows is not None
+    assert rows.column("timestamp").cast(TIMES["arrow"]).cast(pa.int64()).to_pylist() == [5000]
 
 
 @pytest.mark.iggy_server

@@ -111,7 +111,10 @@ class MappedRowReader:
         columns = []
         for name in names:
             column = record_columns[name] if name in record_columns else rows.column(name)
-            columns.append((column.cast(pa.int64()) if name == "timestamp" else column).to_pylist())
+            # Conditions count milliseconds, and columns of Spark microseconds.
+            columns.append(
+                (column.cast(TIMES["arrow"]).cast(pa.int64()) if name == "timestamp" else column).to_pylist()
+            )
         encoded: list[bytes | None] = [None] * len(rows)
         if condition.has_headers:
             encoded = lha.encode(record_columns["headers"], "kafka").to_pylist()
