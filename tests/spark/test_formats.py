@@ -101,11 +101,11 @@ def test_a_number_that_no_decimal_holds_is_an_error_of_its_column(spark):
 @pytest.mark.parametrize("format", WITH_TYPES)
 def test_a_value_of_another_type_is_an_error(spark, format):
     """Never a guess: int32 has the bytes of a float32 too."""
-    first = next(name for name, wanted in EXAMPLES[format].columns.items() if wanted == "string")
-    columns = {"wrong": lh.field("binary", key=first), first: "string"}
+    first = next(name for name, type in EXAMPLES[format].columns.items() if type == "string")
+    columns = {"wrong": lh.field("int32", key=first), first: "string"}
     df = values_of(spark, [EXAMPLES[format].value])
     text = failure(df.transform(lhs.select_headers("data", format, columns, keep=["number"])))
-    assert "column wrong: the value is string and binary was requested" in text
+    assert "column wrong: the value is string and int32 was requested" in text
     found = collected(df.transform(lhs.select_headers("data", format, columns, keep=[], errors="column")))
     assert (found["wrong"], found[first]) == ([None], ["acme"])
     assert [(error["code"], error["key"], error["column"]) for error in found["error"][0]] == [
