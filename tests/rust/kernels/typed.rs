@@ -118,7 +118,7 @@ fn selection(key: RequestedKey, of: &str) -> Selection {
 }
 
 #[test]
-fn select_takes_the_type_in_the_input_and_rejects_another() {
+fn select_takes_types_that_the_input_fits_and_rejects_others() {
     for format in [Iggy, Iggy2023, Kip82Typed] {
         let serialized_rows = [serialized(format, &two()[..1])];
         let select =
@@ -128,9 +128,14 @@ fn select_takes_the_type_in_the_input_and_rejects_another() {
             let made = apply(format, &select(of), &serialized_rows).unwrap();
             assert_eq!(made.as_struct().column(0).as_primitive::<Int32Type>().value(0), 258);
         }
-        let (row, error) = apply(format, &select("int64"), &serialized_rows).unwrap_err();
-        assert_eq!((row, error.code, error.header), (0, Code::WrongType, Some(0)));
-        assert_eq!(error.message, "the value is int32 and int64 was requested");
+        let wide = apply(format, &select("int64"), &serialized_rows).unwrap();
+        assert_eq!(wide.as_struct().column(0).as_primitive::<Int64Type>().value(0), 258);
+        let strict = Select { options: STRICT_KINDS, ..select("int64") };
+        for (operation, requested) in [(strict, "int64"), (select("string"), "string")] {
+            let (row, error) = apply(format, &operation, &serialized_rows).unwrap_err();
+            assert_eq!((row, error.code, error.header), (0, Code::WrongType, Some(0)));
+            assert_eq!(error.message, format!("the value is int32 and {requested} was requested"));
+        }
     }
 }
 
