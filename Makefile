@@ -37,7 +37,7 @@ help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nAnd in tools/, each with --help: %s\n\n' "$$(ls tools | grep -v '\.sh$$' | paste -sd ' ')"
+	@printf '\nAnd in tools/, each with --help: %s\n\n' "$$(ls -p tools | grep -v '\.sh$$\|/$$' | paste -sd ' ')"
 
 .PHONY: setup
 setup: $(VENV)/.wheel ## Create .venv, build the wheel and install it with everything that the targets need
