@@ -13,7 +13,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / "tools").iterdir() if path.is_file() and not path.suffix))
+@pytest.mark.parametrize(
+    "script", sorted(path.name for path in (ROOT / "tools").iterdir() if path.is_file() and not path.suffix)
+)
 def test_a_tool_explains_itself_and_refuses_what_it_does_not_know(script):
     def call(argument):
         return subprocess.run([ROOT / "tools" / script, argument], capture_output=True, text=True, timeout=300)
