@@ -19,7 +19,7 @@ from letterhead.cli.headers import VALUE_LIMIT, headers_table
 from letterhead.cli.options import Format, grouped, option, reading, rows, source
 from letterhead.cli.render import console, counted, print_json, sized_text, time_text, value_text
 from letterhead.cli.sniff import format_of
-from letterhead.cli.source import Source
+from letterhead.cli.message_input import Source
 from letterhead.cli.sources.base import RowRequest
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection

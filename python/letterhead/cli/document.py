@@ -22,7 +22,7 @@ from typing import Any
 import letterhead as lh
 from letterhead.cli.exits import Failure
 from letterhead.cli.formats import in_microseconds, row_of, table_of_formats
-from letterhead.cli.source import parse_base64, parse_hex
+from letterhead.cli.message_input import parse_base64, parse_hex
 from letterhead.cli.spelling import KeyForm, as_key, check_type, of_text
 from letterhead.headers import HeaderKey, HeaderValue
 from letterhead.value_text import text_of

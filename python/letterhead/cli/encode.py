@@ -18,7 +18,7 @@ from letterhead.cli.losses import header_count, warn_if_emptied
 from letterhead.cli.options import Canonical, EncodeOnLoss, Written, flag, grouped, option, types_option
 from letterhead.cli.output import check_terminal, write_messages
 from letterhead.cli.render import warn
-from letterhead.cli.source import read_bytes, refuse_table
+from letterhead.cli.message_input import read_bytes, refuse_table
 from letterhead.errors import replaced
 
 

@@ -20,7 +20,7 @@ from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch, row
 from letterhead.cli.options import Everything, Format, Json, grouped, option, reading, source
 from letterhead.cli.render import console, counted, moment, print_json
 from letterhead.cli.sniff import CODEC, format_of
-from letterhead.cli.source import Source
+from letterhead.cli.message_input import Source
 from letterhead.cli.sources.base import TIMEOUT_MS, RowRequest
 from letterhead.cli.sources.batches import FORMAT, batch_at
 from letterhead.cli.sources.options import Timeout

@@ -15,7 +15,7 @@ from letterhead.cli.column import RowOptions
 from letterhead.cli.completion import complete_formats, complete_targets
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.formats import COMMON, ReadArguments, row_of
-from letterhead.cli.source import Source
+from letterhead.cli.message_input import Source
 from letterhead.limits import Limits
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import letterhead as lh
 from letterhead.cli.exits import Failure, usage_errors
-from letterhead.cli.source import parse_hex
+from letterhead.cli.message_input import parse_hex
 from letterhead.errors import HeaderError, unknown_name
 from letterhead.headers import HeaderKey
 from letterhead.offsets.specs import epoch_milliseconds, is_compact_date, read_iso_time
