@@ -15,7 +15,7 @@ from letterhead.values import Binary, String, Value, utf8
 
 __all__ = [
     "MASKS", "Constant", "EditValues", "Function", "GivenKey", "GivenValue", "HeaderEdit", "HeaderKey", "HeaderValue", "Lit",
-    "Mask", "NewValue", "Replacements", "Values", "lit",
+    "Mask", "NewValue", "Replacements", "ColumnValues", "lit",
 ]  # fmt: skip
 
 HeaderKey: TypeAlias = str | int | Value
@@ -77,13 +77,13 @@ class Function:
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class ColumnValues:
     """A column of values, one for each message."""
 
     column: Any
 
 
-NewValue: TypeAlias = Constant | Mask | Function | Values
+NewValue: TypeAlias = Constant | Mask | Function | ColumnValues
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def _value_of(new: NewValue, value: Any) -> HeaderValue:
             return masked(new.name, value)
         case Function():
             return header_value(new.function(value))
-        case Values():
+        case ColumnValues():
             raise TypeError("a column of values edits a column of messages")
 
 
@@ -273,7 +273,7 @@ def _replacement(key: HeaderKey, value: Any) -> NewValue:
 
 def _new_value(key: HeaderKey, value: Any, is_column: Callable[[object], bool]) -> NewValue:
     if is_column(value):
-        return Values(value)
+        return ColumnValues(value)
     if not isinstance(value, Lit):
         try:
             value = lit(value)

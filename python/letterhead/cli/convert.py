@@ -14,6 +14,7 @@ from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.headers import key_text
 from letterhead.cli.losses import KEEP_HINT, LossSummary, header_count, show_losses, warn_if_emptied
+from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import (
     Canonical,
     Format,
@@ -30,7 +31,6 @@ from letterhead.cli.options import (
 from letterhead.cli.output import check_terminal, write_message
 from letterhead.cli.render import counted, print_json, warn
 from letterhead.cli.sniff import format_of
-from letterhead.cli.message_input import Source
 from letterhead.cli.sources.base import RowRequest
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
@@ -45,7 +45,7 @@ def convert_command(
     *,
     format: Format,
     to: Target,
-    source: Source,
+    source: MessageInput,
     on_loss: Annotated[
         OnLoss,
         option(
@@ -115,7 +115,7 @@ def convert_command(
 
 
 def _convert_column(
-    source: Source,
+    source: MessageInput,
     format: str,
     to: str,
     rows: RowOptions,

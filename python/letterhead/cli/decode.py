@@ -16,10 +16,10 @@ from letterhead.cli.document import headers_of, is_time, to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch
 from letterhead.cli.headers import VALUE_LIMIT, headers_table
+from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import Format, grouped, option, reading, rows, source
 from letterhead.cli.render import console, counted, print_json, sized_text, time_text, value_text
 from letterhead.cli.sniff import format_of
-from letterhead.cli.message_input import Source
 from letterhead.cli.sources.base import RowRequest
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
@@ -39,7 +39,7 @@ Fields = dict[str, Any]
 def decode_command(
     *,
     format: Format,
-    source: Source,
+    source: MessageInput,
     rows: RowOptions,
     prefix: Annotated[
         str | None, option("--prefix", "With --column: a prefix of the new columns' names.", "TEXT")
@@ -129,7 +129,7 @@ def _decode_readable_parts(data: bytes, format: str, rows: RowOptions, options: 
 
 
 def _decode_column(
-    source: Source,
+    source: MessageInput,
     format: str,
     rows: RowOptions,
     prefix: str,

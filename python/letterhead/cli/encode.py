@@ -15,10 +15,10 @@ from letterhead.cli.document import read_message
 from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.formats import is_batch
 from letterhead.cli.losses import header_count, warn_if_emptied
+from letterhead.cli.message_input import read_bytes, refuse_table
 from letterhead.cli.options import Canonical, EncodeOnLoss, Written, flag, grouped, option, types_option
 from letterhead.cli.output import check_terminal, write_messages
 from letterhead.cli.render import warn
-from letterhead.cli.message_input import read_bytes, refuse_table
 from letterhead.errors import replaced
 
 

@@ -17,10 +17,10 @@ from letterhead._formatting import as_text, printable, quoted
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch, row_of
+from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import Everything, Format, Json, grouped, option, reading, source
 from letterhead.cli.render import console, counted, moment, print_json
 from letterhead.cli.sniff import CODEC, format_of
-from letterhead.cli.message_input import Source
 from letterhead.cli.sources.base import TIMEOUT_MS, RowRequest
 from letterhead.cli.sources.batches import FORMAT, batch_at
 from letterhead.cli.sources.options import Timeout
@@ -65,7 +65,7 @@ CONTROL_TYPES: dict[int | None, str] = {
 def inspect_command(
     *,
     format: Format = "",
-    source: Source,
+    source: MessageInput,
     row: Annotated[int, option("--row", "With --column: the row, from 0.", "N", min=0)] = 0,
     offset: Annotated[
         int | None,

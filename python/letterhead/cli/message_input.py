@@ -1,4 +1,4 @@
-"""Read one serialized message from a file, standard input, hex, base64, or a row of a Parquet file."""
+"""Read one serialized message from a file, standard input, hex, base64, or a row of a table."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _PARQUET = b"PAR1"
 _ARROW = b"ARROW1"
 
 
-class Source(NamedTuple):
-    """The input of a command: one message, or with `column` a column of the Parquet file `file`."""
+class MessageInput(NamedTuple):
+    """The input of a command: one message, or with `column` a column of the source `file`."""
 
     file: str | None
     hex: str | None

@@ -15,7 +15,7 @@ from letterhead.cli.column import RowOptions
 from letterhead.cli.completion import complete_formats, complete_targets
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.formats import COMMON, ReadArguments, row_of
-from letterhead.cli.message_input import Source
+from letterhead.cli.message_input import MessageInput
 from letterhead.limits import Limits
 
 T = TypeVar("T")
@@ -173,9 +173,9 @@ def reading(
     return {"lenient": lenient, "strict_types": strict_types, "limits": limits}
 
 
-def source(file: File = None, hex: Hex = None, base64: Base64 = None, column: Column = None) -> Source:
+def source(file: File = None, hex: Hex = None, base64: Base64 = None, column: Column = None) -> MessageInput:
     """Return the source that the arguments name."""
-    return Source(file, hex, base64, column)
+    return MessageInput(file, hex, base64, column)
 
 
 def rows(

@@ -32,13 +32,13 @@ ROWS_IN_TABLE = 1000
 
 
 @dataclass
-class Settings:
+class TerminalSettings:
     """What the options of every command set."""
 
     quiet: bool = False
 
 
-SETTINGS = Settings()
+SETTINGS = TerminalSettings()
 
 
 def console(stream: TextIO | None = None) -> Console:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from letterhead import _native
 from letterhead._arrow_types import Column, ColumnT
 from letterhead.fields import plain_key
-from letterhead.header_edits import Constant, Function, HeaderEdit, HeaderKey, Mask, NewValue, Values
+from letterhead.header_edits import ColumnValues, Constant, Function, HeaderEdit, HeaderKey, Mask, NewValue
 from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.decode import Decode
 from letterhead.operations.options import READ_DEFAULTS, ReadOptions
@@ -72,7 +72,7 @@ class Edit(ColumnOperation):
         if not hasattr(column, "__arrow_c_stream__"):
             edited: ColumnT = self._with_values(pa.array(stream), threads)
             return edited
-        if any(isinstance(value, Values) for _, value in self._columns()):
+        if any(isinstance(value, ColumnValues) for _, value in self._columns()):
             raise TypeError("a column of values needs an array of messages, not a stream: combine its chunks")
         chunks = [self._with_values(chunk, threads) for chunk in pa.chunked_array(stream).chunks]
         result: Any = pa.chunked_array(chunks, type=self.result_type(pa.binary()))
@@ -90,10 +90,10 @@ class Edit(ColumnOperation):
 
         return pa.field(_native.schema("edit", self.format, **self.arguments())).type
 
-    def _columns(self) -> list[tuple[HeaderKey, Function | Values]]:
+    def _columns(self) -> list[tuple[HeaderKey, Function | ColumnValues]]:
         """Return the new values that are columns beside the messages."""
         pairs = [*self.edit.replace, *self.edit.set, *self.edit.append]
-        return [(key, value) for key, value in pairs if isinstance(value, Function | Values)]
+        return [(key, value) for key, value in pairs if isinstance(value, Function | ColumnValues)]
 
     def _with_values(self, messages: pa.Array, threads: int) -> Any:
         import pyarrow as pa
@@ -142,7 +142,7 @@ def _has_key(headers: pa.StructArray, key: HeaderKey) -> pa.Array:
     return pc.and_(pc.equal(keys, bits), pc.equal(headers.field("key_type"), type))
 
 
-def _column(key: HeaderKey, values: Values, rows: int) -> Any:
+def _column(key: HeaderKey, values: ColumnValues, rows: int) -> Any:
     return _text_or_binary(key, values.column, rows)
 
 

@@ -66,18 +66,18 @@ def _directory(path: Path) -> Source:
                 UNREADABLE,
             ) from None
         return _segments([path])
-    from letterhead.cli.sources.stores import Stores
+    from letterhead.cli.sources.stores import StateStores
 
-    return Stores(path)
+    return StateStores(path)
 
 
 def _segments(paths: list[Path]) -> Source:
-    from letterhead.cli.sources.segments import IggySegments, Segments
+    from letterhead.cli.sources.segments import IggySegments, LogSegments
     from letterhead.iggy.segments import is_iggy_log
 
     first = paths[0]
     logs = sorted(first.rglob("*.log")) if first.is_dir() else [first]
-    return IggySegments(paths) if any(map(is_iggy_log, logs[:1])) else Segments(paths)
+    return IggySegments(paths) if any(map(is_iggy_log, logs[:1])) else LogSegments(paths)
 
 
 def is_log_file(path: Path) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_DAMAGED_LINES = 20
 
 
-class Segments(LogSource):
+class LogSegments(LogSource):
     """Log segments of partitions, read one partition after the other."""
 
     noun = "record"
@@ -121,7 +121,7 @@ class Segments(LogSource):
         return BAD_DATA if reader.torn or (reader.damaged and self._is_view_of_batches) else OK
 
 
-class IggySegments(Segments):
+class IggySegments(LogSegments):
     """Log files that a server of Iggy keeps of its partitions."""
 
     noun = "message"

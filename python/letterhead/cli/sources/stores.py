@@ -34,7 +34,7 @@ class StoreOptions(NamedTuple):
     backward: bool = False
 
 
-class Stores(Source):
+class StateStores(Source):
     """The stores of one name, of all tasks in a directory."""
 
     def __init__(self, directory: Path) -> None:

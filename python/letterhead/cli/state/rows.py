@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, as_options, described
-from letterhead.cli.render import warn
 from letterhead.cli.message_input import parse_base64, parse_hex
+from letterhead.cli.render import warn
 from letterhead.cli.spelling import read_time, read_value
 from letterhead.cli.state.options import Selection
 from letterhead.errors import (
