@@ -25,11 +25,8 @@ class Counts:
         if not self._names or len(set(self._names)) < len(self._names) or COUNT in self._names:
             raise Failure("--count-by needs names of columns or headers, and each once")
         typed = dict(request.headers or {})
-        columns = [
-            name
-            for name in self._names
-            if name not in typed and all(name in source.columns(request) for source in sources)
-        ]
+        common = set[str].intersection(*({*source.columns(request)} for source in sources))
+        columns = [name for name in self._names if name in common and name not in typed]
         headers = {name: typed.get(name, "string") for name in self._names if name not in columns}
         self.request = replace(request, columns=tuple(columns), headers=headers or None)
         """The request for the columns that are counted."""

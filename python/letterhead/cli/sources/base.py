@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import typer
 
@@ -24,18 +24,28 @@ from letterhead.errors import (
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
-    from letterhead.cli.sources.stores import StoreOptions
     from letterhead.fields import PlainKey
     from letterhead.limits import Limits
     from letterhead.offsets.specs import OffsetSpec
     from letterhead.reader import Reader
+    from letterhead.state.reading.key_bounds import KeyBounds
     from letterhead.where.conditions import Where
     from letterhead.where.program import RecordField
 
-__all__ = ["LogSource", "RowRequest", "Source", "reading_errors"]
+__all__ = ["LogSource", "RowRequest", "Source", "StoreOptions", "reading_errors"]
 
 TIMEOUT_MS = 15_000
 BATCH_SCREEN_COLUMNS = ("base_offset", "last_offset", "records", "bytes", "codec", "checksum")
+
+
+class StoreOptions(NamedTuple):
+    """Which stores of a directory are read, and which of their keys."""
+
+    name: str | None = None
+    store_type: str | None = None
+    values: str | None = None
+    keys: KeyBounds | None = None
+    backward: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,14 @@ class Source(ABC):
         """Refuse the views of batches and of control records."""
         if request.view != "records":
             raise Failure(f"--{request.view} is for topics and log segments of Kafka, not for {self.name}")
+
+    def check_without_offsets(self, request: RowRequest, instead: str) -> None:
+        """Refuse the views and options that need offsets; ``instead`` names the options that select rows."""
+        self.check_view(request)
+        if request.start != "earliest" or request.end != "latest" or request.partitions is not None:
+            raise Failure(f"--start, --end and --partition are for topics and log segments: {instead}")
+        if request.follow or request.committed:
+            raise Failure("--follow and --committed are for topics")
 
     @abstractmethod
     def columns(self, request: RowRequest) -> Iterable[str]:

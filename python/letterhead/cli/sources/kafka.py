@@ -68,12 +68,15 @@ class KafkaTopic(LogSource):
         if request.view != "records":
             return self._view(request)
         return lh.read.topic(
-            self.address.topic, bootstrap_servers=self.address.servers, settings=complete_settings(request.settings or {}, has_servers=self.address.servers is not None),
+            self.address.topic, bootstrap_servers=self.address.servers, settings=self._settings(request),
             columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
             follow=request.follow, partitions=chosen_partitions(self.address.partition, request),
             isolation_level="read_committed" if request.committed else None, errors=request.errors,
             where=request.where, timeout_ms=request.timeout_ms, limits=request.limits,
         )  # fmt: skip
+
+    def _settings(self, request: RowRequest) -> dict[str, str]:
+        return complete_settings(request.settings or {}, has_servers=self.address.servers is not None)
 
     def _view(self, request: RowRequest) -> Reader:
         """Return a stream of batches, or of records and control records."""
@@ -83,11 +86,7 @@ class KafkaTopic(LogSource):
 
         if request.follow:
             raise Failure(f"--follow excludes --{request.view}")
-        connection = reader_settings(
-            self.address.servers,
-            complete_settings(request.settings or {}, has_servers=self.address.servers is not None),
-            timeout_ms=request.timeout_ms,
-        )
+        connection = reader_settings(self.address.servers, self._settings(request), timeout_ms=request.timeout_ms)
         return topic_view(
             self.address.topic,
             row_reader(request),

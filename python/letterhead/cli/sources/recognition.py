@@ -9,6 +9,7 @@ from pathlib import Path
 from letterhead.cli.exits import UNREADABLE, Failure
 from letterhead.cli.sources import iggy, kafka
 from letterhead.cli.sources.base import Source, reading_errors
+from letterhead.cli.sources.tables import STANDARD_INPUT, TableFile
 
 __all__ = ["open_sources"]
 
@@ -21,21 +22,16 @@ def open_sources(names: Sequence[str]) -> list[Source]:
     log_files: list[Path] = []
     for name in names:
         with reading_errors():
+            path = Path(name)
             if _SCHEME.match(name):
                 sources.append(_topic(name))
-            elif name == "-":
-                from letterhead.cli.sources.tables import TableFile
-
-                sources.append(TableFile(name))
-            elif (path := Path(name)).is_dir():
+            elif name != STANDARD_INPUT and path.is_dir():
                 sources.append(_directory(path))
-            elif not path.exists():
+            elif name != STANDARD_INPUT and not path.exists():
                 raise FileNotFoundError(2, "no such file or directory", name)
-            elif is_log_file(path):
+            elif name != STANDARD_INPUT and is_log_file(path):
                 log_files.append(path)
             else:
-                from letterhead.cli.sources.tables import TableFile
-
                 sources.append(TableFile(name))
     if log_files:
         with reading_errors():

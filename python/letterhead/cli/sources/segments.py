@@ -33,13 +33,13 @@ class LogSegments(LogSource):
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__(str(paths[0]) if len(paths) == 1 else f"{paths[0]} and others")
         self.paths = paths
-        self.partitions = self._found()
+        self.partitions = self._find_partitions()
         self._opened: SegmentsReader | None = None
         self._is_view_of_batches = False
         # A torn end is reported by `finish`, as one line.
         warnings.simplefilter("ignore", TornTailWarning)
 
-    def _found(self) -> list[Any]:
+    def _find_partitions(self) -> list[Any]:
         from letterhead.kafka.log_directory import partitions
 
         return partitions(self.paths[0] if len(self.paths) == 1 else list(self.paths))
@@ -75,23 +75,21 @@ class LogSegments(LogSource):
     def _reader(self, request: RowRequest, partitions: list[Any], bounds: OffsetBounds) -> SegmentsReader:
         from letterhead.kafka.segments_reader import COLUMNS, SegmentRowReader, SegmentsReader
 
+        columns = self.requested_columns(request, several=len(partitions) > 1)
         if request.view == "batches":
             from letterhead.kafka.batch_rows import SegmentBatchReader
 
-            batches = SegmentBatchReader(self.requested_columns(request, several=len(partitions) > 1), request.limits)
+            batches = SegmentBatchReader(columns, request.limits)
             return SegmentsReader(partitions, batches, bounds, last=request.last)  # type: ignore[arg-type]
-        columns = self.requested_columns(request, several=len(partitions) > 1)
-        if columns is None:
-            columns = tuple(name for name in COLUMNS if not (request.headers and name == "headers"))
         options: Any = {"limits": request.limits, "where": request.where}
         if request.view == "control":
             from letterhead.kafka.control_rows import ControlRowReader
 
-            rows = SegmentRowReader(
-                control_columns(replace(request, columns=self.requested_columns(request, several=len(partitions) > 1))),
-                request.headers, request.errors, reader=ControlRowReader, **options,
-            )  # fmt: skip
+            names = control_columns(replace(request, columns=columns))
+            rows = SegmentRowReader(names, request.headers, request.errors, reader=ControlRowReader, **options)
             return SegmentsReader(partitions, rows, bounds, last=request.last, marks_aborted=True)
+        if columns is None:
+            columns = tuple(name for name in COLUMNS if not (request.headers and name == "headers"))
         rows = SegmentRowReader(columns, request.headers, request.errors, **options)
         return SegmentsReader(partitions, rows, bounds, committed=request.committed, last=request.last)
 
@@ -128,7 +126,7 @@ class IggySegments(LogSegments):
     screen_columns: tuple[str, ...] = ("offset", "timestamp", "headers", "payload")
     partition_columns: tuple[str, ...] = ("stream", "topic", "partition")
 
-    def _found(self) -> list[Any]:
+    def _find_partitions(self) -> list[Any]:
         from letterhead.iggy.segments import iggy_partitions
 
         return iggy_partitions(list(self.paths))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import warn
-from letterhead.cli.sources.base import RowRequest, Source
+from letterhead.cli.sources.base import RowRequest, Source, StoreOptions
 from letterhead.errors import ProcessorStateError
 
 if TYPE_CHECKING:
@@ -17,21 +17,10 @@ if TYPE_CHECKING:
     from letterhead.fields import PlainKey
     from letterhead.reader import Reader
     from letterhead.state.reading.columns import StoreColumns
-    from letterhead.state.reading.key_bounds import KeyBounds
     from letterhead.state.reading.rows import StoreReader
 
 # Columns that a screen leaves out: Kafka Streams numbers the rows of a window only if it keeps duplicates.
 NOT_ON_SCREEN = ("sequence",)
-
-
-class StoreOptions(NamedTuple):
-    """Which stores of a directory are read, and which of their keys."""
-
-    name: str | None = None
-    store_type: str | None = None
-    values: str | None = None
-    keys: KeyBounds | None = None
-    backward: bool = False
 
 
 class StateStores(Source):
@@ -66,11 +55,7 @@ class StateStores(Source):
         from letterhead.reader import Reader
         from letterhead.state.reading.columns import StoreColumns
 
-        self.check_view(request)
-        if request.start != "earliest" or request.end != "latest" or request.partitions is not None:
-            raise Failure("--start, --end and --partition are for topics and log segments: a store has --from and --to")
-        if request.follow or request.committed:
-            raise Failure("--follow and --committed are for topics")
+        self.check_without_offsets(request, "a store has --from and --to")
         options = request.stores or StoreOptions()
         stores = self._opened(request, options)
         columns = request.columns

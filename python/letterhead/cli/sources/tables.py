@@ -57,11 +57,7 @@ class TableFile(Source):
 
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
-        self.check_view(request)
-        if request.start != "earliest" or request.end != "latest" or request.partitions is not None:
-            raise Failure("--start, --end and --partition are for topics and log segments: a table has --where")
-        if request.follow or request.committed:
-            raise Failure("--follow and --committed are for topics")
+        self.check_without_offsets(request, "a table has --where")
         self._table = self._table or open_table(self.name)
         view = self._view = TableView(self._table.schema, request)
         read = map(view, self._table.read(view.needed))
