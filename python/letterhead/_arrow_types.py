@@ -10,7 +10,7 @@ from letterhead import _native
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "to_pyarrow"]
+__all__ = ["ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "is_binary", "is_list", "to_pyarrow"]
 
 
 class ArrowArray(Protocol):
@@ -42,3 +42,13 @@ def to_pyarrow(exported: _native.Column | _native.Stream) -> Any:
         return pa.array(exported)
     # Read chunk by chunk and not as a C stream, so that an error keeps its class and attributes.
     return pa.chunked_array([pa.array(chunk) for chunk in exported], type=pa.field(exported).type)
+
+
+def is_binary(type: pa.DataType) -> bool:
+    """Return whether a column has bytes, in any of Arrow's layouts."""
+    return str(type) in ("binary", "large_binary", "binary_view")
+
+
+def is_list(type: pa.DataType) -> bool:
+    """Return whether a column has lists of any length."""
+    return str(type).startswith(("list<", "large_list<"))

@@ -10,6 +10,7 @@ import stat
 import sys
 from typing import Any, NamedTuple, TextIO
 
+from letterhead._arrow_types import is_binary, is_list
 from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, reason
 from letterhead.limits import Limits
 
@@ -143,20 +144,12 @@ def _columns_that_fit(data: bytes, lists: bool) -> str:
         schema = pq.read_schema(pa.BufferReader(data))
     except (ImportError, OSError, ValueError):
         return ""  # the error is reported when the column is read
-    fits = [field.name for field in schema if _is_bytes(field.type) or (lists and _is_headers(field.type))]
+    fits = [field.name for field in schema if is_binary(field.type) or (lists and _is_headers(field.type))]
     return f" (columns that fit: {', '.join(fits) or 'none'})"
 
 
-def _is_bytes(type: Any) -> bool:
-    return str(type) in ("binary", "large_binary", "binary_view")
-
-
-def _is_list(type: Any) -> bool:
-    return str(type).startswith(("list<", "large_list<"))
-
-
 def _is_headers(type: Any) -> bool:
-    return _is_list(type) and str(type.value_type).startswith("struct<") and type.value_type.get_field_index("key") >= 0
+    return is_list(type) and str(type.value_type).startswith("struct<") and type.value_type.get_field_index("key") >= 0
 
 
 def _value(source: str, name: str, row: int, limits: Limits) -> bytes:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
+from letterhead._arrow_types import is_binary
 from letterhead._formatting import printable, quoted
 from letterhead.cli.document import headers_of
 from letterhead.cli.headers import HEADERS_IN_SUMMARY, key_text
 from letterhead.cli.render import bytes_text, counted, screen_width, styled
 from letterhead.cli.row_format import RowWriter
-from letterhead.cli.row_text import in_parts, is_bytes, json_text, json_types
+from letterhead.cli.row_text import in_parts, json_text, json_types
 from letterhead.headers import HeaderValue
 from letterhead.value_text import text_of
 from letterhead.values import Value
@@ -168,12 +169,12 @@ class _Cells:
     def _formatter(self, name: str, type: pa.DataType) -> Any:
         import pyarrow as pa
 
-        if is_bytes(type):
+        if is_binary(type):
             return lambda value: [bytes_text(value, self._limit)]
         if pa.types.is_list(type) or pa.types.is_large_list(type):
             element = type.value_type
             names = [field.name for field in element] if pa.types.is_struct(element) else []
-            if "key" in names and "value" in names and is_bytes(element.field("value").type):
+            if "key" in names and "value" in names and is_binary(element.field("value").type):
                 return self._headers
             if names[:2] == ["code", "message"]:
                 return _losses if "written" in names else self._errors

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from letterhead import _native
+from letterhead._arrow_types import is_binary
 from letterhead.cli.document import bytes_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["csv_column", "in_parts", "is_bytes", "json_text", "json_types"]
+__all__ = ["csv_column", "in_parts", "json_text", "json_types"]
 
 # Rows and bytes of the text that is in memory at once.
 ROWS_AS_TEXT = 2048
@@ -55,7 +56,7 @@ def csv_column(column: pa.Array, *, epoch_ms: bool) -> pa.Array:
     if pa.types.is_timestamp(type) or pa.types.is_decimal(type):
         text = json_text(column, epoch_ms=epoch_ms)
         return pc.utf8_trim(text, '"')
-    if is_bytes(type):
+    if is_binary(type):
         return pa.array(map(csv_bytes, column.to_pylist()), pa.large_string())
     return column.cast(pa.string()) if pa.types.is_null(type) else column
 
@@ -64,14 +65,6 @@ def csv_bytes(data: bytes | None) -> str | None:
     """Return bytes as text, or as the object that JSON has if they are not UTF-8."""
     value = None if data is None else bytes_json(data)
     return value if value is None or isinstance(value, str) else f'{{"base64":"{value["base64"]}"}}'
-
-
-def is_bytes(type: pa.DataType) -> bool:
-    """Return whether a column has bytes, of any layout."""
-    import pyarrow as pa
-
-    types = pa.types
-    return bool(types.is_binary(type) or types.is_large_binary(type) or types.is_binary_view(type))
 
 
 def _cast(column: pa.Array) -> pa.Array:

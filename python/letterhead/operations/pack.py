@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from letterhead import _native
-from letterhead._arrow_types import to_pyarrow
+from letterhead._arrow_types import is_binary, to_pyarrow
 from letterhead.errors import check_name, unknown_name
 from letterhead.fields import Columns, Field, PlainKey, columns_of, field_of, plain_key
 
@@ -120,7 +120,7 @@ def _type_of(name: str, type: pa.DataType) -> str:
     if pa.types.is_decimal(type) and type.scale == 0:
         return "int128"
     names = {
-        "bool": pa.types.is_boolean, "string": _is_text, "binary": _is_binary, "float32": pa.types.is_float32,
+        "bool": pa.types.is_boolean, "string": _is_text, "binary": is_binary, "float32": pa.types.is_float32,
         "float64": pa.types.is_float64,
     }  # fmt: skip
     if pa.types.is_integer(type):
@@ -135,9 +135,3 @@ def _is_text(type: pa.DataType) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type))
-
-
-def _is_binary(type: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_binary(type) or pa.types.is_large_binary(type) or pa.types.is_binary_view(type))

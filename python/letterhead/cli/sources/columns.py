@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from letterhead._arrow_types import is_binary, is_list
 from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.exits import Failure
 from letterhead.cli.sources.base import RowRequest, Source, reading_errors
@@ -45,7 +46,7 @@ class SourceColumn:
         self.schema: pa.Schema = self._reader.schema
         if self.schema.names.count(name) != 1:
             raise Failure(f"{source.name} has no column {name!r}: it has {', '.join(self.schema.names)}")
-        self.is_bytes = is_bytes(self.schema.field(name).type)
+        self.is_bytes = is_binary(self.schema.field(name).type)
         selects = request.where is not None or request.last is not None
         self.rows = None if selects else source.rows
         self.file = path if (path := Path(source.name)).is_file() else None
@@ -98,13 +99,3 @@ def open_column(
         needed = "bytes (binary) or a list of headers are needed" if lists else "bytes (binary) are needed"
         raise Failure(f"column {column!r} of {source.name} is {type}: {needed}")
     return opened
-
-
-def is_bytes(type: Any) -> bool:
-    """Return whether a column has bytes."""
-    return str(type) in ("binary", "large_binary", "binary_view")
-
-
-def is_list(type: Any) -> bool:
-    """Return whether a column has lists."""
-    return str(type).startswith(("list<", "large_list<"))
