@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from time_limits import watched
+
+if TYPE_CHECKING:
+    from command import Result
 
 # One setting scales every property: LETTERHEAD_EXAMPLES=20000 is a good night's work. The examples are the same in every
 # run, so that a change fails by what it does and not by luck; LETTERHEAD_RANDOM=1 looks for new ones (`tools/fuzz properties`),
@@ -56,3 +60,11 @@ def vectors() -> Path:
 def samples() -> Path:
     """The directory of the data of a real topic and a real store."""
     return TESTS / "samples"
+
+
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Run the command ``letterhead`` in this process: ``run("read", path).lines``."""
+    from command import runner  # Spark on other Pythons has no command line
+
+    return runner(capfdbinary, monkeypatch)

@@ -18,7 +18,6 @@ import pytest
 import typer
 
 import letterhead as lh
-from command import runner
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.cli import main
@@ -38,11 +37,6 @@ MESSAGE = lh.encode(
 )
 # The terminal's codes for "clear the screen" and "set the title", as a hostile producer might send them.
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202e\x85"
-
-
-@pytest.fixture
-def run(capfdbinary, monkeypatch):
-    return runner(capfdbinary, monkeypatch)
 
 
 def terminal(*args: str, columns: int = 90) -> tuple[int, str]:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from command import runner
 from test_cli_state import WITH_HEADERS, write_raw
 
 pytest.importorskip("rocksdict")
@@ -21,11 +20,6 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 LOG = str(SAMPLES / "orders-0")
 STATE = str(SAMPLES / "streams-state-0_0")
 DAY = 86_400_000
-
-
-@pytest.fixture
-def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    return runner(capfdbinary, monkeypatch)
 
 
 @pytest.mark.parametrize(("limit", "more"), [(3, True), (4, False), (5, False)])

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import runner
 from letterhead import arrow as lha
 from letterhead.cli.document import value_json
 from terminal import read_to_end
@@ -27,11 +26,6 @@ HEADERS = [("tenant", lh.String("acme")), ("retry", lh.Int32(3)), ("route", lh.S
 TYPED = lh.encode([*HEADERS, ("note", None)], "kip82-typed")
 PLAIN = lh.encode([("tenant", "acme"), ("retry", b"\0\0\0\3")], "kafka")
 COMMAND = "import sys; from letterhead.cli import main; sys.exit(main())"
-
-
-@pytest.fixture
-def run(capfdbinary, monkeypatch):
-    return runner(capfdbinary, monkeypatch)
 
 
 # one message ------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from command import runner
 from letterhead import _native
 from letterhead.cli.document import read_message, to_json
 from letterhead.cli.exits import Failure
@@ -42,11 +41,6 @@ ANY_KEYS = lh.Headers(
         (of_message("string", b"\xff"), of_message("bool", b"\2")),
     ]
 )
-
-
-@pytest.fixture
-def run(capfdbinary, monkeypatch):
-    return runner(capfdbinary, monkeypatch)
 
 
 def message(offset: int, headers: Any = (), value: bytes | None = b"v", **fields: Any) -> bytes:

@@ -12,16 +12,10 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from command import runner
 from letterhead import _native
 from vector_checks import read_lines
 
 COMPRESSED = ["gzip", "snappy", "lz4", "zstd"]
-
-
-@pytest.fixture
-def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    return runner(capfdbinary, monkeypatch)
 
 
 def batch(codec: str = "none", **fields: Any) -> bytes:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from command import runner
 from letterhead.iggy.connection import Address
 
 SECRET = "s3cr3t"
@@ -38,11 +37,6 @@ ADDRESSES = [
     f"http://joe:{SECRET}@host/x/y",
     f"kafka://joe:{SECRET} 2@host/x/y",
 ]
-
-
-@pytest.fixture
-def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    return runner(capfdbinary, monkeypatch)
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

@@ -13,17 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import runner
 from letterhead.cli.sniff import sniff
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 
 BLOCK = lh.encode([("tenant", "acme"), ("retry", "3")], "kafka")
-
-
-@pytest.fixture
-def run(capfdbinary, monkeypatch):
-    return runner(capfdbinary, monkeypatch)
 
 
 def cases() -> Iterator[tuple[str, str, bytes]]:

@@ -25,7 +25,7 @@ import pytest
 
 import archives
 import letterhead as lh
-from command import bytes_of, milliseconds, runner
+from command import bytes_of, milliseconds
 from letterhead.errors import DamagedRowError
 from letterhead.state import SessionKey
 from letterhead.state.reading.store_types import values_of
@@ -48,11 +48,6 @@ NEW_YEAR = 1767225600000
 MINUTE = 60_000
 WITH_HEADERS = "keyValueWithTimestampAndHeaders"
 MAIN = "import sys; from letterhead.cli import main; sys.exit(main())"
-
-
-@pytest.fixture
-def run(capfdbinary, monkeypatch):
-    return runner(capfdbinary, monkeypatch)
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import pytest
 
 import letterhead as lh
 import letterhead.arrow as lha
-from command import runner
 from letterhead._formatting import printable
 from letterhead.conventions import columns
 from letterhead.scan.report import Scan
@@ -23,11 +22,6 @@ from letterhead.scan.report import Scan
 SAMPLES = Path(__file__).parents[1] / "samples"
 # Codes that clear the screen and set its title, a mark that reverses text, and a line end of old terminals.
 HOSTILE = "k\x1b[2J\x1b]0;t\x07\u202e\x85"
-
-
-@pytest.fixture
-def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    return runner(capfdbinary, monkeypatch)
 
 
 def check_printable(text: str) -> None:

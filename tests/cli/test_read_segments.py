@@ -7,23 +7,17 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import Result, bytes_of, runner
+from command import Result, bytes_of
 from log_bytes import TRANSACTIONAL, batch, mark, record
 
 LOG = f"{0:020}.log"
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
-    return runner(capfdbinary, monkeypatch)
 
 
 @pytest.fixture

@@ -14,15 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import Result, runner
+from command import Result
 
 Run = Callable[..., Result]
 ENDINGS = ("parquet", "arrow", "arrows", "jsonl", "jsonl.gz", "jsonl.zst")
-
-
-@pytest.fixture
-def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
-    return runner(capfdbinary, monkeypatch)
 
 
 @pytest.fixture

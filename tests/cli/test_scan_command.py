@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import runner
 from letterhead import arrow as lha
 from terminal import read_to_end
 
@@ -25,11 +24,6 @@ HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value"
 MAIN = "import sys; from letterhead.cli import main; sys.exit(main())"
 # The terminal's code for "clear the screen", markup, and an element that would run.
 HOSTILE = '\x1b[2J\u202e[red]<script src="https://example.com/x.js">'
-
-
-@pytest.fixture
-def run(capfdbinary, monkeypatch):
-    return runner(capfdbinary, monkeypatch)
 
 
 @pytest.fixture

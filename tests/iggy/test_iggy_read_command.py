@@ -6,14 +6,13 @@ import json
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import Result, bytes_of, runner
+from command import Result, bytes_of
 from server import Server
 from test_cli_terminal import Terminal
 from test_cli_terminal import run as run_command
@@ -22,11 +21,6 @@ from test_write import table
 pytestmark = pytest.mark.iggy_server
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
-    return runner(capfdbinary, monkeypatch)
 
 
 @pytest.fixture(scope="module")

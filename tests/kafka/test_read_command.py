@@ -17,18 +17,13 @@ import pytest
 
 import letterhead as lh
 from broker import Broker
-from command import Result, runner
+from command import Result
 from topics import Record
 from written import CODECS, create_with, numbered, producer, send
 
 pytestmark = pytest.mark.broker
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
-    return runner(capfdbinary, monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,8 @@ from pathlib import Path
 import pytest
 
 import environments
-from command import Result, runner
+from command import Result
 from letterhead import _native, doctor
-
-
-@pytest.fixture
-def run(capfdbinary, monkeypatch):
-    return runner(capfdbinary, monkeypatch)
 
 
 def installed(tmp_path: Path, *without: str, **wheel: str) -> Path:

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 import letterhead as lh
 import strategies
 from batch_bytes import MESSAGE_OF, batch, frame, message, polled, squeeze
-from command import runner
 from implementations import detail_of
 from letterhead import arrow as lha
 from letterhead import limits as own
@@ -707,11 +706,6 @@ def test_limits_apply_to_state_directories(samples: Path) -> None:
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def run(capfdbinary: Any, monkeypatch: Any) -> Any:
-    return runner(capfdbinary, monkeypatch)
 
 
 @pytest.mark.parametrize(

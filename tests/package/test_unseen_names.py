@@ -8,16 +8,11 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from command import Result, runner
+from command import Result
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 ORDERS = str(SAMPLES / "orders-0")
 STATE = str(SAMPLES / "streams-state-0_0")
-
-
-@pytest.fixture
-def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    return runner(capfdbinary, monkeypatch)
 
 
 def shown_names(result: Result) -> list[str]:

@@ -7,16 +7,9 @@ from typing import Any
 
 import pytest
 
-from command import runner
-
 pytest.importorskip("sqlglot")
 
 from letterhead import where
-
-
-@pytest.fixture
-def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    return runner(capfdbinary, monkeypatch)
 
 
 @pytest.mark.parametrize(
