@@ -1,4 +1,4 @@
-"""An extension of griffe: types of parameters are those of docstrings, which griffe parses as Python, defaults those of the code."""
+"""An extension of griffe that shows the types of parameters as docstrings name them, and the defaults that the code has."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class DocstringTypes(griffe.Extension):
     """Show the types that are no expressions of Python as text."""
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
-        """Show those of a function that has been loaded."""
+        """Adjust the parameters of a loaded function."""
         restore(func.docstring, func.parameters)
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
-        """Show those of a class that has been loaded."""
+        """Adjust the parameters of a loaded class."""
         restore(cls.docstring, cls.parameters)
 
 

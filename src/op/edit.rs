@@ -30,7 +30,7 @@ pub enum Mask {
     Hash,
     /// Three stars.
     Redact,
-    /// Four stars and the last four bytes; these only of a value of eight bytes or more that ends in printable ASCII.
+    /// Four stars, followed by the last four bytes if the value has at least eight bytes and ends in printable ASCII.
     LastFour,
 }
 

@@ -10,7 +10,8 @@ use crate::op::edit::{Change, Edit, Entry, Mask, NewValue};
 /// `(source, type, bits, column)`: a constant has a type and bits, and a value from a column its number.
 type ValueArgument = (PyBackedStr, Option<PyBackedStr>, Option<PyBackedBytes>, usize);
 
-/// `(entries, drops_others, appended, skips_nulls)`
+/// An edit as Python passes it: the entries by key, whether headers with other keys are dropped, the headers to append, and
+/// whether a null in a column of values means no header.
 #[derive(FromPyObject)]
 pub struct EditArgument(Vec<EntryArgument>, bool, Vec<(KeyArgument, ValueArgument)>, bool);
 

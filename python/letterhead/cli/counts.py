@@ -18,7 +18,7 @@ COUNT = "count"
 
 
 class Counts:
-    """Counts rows by the values of columns; a name that is no column is a header, whose values are text."""
+    """Counts rows by the values of columns. A name that no source has as a column names a header, read as text."""
 
     def __init__(self, names: str, request: RowRequest, sources: Sequence[Source]) -> None:
         self._names = [*filter(None, map(str.strip, names.split(",")))]

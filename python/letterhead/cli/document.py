@@ -93,7 +93,7 @@ def bytes_json(data: bytes) -> Any:
 
 
 def time_json(time: int, *, microseconds: bool = False, epoch_ms: bool = False) -> Any:
-    """Return a time as ISO 8601 in UTC; as milliseconds if they are requested, or no year of four digits has it."""
+    """Return a time as ISO 8601 in UTC, or as milliseconds if these are requested or its year does not have four digits."""
     if not epoch_ms:
         try:
             moment = EPOCH + timedelta(**{"microseconds" if microseconds else "milliseconds": time})
@@ -265,7 +265,7 @@ def _time(document: Any, place: str, *, microseconds: bool) -> int:
     milliseconds = decimal.Decimal(document)
     if not microseconds and milliseconds != milliseconds.to_integral_value():
         raise Failure(f"{place} has more digits than the milliseconds that the format keeps")
-    # A reader that holds numbers as doubles may have changed a digit behind those of microseconds.
+    # A reader that holds numbers as doubles may have changed a digit after the microseconds.
     return _integer(round(milliseconds.scaleb(3) if microseconds else milliseconds), place, -(1 << 63), 1 << 63)
 
 
@@ -280,7 +280,7 @@ def _integer(number: Any, place: str, low: int, high: int) -> int:
 
 
 def _value(document: Any, place: str, *, types: bool = False) -> bytes | Value | None:
-    """Read a value: null, a string, or an object with base64 or hex, or with a type."""
+    """Parse the value of a header: null, a string, an object with base64 or hex, or an object with a type."""
     if document is None:
         return None
     if isinstance(document, str):

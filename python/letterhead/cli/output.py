@@ -12,7 +12,7 @@ from typing import BinaryIO, TextIO
 
 from letterhead.cli.exits import BAD_DATA, Failure, reason
 
-# What terminals that lack these characters show in their place.
+# Replacements for characters that the encoding of a terminal lacks.
 SUBSTITUTES = {"…": "...", "─": "-", "━": "-", "—": "-"}
 
 

@@ -48,7 +48,7 @@ class Output(NamedTuple):
 
     @property
     def form(self) -> Form:
-        """What is written."""
+        """The form of the output, explicit or by the ending of the file."""
         return form_of(self.format)
 
 
@@ -205,7 +205,7 @@ class Rows:
         return self._finish()
 
     def _check_target(self, target: Path | None) -> None:
-        """Refuse to replace a file that is read."""
+        """Raise Failure if --out names a file that is also a source."""
         for source in self._sources:
             if target is not None and target.is_file() and Path(source.name).is_file() and target.samefile(source.name):
                 raise Failure("--out is the file that is read: give another name")

@@ -151,7 +151,7 @@ def short(data: bytes | None, limit: int | None) -> Text:
 
 
 def bytes_text(data: bytes, limit: int | None) -> str:
-    """Return bytes as quoted text or hex, in one line; with a limit, at least that many characters of it."""
+    """Return bytes as quoted text or hex on one line; ``limit`` shortens it to about that many characters, never fewer."""
     part = data if limit is None else data[: 4 * limit]
     text = as_text(part)
     if text is None and len(part) < len(data):
@@ -164,7 +164,7 @@ def bytes_text(data: bytes, limit: int | None) -> str:
 
 
 def as_integer(data: bytes) -> int | None:
-    """Return the number that eight bytes most likely are, as Kafka's serializer of longs writes it."""
+    """Return eight bytes as a big-endian integer, as Kafka's LongSerializer writes it, if the number is plausible."""
     number = int.from_bytes(data, "big", signed=True)
     return number if len(data) == 8 and abs(number) < MAX_LIKELY else None
 

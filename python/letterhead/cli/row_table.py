@@ -100,7 +100,7 @@ class RowTable(RowWriter):
         print("\n".join(printed), end="\n" if printed else "")
 
     def _print_lists(self, rows: list[tuple[list[str], ...]]) -> None:
-        """Print each row as lines of a name and a value."""
+        """Print each row vertically, a line for each column with its name and value."""
         names = [printable(name) for name in self._names[len(self._numbers) :]]
         label = min(max(map(cell_len, names)), self._width // 3)
         width = max(MIN_WIDTH, self._width - label - 2 * len(GAP))
@@ -149,7 +149,7 @@ class RowTable(RowWriter):
 
 
 class _Cells:
-    """Formats the values of a column as lines of text, without control characters."""
+    """Formats each value of a column as one or more lines of text, and escapes control characters."""
 
     def __init__(self, name: str, type: pa.DataType, everything: bool) -> None:
         import pyarrow as pa

@@ -73,7 +73,7 @@ def _cast(column: pa.Array) -> pa.Array:
 
 
 def _json_type(type: pa.DataType) -> pa.DataType:
-    """Return the type of a column that the core writes as JSON, which may be the same one."""
+    """Return the type to cast a column to before the core writes it as JSON; the same type if the core writes it."""
     import pyarrow as pa
 
     types = pa.types

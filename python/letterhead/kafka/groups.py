@@ -173,7 +173,7 @@ class OffsetCommits:
             self._pending = self._group.begin_commit(self._offsets)
 
     def finish(self) -> None:
-        """Commit the ends of all ranges, and wait for that."""
+        """Commit the ends of all ranges, and wait until the brokers have stored them."""
         self._wait()
         if self._ends:
             self._group.commit(self._ends)

@@ -26,7 +26,7 @@ _MOST_FRAME_OF_LOGIN = 1 << 20
 _READ_BYTES = 64 << 10
 """Bytes to read from a socket at once. kafka-python reads 4096, which takes a fourth more time for a whole topic."""
 
-# The error is raised; kafka-python also logs the whole response, with the data in it.
+# kafka-python logs the whole response, with users' data, before it raises the error. The log is not needed.
 logging.getLogger("kafka.protocol.parser").addFilter(lambda record: "Unable to decode" not in str(record.msg))
 
 

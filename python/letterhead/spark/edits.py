@@ -198,7 +198,7 @@ class _EditStep:
         return wide.select(*(headers.alias(name) if name == self.result_name else named(name) for name in names))
 
     def _remaining(self, headers: Column, set_values: Mapping[str, Column]) -> Column:
-        """Return the headers that stay: those of a key that is set but the first are dropped."""
+        """Return the headers that are not dropped; of each key that is set, only the first header stays."""
         for key, value in set_values.items():
             first = _position(headers, key)
             others = value["value"].isNull() if self.skip_nulls else F.lit(False)

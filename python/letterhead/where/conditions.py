@@ -23,7 +23,7 @@ MAX_DEPTH = 30
 """Levels of nested ``not``, ``and`` and ``or``. On one level, any number of conditions can be combined."""
 
 ANY = "binary:any"
-"""The type of a header of which only nulls are tested."""
+"""The type of an operand that a condition tests for null alone, so that it needs no type."""
 
 SIMPLIFY = f"use at most {MAX_DEPTH} levels of not and parentheses"
 
