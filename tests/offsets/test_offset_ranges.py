@@ -13,9 +13,10 @@ from log_bytes import batch, record
 
 pytest.importorskip("kafka")
 
-from letterhead.kafka.client import EARLIEST, LATEST, Fetched
+from letterhead.kafka.client import EARLIEST, LATEST
 from letterhead.kafka.partitions import KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
+from letterhead.kafka.responses import Fetched
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.ranges import narrowed_ranges, requested_ranges
 from letterhead.offsets.reading import read_ranges

@@ -18,7 +18,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 
 from letterhead._context_managers import Closing
 from letterhead._optional_dependencies import how_to_install, needed
@@ -39,16 +39,34 @@ try:
     from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
     from kafka.protocol.metadata import CoordinatorType, MetadataRequest
 
+    from letterhead.kafka.responses import (
+        ISOLATION,
+        Fetched,
+        Isolation,
+        Wrong,
+        check_code,
+        fetched_response,
+        wrong_fetch,
+        wrong_metadata,
+        wrong_offsets,
+    )
     from letterhead.kafka.transport import DirectSockets, LoginTokens, ResponseFrames
 except ImportError as error:
     # An old version is installed, but lacks these modules.
     version = "kafka-python 3.0.12 or later"
     raise ImportError(how_to_install("reading a topic", version, "'letterhead[kafka]'")) from error
 
-__all__ = ["EARLIEST", "LATEST", "KafkaClient", "Fetched", "Isolation", "check_code"]
+__all__ = ["EARLIEST", "LATEST", "KafkaClient"]
 
-Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
-_ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
+_NO_TOPIC = (kafka_errors.UnknownTopicOrPartitionError.errno, kafka_errors.InvalidTopicError.errno)
+_WITHOUT_REASON = (kafka_errors.NodeNotReadyError, kafka_errors.KafkaTimeoutError)
+"""Errors that say less than those before them."""
+
+_REJECTED = (
+    kafka_errors.SaslAuthenticationFailedError,
+    kafka_errors.UnsupportedSaslMechanismError,
+    kafka_errors.IllegalSaslStateError,
+)
 
 LATEST, EARLIEST = -1, -2
 """Times that :meth:`KafkaClient.offsets` accepts beside milliseconds."""
@@ -82,18 +100,6 @@ class _Unreachable:
     since: float
     tries: int = 0
     is_unknown: bool = False  # whether it has no address
-
-
-class Fetched(NamedTuple):
-    """The response to a fetch."""
-
-    records: Any  # a record set, of which the last batch may be truncated
-    end: int  # the offset after the last one that can be read; -1 if the requested offset is out of range
-    aborted: list[tuple[int, int]]  # producer id and first offset of aborted transactions, with read_committed
-    # The leader's log has other records than those fetched before: its last epoch that is not above theirs, and where
-    # that epoch ends.
-    diverging: tuple[int, int] | None = None
-    replica: int = -1  # the broker to ask instead, which the leader names for a client with a rack
 
 
 class KafkaClient(Closing):
@@ -198,9 +204,9 @@ class KafkaClient(Closing):
                     for topic in dict.fromkeys(place.topic for place in places)
                 ]
                 request = ListOffsetsRequest(
-                    replica_id=-1, isolation_level=_ISOLATION[isolation], topics=topics, min_version=2, max_version=7
+                    replica_id=-1, isolation_level=ISOLATION[isolation], topics=topics, min_version=2, max_version=7
                 )
-                answer = await self.ask(leader, request, until, partial(_wrong_offsets, places))
+                answer = await self.ask(leader, request, until, partial(wrong_offsets, places))
                 for topic in answer.topics:
                     for partition in topic.partitions:
                         check_code(partition.error_code, TopicPartition(topic.name, partition.partition_index))
@@ -232,7 +238,7 @@ class KafkaClient(Closing):
                 max_wait_ms=min(wait_ms, int(500 * self.timeout)),  # half of the time limit
                 min_bytes=1,
                 max_bytes=self._fetch_bytes,
-                isolation_level=_ISOLATION[isolation],
+                isolation_level=ISOLATION[isolation],
                 topics=[FetchRequest.FetchTopic(topic=place.topic, partitions=[partition])],
                 rack_id=rack,
                 # From version 13 on, topics are named by ids instead.
@@ -240,8 +246,8 @@ class KafkaClient(Closing):
                 max_version=12,
                 **_NO_SESSION,
             )
-            answer = await self.ask(node, request, until, partial(_wrong_fetch, place, last_epoch))
-            return _fetched(answer, place, isolation)
+            answer = await self.ask(node, request, until, partial(wrong_fetch, place, last_epoch))
+            return fetched_response(answer, place, isolation)
 
         async def ask(until: float) -> Fetched:
             leader = await self._leader(place, until)
@@ -314,7 +320,7 @@ class KafkaClient(Closing):
                 include_topic_authorized_operations=False,
                 max_version=12,
             )
-            answer = await self.ask_any(request, until, partial(_wrong_metadata, topics))
+            answer = await self.ask_any(request, until, partial(wrong_metadata, topics))
             for topic in answer.topics:
                 if topics is not None and topic.error_code in _NO_TOPIC:
                     raise ValueError(
@@ -536,83 +542,6 @@ class KafkaClient(Closing):
                 f"no answer from {servers} in {self.timeout:g} s: {reason} (security protocol {self._protocol})"
             )
         return RuntimeError(f"{servers}: {reason}")
-
-
-def _fetched(answer: Any, place: TopicPartition, isolation: Isolation) -> Fetched:
-    """Return the response of one partition; raise the error of kafka-python for its error code."""
-    check_code(answer.error_code, place)
-    [topic] = answer.responses
-    [response] = topic.partitions
-    end = response.last_stable_offset if _ISOLATION[isolation] else response.high_watermark
-    if response.error_code == kafka_errors.OffsetOutOfRangeError.errno:
-        return Fetched(b"", -1, [])
-    check_code(response.error_code, place)
-    diverging = response.diverging_epoch
-    if diverging is not None and diverging.end_offset >= 0:
-        return Fetched(b"", end, [], (diverging.epoch, diverging.end_offset))
-    if response.preferred_read_replica >= 0 and not response.records:
-        return Fetched(b"", end, [], replica=response.preferred_read_replica)
-    if answer.throttle_time_ms and not response.records:  # a quota withholds the records
-        raise kafka_errors.NodeNotReadyError(f"throttled for {answer.throttle_time_ms} ms")
-    aborted = [
-        (transaction.producer_id, transaction.first_offset) for transaction in response.aborted_transactions or ()
-    ]
-    return Fetched(response.records or b"", end, aborted)
-
-
-def _wrong_metadata(topics: list[str] | None, answer: Any) -> str | None:
-    names = [topic.name for topic in answer.topics or ()]
-    if not all(isinstance(name, str) for name in names) or len({*names}) != len(names):
-        return "sent metadata of topics without a name, or of one topic twice"
-    if topics is not None and {*names} != {*topics}:
-        return "sent metadata of other topics than the requested ones"
-    for topic in answer.topics or ():
-        numbers = [partition.partition_index for partition in topic.partitions or ()]
-        if len({*numbers}) != len(numbers) or min(numbers, default=0) < 0:
-            return f"sent metadata with invalid partitions of topic {topic.name}"
-    if not all(broker.host and 0 < broker.port < 1 << 16 for broker in answer.brokers or ()):
-        return "sent metadata with a broker that has no valid address"
-    return None
-
-
-def _wrong_offsets(places: list[TopicPartition], answer: Any) -> str | None:
-    pairs = [(topic, partition) for topic in answer.topics or () for partition in topic.partitions or ()]
-    if sorted((topic.name or "", partition.partition_index) for topic, partition in pairs) != sorted(places):
-        return f"sent offsets of other partitions than the requested ones ({', '.join(map(str, places[:3]))})"
-    if any(partition.offset < -1 for _, partition in pairs):
-        return "sent a negative offset"
-    return None
-
-
-def _wrong_fetch(place: TopicPartition, last_epoch: int, answer: Any) -> str | None:
-    if answer.error_code:
-        return None
-    pairs = [(topic.topic, partition) for topic in answer.responses or () for partition in topic.partitions or ()]
-    if [(topic, partition.partition_index) for topic, partition in pairs] != [place]:
-        return f"sent records of other partitions than {place}"
-    [(_, partition)] = pairs
-    if last_epoch < 0 and partition.diverging_epoch is not None and partition.diverging_epoch.end_offset >= 0:
-        return f"reports that records of {place} were removed, of which none was read"
-    return None
-
-
-Wrong: TypeAlias = Callable[[Any], str | None]
-
-_NO_TOPIC = (kafka_errors.UnknownTopicOrPartitionError.errno, kafka_errors.InvalidTopicError.errno)
-_WITHOUT_REASON = (kafka_errors.NodeNotReadyError, kafka_errors.KafkaTimeoutError)
-"""Errors that say less than those before them."""
-
-_REJECTED = (
-    kafka_errors.SaslAuthenticationFailedError,
-    kafka_errors.UnsupportedSaslMechanismError,
-    kafka_errors.IllegalSaslStateError,
-)
-
-
-def check_code(code: int, where: object) -> None:
-    """Raise the error of kafka-python for an error code other than 0."""
-    if code:
-        raise kafka_errors.for_code(code)(str(where))
 
 
 def _final(error: Exception) -> bool:

@@ -13,7 +13,8 @@ from kafka import errors as kafka_errors
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
-from letterhead.kafka.client import KafkaClient, check_code
+from letterhead.kafka.client import KafkaClient
+from letterhead.kafka.responses import check_code
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.specs import EARLIEST, OffsetPoint
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from letterhead.errors import DecodeError, HeaderError, LogTruncated, ProtocolError, replaced, without_message_number
-from letterhead.kafka.client import EARLIEST, LATEST, Fetched, Isolation, KafkaClient
+from letterhead.kafka.client import EARLIEST, LATEST, KafkaClient
 from letterhead.kafka.record_sets import (
     BatchHeader,
     KafkaRowReader,
@@ -15,6 +15,7 @@ from letterhead.kafka.record_sets import (
     leader_epoch,
     next_pieces,
 )
+from letterhead.kafka.responses import Fetched, Isolation
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, Reply, TopicPartition
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ with needed("reading a topic", "'letterhead[arrow,kafka]'"):
     import pyarrow  # noqa: F401
 
 from letterhead.errors import check_name
-from letterhead.kafka.client import Isolation, KafkaClient
+from letterhead.kafka.client import KafkaClient
 from letterhead.kafka.groups import GroupOffsets, OffsetCommits
 from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
+from letterhead.kafka.responses import Isolation
 from letterhead.kafka.settings import Settings, SettingsLike, reader_settings
 from letterhead.offsets.partition_log import OffsetRange
 from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
