@@ -3,97 +3,18 @@
 
 use std::borrow::Cow;
 
-use sha2::{Digest, Sha256};
-
 use crate::error::{Code, Error, bad_length};
 use crate::header::{Header, Key, RequestedKey, TypedKey};
 use crate::kernel::edit::Hit;
 use crate::kernel::layout::WireLayout as _;
 use crate::log::{Log, Result};
+use crate::op::mask::Mask;
 use crate::traits::{Contents, Encoded, FieldValue, HeadersFormat, LayoutOf, MessageFormat, Presence, Role};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::{Scalar, ValueType};
 use crate::varint;
 
 const STRING: ValueType = ValueType::Named(Scalar::String);
-
-/// What `redact` writes, and `last4` in front of the last bytes.
-const STARS: [&[u8]; 2] = [b"***", b"****"];
-
-/// The fewest bytes of a value of which the last four are shown.
-const MIN_SHOWN: usize = 8;
-
-/// A function from a value to the text that hides it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mask {
-    /// SHA-256 as hexadecimal digits.
-    Hash,
-    /// Three stars.
-    Redact,
-    /// Four stars, followed by the last four bytes if the value has at least eight bytes and ends in printable ASCII.
-    LastFour,
-}
-
-impl Mask {
-    /// Texts of the lengths that it makes, the longest first.
-    fn texts(self) -> [&'static [u8]; 2] {
-        match self {
-            Mask::Hash => [&[b'0'; 64], &[b'0'; 64]],
-            Mask::Redact => [STARS[0], STARS[0]],
-            Mask::LastFour => [b"****0000", STARS[1]],
-        }
-    }
-
-    /// Appends one of two headers, which have a value of [`Mask::texts`], with the text that replaces a value.
-    #[inline]
-    fn write(self, headers: &[Vec<u8>; 2], value_type: Option<ValueType>, bits: &[u8], out: &mut Vec<u8>) {
-        match self {
-            Mask::Redact => out.extend_from_slice(&headers[0]),
-            Mask::LastFour => match last_four(value_type, bits) {
-                Some(last) => {
-                    out.extend_from_slice(&headers[0][..headers[0].len() - last.len()]);
-                    out.extend_from_slice(last);
-                }
-                None => out.extend_from_slice(&headers[1]),
-            },
-            Mask::Hash => {
-                let digits = hash(bits);
-                out.extend_from_slice(&headers[0][..headers[0].len() - digits.len()]);
-                out.extend_from_slice(&digits);
-            }
-        }
-    }
-
-    /// The text that replaces a value, given as its bits.
-    fn apply(self, value_type: Option<ValueType>, bits: &[u8]) -> Cow<'static, [u8]> {
-        match self {
-            Mask::Hash => Cow::Owned(hash(bits).to_vec()),
-            Mask::Redact => Cow::Borrowed(STARS[0]),
-            Mask::LastFour => match last_four(value_type, bits) {
-                Some(last) => Cow::Owned([STARS[1], last].concat()),
-                None => Cow::Borrowed(STARS[1]),
-            },
-        }
-    }
-}
-
-/// The last bytes of a value, if they may be shown.
-#[inline]
-fn last_four(value_type: Option<ValueType>, bits: &[u8]) -> Option<&[u8; 4]> {
-    let is_text = matches!(value_type, None | Some(ValueType::Named(Scalar::String | Scalar::Binary)));
-    let is_printable = |last: &&[u8; 4]| last.iter().all(|byte| (b' '..=b'~').contains(byte));
-    bits.last_chunk::<4>().filter(|_| is_text && bits.len() >= MIN_SHOWN).filter(is_printable)
-}
-
-/// SHA-256 as hexadecimal digits.
-fn hash(bits: &[u8]) -> [u8; 64] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut digits = [0; 64];
-    for (pair, byte) in digits.chunks_exact_mut(2).zip(Sha256::digest(bits)) {
-        (pair[0], pair[1]) = (DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]);
-    }
-    digits
-}
 
 /// The value that a header gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -253,14 +174,6 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
 
     pub fn edit(&self) -> &'e Edit {
         self.edit
-    }
-
-    /// The entry of a key; `None` if headers with this key stay as they are.
-    pub fn place(&self, key: &Key<'_>) -> Option<Option<usize>> {
-        match self.edit.entries.iter().position(|entry| entry.key.is(key)) {
-            None => self.edit.drops_others.then_some(None),
-            place => Some(place),
-        }
     }
 
     /// Whether a message with these hits is changed at all.
@@ -578,7 +491,10 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
 
     /// The hit of a header that is not left as it is. Its offsets are those of a value that follows the last header.
     pub fn hit(&self, header: &Header<'_>) -> Option<Hit> {
-        let place = self.place(&header.key)?;
+        let place = self.edit.entries.iter().position(|entry| entry.key.is(&header.key));
+        if place.is_none() && !self.edit.drops_others {
+            return None;
+        }
         let value = header.at.unwrap_or(0);
         let end = value + header.value.map_or(0, <[u8]>::len);
         let is_null = header.value.is_none();

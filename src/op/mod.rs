@@ -5,6 +5,7 @@ pub mod batch;
 pub mod convert;
 pub mod edit;
 pub mod inspect;
+pub mod mask;
 pub mod messages;
 pub mod values;
 pub mod write;

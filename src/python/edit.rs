@@ -5,7 +5,8 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
 use super::arguments::{KeyArgument, named, type_named};
 use crate::error::Error;
-use crate::op::edit::{Change, Edit, Entry, Mask, NewValue};
+use crate::op::edit::{Change, Edit, Entry, NewValue};
+use crate::op::mask::Mask;
 
 /// `(source, type, bits, column)`: a constant has a type and bits, and a value from a column its number.
 type ValueArgument = (PyBackedStr, Option<PyBackedStr>, Option<PyBackedBytes>, usize);
