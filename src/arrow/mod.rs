@@ -12,6 +12,7 @@ pub mod filter;
 pub mod filtered;
 pub(crate) mod input;
 pub mod json_lines;
+mod json_text;
 mod message_sinks;
 pub mod messages;
 pub mod pack;

@@ -1,0 +1,347 @@
+//! JSON text: numbers that every reader keeps, times, bytes, and text whose invisible characters are escaped.
+
+use std::fmt::Display;
+use std::io::Write as _;
+
+use crate::value::{ByteOrder, Value, read_bytes};
+use crate::value_type::Scalar;
+
+/// How times and text are written.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct JsonOptions {
+    /// Times are milliseconds since 1970, instead of ISO 8601.
+    pub epoch_ms: bool,
+    /// Characters beyond ASCII are escaped, for terminals that have other encodings than UTF-8.
+    pub ascii: bool,
+}
+
+/// Integers up to this one are exact as doubles, which is how most readers of JSON hold numbers.
+const MAX_EXACT: u128 = (1 << 53) - 1;
+
+/// The unit of a column of times, and whether it has a time zone; Arrow's values are UTC then.
+#[derive(Clone, Copy)]
+pub(super) struct Clock {
+    pub per_second: i64,
+    pub digits: usize,
+    pub is_utc: bool,
+}
+
+/// JSON that is being written.
+pub(super) struct Buffer {
+    pub bytes: Vec<u8>,
+    pub options: JsonOptions,
+}
+
+impl Buffer {
+    #[inline]
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn display(&mut self, value: impl Display) {
+        // Writing to memory does not fail.
+        let _ = write!(self.bytes, "{value}");
+    }
+
+    pub fn null(&mut self) {
+        self.raw(b"null");
+    }
+
+    pub fn integer(&mut self, number: i128) {
+        self.exact(number.unsigned_abs() <= MAX_EXACT, number);
+    }
+
+    /// A number, or its digits as a string where a double is another number.
+    fn exact(&mut self, is_exact: bool, number: impl Display) {
+        match is_exact {
+            true => self.display(number),
+            false => self.display(format_args!("\"{number}\"")),
+        }
+    }
+
+    pub fn float64(&mut self, number: f64) {
+        match number.is_finite() {
+            true => self.display(format_args!("{number:?}")),
+            false => self.raw(not_finite(number)),
+        }
+    }
+
+    /// The shortest digits that are this number as a `float32`.
+    pub fn float32(&mut self, number: f32) {
+        match number.is_finite() {
+            true => self.display(format_args!("{number:?}")),
+            false => self.raw(not_finite(number.into())),
+        }
+    }
+
+    pub fn time(&mut self, time: i64, clock: Clock) {
+        let days = time.div_euclid(clock.per_second).div_euclid(86_400);
+        let (year, month, day) = date(days);
+        if self.options.epoch_ms || !(1..=9999).contains(&year) {
+            return self.milliseconds(time, clock);
+        }
+        let seconds = time.div_euclid(clock.per_second).rem_euclid(86_400);
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        self.display(format_args!("\"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"));
+        if clock.digits > 0 {
+            let (fraction, digits) = (time.rem_euclid(clock.per_second), clock.digits);
+            self.display(format_args!(".{fraction:0digits$}"));
+        }
+        self.raw(if clock.is_utc { b"Z\"" } else { b"\"" });
+    }
+
+    /// Milliseconds since 1970, with decimals if the time has a part of one. A double keeps both if it holds twice the number
+    /// of units.
+    fn milliseconds(&mut self, time: i64, clock: Clock) {
+        let per_millisecond = (clock.per_second / 1000).unsigned_abs();
+        if per_millisecond <= 1 {
+            return self.integer(i128::from(time) * i128::from(1000 / clock.per_second));
+        }
+        let (sign, units) = (if time < 0 { "-" } else { "" }, time.unsigned_abs());
+        let (whole, fraction) = (units / per_millisecond, units % per_millisecond);
+        if fraction == 0 {
+            return self.integer((time / per_millisecond.cast_signed()).into());
+        }
+        let digits = clock.digits - 3;
+        self.exact(u128::from(units) * 2 <= MAX_EXACT, format_args!("{sign}{whole}.{fraction:0digits$}"));
+    }
+
+    /// A key or value with a type.
+    pub fn typed(&mut self, of: &str, bits: &[u8]) {
+        let value = Scalar::named(of).and_then(|scalar| {
+            let value = read_bytes(scalar, ByteOrder::Big, bits).ok()?;
+            Some((scalar, value))
+        });
+        if let Some((Scalar::String, Value::Text(text))) = &value {
+            return self.text(text);
+        }
+        self.raw(b"{\"type\":");
+        self.text(of);
+        match value {
+            Some((Scalar::Uint128, _)) => {
+                // A value of this type was read, so it has 16 bytes.
+                let number = bits.iter().fold(0, |number: u128, byte| number << 8 | u128::from(*byte));
+                self.member_value();
+                self.exact(number <= MAX_EXACT, number);
+            }
+            Some((_, Value::Bool(flag))) => {
+                self.member_value();
+                self.display(flag);
+            }
+            Some((_, Value::Int(number))) => {
+                self.member_value();
+                self.integer(number.into());
+            }
+            Some((_, Value::Wide(number))) => {
+                self.member_value();
+                self.integer(number);
+            }
+            Some((_, Value::Float32(number))) if !number.is_nan() || number.to_bits() == f32::NAN.to_bits() => {
+                self.member_value();
+                self.float32(number);
+            }
+            Some((_, Value::Float64(number))) if !number.is_nan() || number.to_bits() == f64::NAN.to_bits() => {
+                self.member_value();
+                self.float64(number);
+            }
+            Some((_, Value::Text(text))) => {
+                self.member_value();
+                self.text(&text);
+            }
+            _ => match text_of(bits).filter(|_| of == Scalar::Binary.name()) {
+                Some(text) => {
+                    self.member_value();
+                    self.text(text);
+                }
+                None => self.member_base64(bits),
+            },
+        }
+        self.raw(b"}");
+    }
+
+    fn member_value(&mut self) {
+        self.raw(b",\"value\":");
+    }
+
+    fn member_base64(&mut self, bytes: &[u8]) {
+        self.raw(b",\"base64\":\"");
+        self.base64_digits(bytes);
+        self.raw(b"\"");
+    }
+
+    pub fn base64(&mut self, bytes: &[u8]) {
+        self.raw(b"{\"base64\":\"");
+        self.base64_digits(bytes);
+        self.raw(b"\"}");
+    }
+
+    fn base64_digits(&mut self, bytes: &[u8]) {
+        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let digits = |[first, second, third]: [u8; 3]| {
+            let bits = u32::from(first) << 16 | u32::from(second) << 8 | u32::from(third);
+            [18, 12, 6, 0].map(|shift| DIGITS[(bits >> shift & 63) as usize])
+        };
+        let (chunks, rest) = bytes.as_chunks::<3>();
+        self.bytes.extend(chunks.iter().flat_map(|chunk| digits(*chunk)));
+        if !rest.is_empty() {
+            let mut last = [0; 3];
+            last[..rest.len()].copy_from_slice(rest);
+            let mut last = digits(last);
+            last[rest.len() + 1..].fill(b'=');
+            self.raw(&last);
+        }
+    }
+
+    #[inline]
+    pub fn text_or_base64(&mut self, bytes: &[u8]) {
+        if is_plain(bytes) {
+            return self.plain(bytes);
+        }
+        match text_of(bytes) {
+            Some(text) => self.escaped(text),
+            None => self.base64(bytes),
+        }
+    }
+
+    #[inline]
+    pub fn text(&mut self, text: &str) {
+        match is_plain(text.as_bytes()) {
+            true => self.plain(text.as_bytes()),
+            false => self.escaped(text),
+        }
+    }
+
+    #[inline]
+    fn plain(&mut self, text: &[u8]) {
+        self.bytes.reserve(text.len() + 2);
+        self.raw(b"\"");
+        self.raw(text);
+        self.raw(b"\"");
+    }
+
+    fn escaped(&mut self, text: &str) {
+        self.raw(b"\"");
+        let mut copied = 0;
+        for (at, char) in text.char_indices() {
+            let is_plain = match char {
+                '"' | '\\' => false,
+                ' '..='~' => true,
+                _ => char > '~' && !self.options.ascii && !is_invisible(char),
+            };
+            if !is_plain {
+                self.raw(&text.as_bytes()[copied..at]);
+                self.escape(char);
+                copied = at + char.len_utf8();
+            }
+        }
+        self.raw(&text.as_bytes()[copied..]);
+        self.raw(b"\"");
+    }
+
+    fn escape(&mut self, char: char) {
+        match char {
+            '"' => self.raw(b"\\\""),
+            '\\' => self.raw(b"\\\\"),
+            '\n' => self.raw(b"\\n"),
+            '\r' => self.raw(b"\\r"),
+            '\t' => self.raw(b"\\t"),
+            _ => {
+                for unit in char.encode_utf16(&mut [0; 2]) {
+                    self.display(format_args!("\\u{unit:04x}"));
+                }
+            }
+        }
+    }
+}
+
+fn not_finite(number: f64) -> &'static [u8] {
+    match number {
+        f64::INFINITY => b"\"Infinity\"",
+        f64::NEG_INFINITY => b"\"-Infinity\"",
+        _ => b"\"NaN\"",
+    }
+}
+
+/// The text that bytes are: UTF-8 without control characters other than those of lines. Numbers have such characters in most
+/// cases, and all numbers of a column should look alike.
+#[inline]
+fn text_of(bytes: &[u8]) -> Option<&str> {
+    let visible = |byte: u8| (byte >= b' ') & (byte != 0x7f) | matches!(byte, b'\t' | b'\n' | b'\r');
+    let is_visible = bytes.iter().fold(true, |all, byte| all & visible(*byte));
+    simdutf8::basic::from_utf8(bytes).ok().filter(|_| is_visible)
+}
+
+/// Whether bytes are ASCII that JSON and terminals take as it is, eight at a time.
+#[inline]
+fn is_plain(bytes: &[u8]) -> bool {
+    let (words, tail) = bytes.as_chunks::<8>();
+    let words = words.iter().fold(0, |marks, word| marks | marks_of_others(*word));
+    let last = bytes.last_chunk::<8>().copied().unwrap_or_else(|| {
+        let mut padded = [b' '; 8];
+        padded[..tail.len()].copy_from_slice(tail);
+        padded
+    });
+    words | marks_of_others(last) == 0
+}
+
+/// Not zero if any of eight bytes is a control character, a quote, a backslash, or beyond ASCII.
+#[inline]
+fn marks_of_others(word: [u8; 8]) -> u64 {
+    const EACH: u64 = u64::from_ne_bytes([1; 8]);
+    let word = u64::from_ne_bytes(word);
+    // A subtraction borrows from the highest bit of a byte below the number, or of a byte that is zero.
+    let below = |number: u64| word.wrapping_sub(EACH * number) & !word;
+    let equal = |byte: u8| {
+        let zero = word ^ (EACH * u64::from(byte));
+        zero.wrapping_sub(EACH) & !zero
+    };
+    (below(0x20) | equal(b'"') | equal(b'\\') | equal(0x7f) | word) & (EACH << 7)
+}
+
+/// Whether a character beyond ASCII controls a terminal, the direction or the lines of text, is a space that looks like
+/// another one, or has no meaning of its own: Unicode's categories Cc, Cf, Zl, Zp, Zs and Co, and unassigned tags.
+fn is_invisible(char: char) -> bool {
+    const RANGES: &[(u32, u32)] = &[
+        (0x7f, 0xa0),
+        (0xad, 0xad),
+        (0x600, 0x605),
+        (0x61c, 0x61c),
+        (0x6dd, 0x6dd),
+        (0x70f, 0x70f),
+        (0x890, 0x891),
+        (0x8e2, 0x8e2),
+        (0x1680, 0x1680),
+        (0x180e, 0x180e),
+        (0x2000, 0x200f),
+        (0x2028, 0x202f),
+        (0x205f, 0x2064),
+        (0x2066, 0x206f),
+        (0x3000, 0x3000),
+        (0xe000, 0xf8ff),
+        (0xfeff, 0xfeff),
+        (0xfff9, 0xfffb),
+        (0x110bd, 0x110bd),
+        (0x110cd, 0x110cd),
+        (0x13430, 0x13438),
+        (0x1bca0, 0x1bca3),
+        (0x1d173, 0x1d17a),
+        (0xe0000, 0x10ffff),
+    ];
+    let code = u32::from(char);
+    let next = RANGES.partition_point(|(_, last)| *last < code);
+    RANGES.get(next).is_some_and(|(first, _)| *first <= code)
+}
+
+/// The year, month and day of a day since 1970, in the Gregorian calendar.
+///
+/// Years begin in March here, so that the day that some years lack is the last one; 400 years have 146,097 days.
+fn date(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
