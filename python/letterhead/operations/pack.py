@@ -78,7 +78,7 @@ class Pack:
         columns: Mapping[str, Any] = self.columns or dict.fromkeys(batch.schema.names)  # type: ignore[assignment]
         for name in columns:
             if name not in batch.schema.names:
-                raise ValueError(unknown_name("column", name, batch.schema.names))
+                raise unknown_name("column", name, batch.schema.names)
         arrays = [_plain(batch.column(name)) for name in columns]
         types = [
             _type_of(name, array.type) if type is None else type
