@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import subprocess
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from letterhead.cli.brokers import brokers
 from letterhead.kafka.producer import _login as login_options
 from letterhead.kafka.producer import open_producer
 from letterhead.kafka.properties import expand, read_properties
-from letterhead.kafka.settings import READER_NAMES, reader_settings, spark_settings, writer_settings
+from letterhead.kafka.settings import reader_settings, spark_settings, writer_settings
 from letterhead.kafka.tls import TlsSettings
 
 JAAS = 'org.apache.kafka.common.security.{}LoginModule required username="alice" password="pa\\"ss\\\\w; =x";'
@@ -135,13 +134,6 @@ def test_arguments_take_precedence_over_settings():
     assert reader_settings(None, values).timeout_ms == 7000
     assert writer_settings(None, values).timeout_ms == 8000
     assert writer_settings(None, values, timeout_ms=9).timeout_ms == 9
-
-
-def test_the_page_lists_every_name():
-    page = (Path(__file__).parents[2] / "docs" / "reference" / "kafka-settings.md").read_text()
-    assert {name for name in re.findall(r"`([a-z0-9._]+)`", page) if "." in name or name in READER_NAMES} - {
-        "ssl.SSLContext", "lh.read.topic", "lh.write.topic", "kafka.",
-    } == {*READER_NAMES}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ from letterhead.kafka.properties import expand, read_properties
 from letterhead.kafka.tls import TlsSettings
 
 __all__ = [
+    "ALIASES",
     "FETCH_BYTES",
+    "NAMES_BY_USE",
     "READER_NAMES",
     "TIMEOUT_MS",
     "Login",
@@ -156,7 +158,7 @@ _OPTIONS: dict[str, Callable[[str], Any]] = {
 }
 """Settings that a client gets as they are. kafka-python has the same names with underscores."""
 
-_ALIASES = {
+ALIASES = {
     "metadata.broker.list": "bootstrap.servers",
     "sasl.mechanisms": "sasl.mechanism",
     "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
@@ -192,7 +194,7 @@ _TLS = {
 """Settings of TLS, and the attributes of :class:`TlsSettings`."""
 
 _CONNECTION = (
-    "bootstrap.servers", *_ALIASES, *_LOGIN, *_OPTIONS, *_TLS, "ssl.context", "ssl.endpoint.identification.algorithm",
+    "bootstrap.servers", *ALIASES, *_LOGIN, *_OPTIONS, *_TLS, "ssl.context", "ssl.endpoint.identification.algorithm",
     "ssl.keystore.type", "ssl.truststore.type",
 )  # fmt: skip
 
@@ -243,11 +245,19 @@ _JAVA = (
 _LIBRDKAFKA = {"max.request.size": "message.max.bytes"}
 """Settings of producers that librdkafka calls otherwise."""
 
-READER_NAMES: tuple[str, ...] = tuple(
-    sorted({*_CONNECTION, *_READ_BY_READERS, *_CONSUMER, *_PRODUCER, *_CLIENT, *_JAVA})
-)
-"""Settings that readers accept. The names in :data:`_CONSUMER`, :data:`_PRODUCER`, :data:`_CLIENT` and :data:`_JAVA` have no
-effect: they tune other clients, so that a property file can be shared with them."""
+NAMES_BY_USE: dict[str, tuple[str, ...]] = {
+    "Connection and login": tuple(name for name in _CONNECTION if name not in ALIASES),
+    "Reading": _READ_BY_READERS,
+    "Writing; readers ignore them": _PRODUCER,
+    "Passed to librdkafka when writing; readers ignore them": _CLIENT,
+    "Ignored, because they tune consumers in groups": _CONSUMER,
+    "Ignored, because they tune Java's clients": _JAVA,
+}
+"""Settings that readers accept, except aliases. Other clients' settings have no effect, so that a property file can be
+shared with them."""
+
+READER_NAMES: tuple[str, ...] = tuple(sorted({*ALIASES, *(name for names in NAMES_BY_USE.values() for name in names)}))
+"""Settings that readers accept."""
 
 _REJECTED = {
     "auto.offset.reset": "set {start} instead",
@@ -305,7 +315,7 @@ class _Values:
             raise TypeError(f"ssl.context must be an SSLContext, not {type(context).__name__}")
         self._context = context
         self._values = {name: self._as_text(name, value) for name, value in values.items() if value is not None}
-        for alias, name in _ALIASES.items():
+        for alias, name in ALIASES.items():
             if alias in self._values:
                 if name in self._values:
                     raise ValueError(f"{prefix}{alias} and {prefix}{name} are the same setting: set one of them")
