@@ -54,8 +54,8 @@ def test_the_page_about_scans_reads_a_file_in_parts(samples: Path) -> None:
     names = {"lha": lha}
     run("docs/how-to/scan-a-topic.md", names, there={"orders.parquet": str(samples / "orders-0.parquet")})
     whole = lha.scan(pq.read_table(samples / "orders-0.parquet", columns=["headers"])["headers"], "kafka")
-    assert names["found"].statistics.rows == 10_000
-    assert names["found"].to_dict() == whole.to_dict()
+    assert names["result"].statistics.rows == 10_000
+    assert names["result"].to_dict() == whole.to_dict()
 
 
 def test_every_page_with_python_is_run_by_a_test() -> None:
