@@ -7,7 +7,6 @@ manager. It opens its files or connections when the first batch is read, and kee
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from letterhead.errors import LogTruncated, OffsetsGone, StoreChoiceError, TornTailWarning
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
@@ -16,17 +15,7 @@ if TYPE_CHECKING:
     from letterhead.open_segments import segments as segments
     from letterhead.state.reading.state_reader import state as state
 
-__all__ = [
-    "LogTruncated",
-    "OffsetsGone",
-    "Reader",
-    "StoreChoiceError",
-    "TornTailWarning",
-    "iggy",
-    "segments",
-    "state",
-    "topic",
-]
+__all__ = ["Reader", "iggy", "segments", "state", "topic"]
 
 # A reader and its dependencies (pyarrow, rocksdict, kafka-python) are imported on first use.
 _READERS = {

@@ -22,12 +22,12 @@ import pytest
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.errors import ErrorDetail, LogClosedError
+from letterhead.errors import ErrorDetail, InvalidStateStoreError, LogClosedError
 from letterhead.kafka.client import KafkaClient
 from letterhead.kafka.settings import reader_settings
 from letterhead.kip82 import MessageLog
 from letterhead.reader import Reader
-from letterhead.state import InvalidStateStoreError, SessionKey, Stores, ValueTimestampHeaders
+from letterhead.state import SessionKey, Stores, ValueTimestampHeaders
 from letterhead.state.context import ChangelogList, StoreContext
 from letterhead.state.layers.cache import RecordCache
 from letterhead.state.rocksdb import (

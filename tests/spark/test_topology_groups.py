@@ -11,6 +11,7 @@ import pytest
 import topology_app as app
 from letterhead import Headers
 from letterhead import spark as lhs
+from letterhead.errors import StateStoreError, TopologyError
 from letterhead.one_message import decode, encode
 from letterhead.spark.topology.engine import GroupTask, check_protobuf
 from letterhead.spark.topology.rows import PAGE_ROWS, PagedRows
@@ -20,11 +21,9 @@ from letterhead.state import (
     BytesSerde,
     Processor,
     SessionKey,
-    StateStoreError,
     Stores,
     StringSerde,
     Topology,
-    TopologyError,
     ValueAndTimestamp,
     ValueTimestampHeaders,
 )

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import letterhead as lh
-from letterhead.state import PrefixError, ProcessorStateError, UnsupportedOperationError
+from letterhead.errors import PrefixError, ProcessorStateError, UnsupportedOperationError
 
 if TYPE_CHECKING:
     from traces import Families

@@ -20,18 +20,8 @@ import pytest
 import killed
 from killed import PLACE, STORE_TYPES, operations
 from letterhead import Headers
-from letterhead.state import (
-    AggregationWithHeaders,
-    ChangelogRecord,
-    DamagedRowError,
-    InvalidTimestampError,
-    ProcessorStateError,
-    SessionKey,
-    StoreLockedError,
-    Stores,
-    ValueTimestampHeaders,
-    base,
-)
+from letterhead.errors import DamagedRowError, InvalidTimestampError, ProcessorStateError, StoreLockedError
+from letterhead.state import AggregationWithHeaders, ChangelogRecord, SessionKey, Stores, ValueTimestampHeaders, base
 from letterhead.state.context import ChangelogList, StoreContext
 from letterhead.state.layers.base import chain
 from letterhead.state.rocksdb import (
@@ -53,7 +43,7 @@ RETENTION, WINDOW, INTERVAL = 240_000, 10_000, 120_000
 FILLING = """
 import json, pathlib, resource, signal, sys
 import killed
-from letterhead.state import ProcessorStateError
+from letterhead.errors import ProcessorStateError
 from letterhead.state.context import ChangelogList
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

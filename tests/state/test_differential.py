@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letterhead import Headers
+from letterhead.errors import PrefixError
 from letterhead.state import (
     AggregationWithHeaders,
     ChangelogRecord,
-    PrefixError,
     RecordContext,
     SessionKey,
     Stores,

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from letterhead import Headers
+from letterhead.errors import InvalidTimestampError, TopologyError
 from letterhead.state import (
     AggregationWithHeaders,
-    InvalidTimestampError,
     Processor,
     ReadOnlySessionStoreWithHeaders,
     Record,
@@ -21,7 +21,6 @@ from letterhead.state import (
     Stores,
     StringSerde,
     Topology,
-    TopologyError,
     TopologyTestDriver,
     ValueTimestampHeaders,
 )

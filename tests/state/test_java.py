@@ -23,16 +23,8 @@ import deviations
 import traces
 from java import JavaError, JavaServer, JavaStore
 from letterhead import read
-from letterhead.state import (
-    ChangelogRecord,
-    InvalidTimestampError,
-    Processor,
-    ProcessorStateError,
-    Topology,
-    TopologyTestDriver,
-    diff,
-    restore,
-)
+from letterhead.errors import InvalidTimestampError, ProcessorStateError
+from letterhead.state import ChangelogRecord, Processor, Topology, TopologyTestDriver, diff, restore
 from letterhead.state.layers.base import chain
 from operations import SEGMENT, Operations, Step, config_of, puts
 

@@ -13,26 +13,28 @@ import pytest
 
 import letterhead as lh
 from letterhead import Headers
+from letterhead.errors import (
+    DamagedRowError,
+    InvalidStateStoreError,
+    InvalidTimestampError,
+    SerdeError,
+    StateStoreError,
+    TopologyError,
+    UnsupportedOperationError,
+)
 from letterhead.state import (
     PUT_NOT_VALID,
     AggregationWithHeaders,
     ChangelogRecord,
-    DamagedRowError,
     HeadersBytesStore,
     Int64Serde,
-    InvalidStateStoreError,
-    InvalidTimestampError,
     Record,
     RecordContext,
-    SerdeError,
     SessionKey,
     StateSerdes,
-    StateStoreError,
     Stores,
     StringSerde,
     Supplier,
-    TopologyError,
-    UnsupportedOperationError,
     ValueAndTimestamp,
     ValueTimestampHeaders,
     VersionedRecord,

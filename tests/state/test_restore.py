@@ -18,7 +18,8 @@ import changelogs
 import deviations
 import letterhead as lh
 import traces
-from letterhead.state import ChangelogRecord, DamagedRowError, ProcessorStateError, Stores, restore
+from letterhead.errors import DamagedRowError, ProcessorStateError
+from letterhead.state import ChangelogRecord, Stores, restore
 from letterhead.state.context import with_position
 from letterhead.state.restoring import restore as restoring
 from letterhead.state.storage.keys import window_key

@@ -20,7 +20,8 @@ import pytest
 import changelogs
 import letterhead as lh
 import traces
-from letterhead.state import ChangelogRecord, ProcessorStateError, restore
+from letterhead.errors import ProcessorStateError
+from letterhead.state import ChangelogRecord, restore
 from letterhead.state.context import with_position
 from letterhead.state.restoring import bulk_rows
 from letterhead.state.restoring import restore as restoring

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from letterhead import Headers
+from letterhead.errors import UnexpectedColumnFamilyError
 from letterhead.state import (
     AggregationWithHeaders,
     ChangelogRecord,
     RecordContext,
     SessionKey,
     Stores,
-    UnexpectedColumnFamilyError,
     ValueAndTimestamp,
     ValueTimestampHeaders,
 )

@@ -17,11 +17,11 @@ import pytest
 import deviations
 from deviations import Failed
 from letterhead import Headers
+from letterhead.errors import NoSuchElementError
 from letterhead.state import (
     AggregationWithHeaders,
     BytesSerde,
     ChangelogRecord,
-    NoSuchElementError,
     Processor,
     Serde,
     SessionKey,
