@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from letterhead.errors import check_name
+
 __all__ = [
     "DECOMPRESSED_BYTES",
     "HEADERS",
@@ -28,6 +30,7 @@ __all__ = [
     "REPORTS",
     "Limits",
     "how_to_raise",
+    "parse_limits",
 ]
 
 MESSAGE_BYTES = (1 << 31) - 1
@@ -129,3 +132,21 @@ _MOST = (1 << 63) - 1
 def how_to_raise(limit: str) -> str:
     """Return how to raise a limit, for error messages."""
     return f"raise {limit} in limits= or LETTERHEAD_MAX_{limit.upper()}"
+
+
+def parse_limits(text: str) -> Limits:
+    """Return limits that are written as text, as in ``headers=1000,records=5``.
+
+    Raises
+    ------
+    ValueError
+        If the text has another form, or a limit does not exist or is out of range.
+    """
+    limits: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, number = part.partition("=")
+        if not equals or not number.strip().isdecimal():
+            raise ValueError(f"limits must be NAME=NUMBER,..., as in headers=1000,records=5, not {text!r}")
+        check_name("limit", name.strip(), Limits._fields)
+        limits[name.strip()] = int(number)
+    return Limits(**limits)

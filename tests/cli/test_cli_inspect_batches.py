@@ -87,7 +87,7 @@ def test_headers_of_compressed_batches_are_counted(run: Any, samples: Path) -> N
     data = log.read_bytes()
     heads = _native.record_batches(data)[0]
     arguments = ["inspect", "-f", "record-batch", "--hex", data[: heads[3][0]].hex()]
-    result = run(*arguments, "--max-reports", "1000000")
+    result = run(*arguments, "--limits", "reports=1000000")
     assert ", at least 2,049 headers, no errors" in run(*arguments).lines[0]
     with lh.read.segments(log, columns=["headers"], end=heads[3][2]) as reader:
         first = sum(map(len, reader.read_all().column("headers").to_pylist()))
@@ -145,9 +145,9 @@ def test_a_file_over_the_limit_is_not_read(run: Any, tmp_path: Path, command: li
     file = tmp_path / "large.bin"
     with file.open("wb") as large:
         large.truncate(3 << 30)
-    result = run(*command, "-f", "kafka", "--max-message-bytes", "1000", file)
+    result = run(*command, "-f", "kafka", "--limits", "message_bytes=1000", file)
     assert (result.code, result.out) == (1, "")
-    assert "has more than 1,000 bytes, the limit for a message: raise --max-message-bytes" in result.err
+    assert "has more than 1,000 bytes, the limit for a message: raise message_bytes in --limits" in result.err
 
 
 @pytest.mark.timeout(60)

@@ -718,21 +718,21 @@ def test_limits_apply_to_state_directories(samples: Path) -> None:
 )
 def test_the_commands_have_the_limits_as_options(command: list[str], run: Any) -> None:
     value = message_of("kafka")
-    assert run(*command, "--hex", value.hex(), "--max-headers", "3").code == 0
-    for option, most, output in (
-        ("--max-headers", 2, "3 headers declared, over the limit of 2"),
-        ("--max-message-bytes", LARGEST, f"the input has {len(value)} bytes, over the limit of {LARGEST}"),
+    assert run(*command, "--hex", value.hex(), "--limits", "headers=3").code == 0
+    for name, most, output in (
+        ("headers", 2, "3 headers declared, over the limit of 2"),
+        ("message_bytes", LARGEST, f"the input has {len(value)} bytes, over the limit of {LARGEST}"),
     ):
-        done = run(*command, "--hex", value.hex(), option, str(most))
+        done = run(*command, "--hex", value.hex(), "--limits", f"{name}={most}")
         assert done.code == 1
         assert output in " ".join((done.out + done.err).replace("│", " ").split())
 
 
 def test_a_bomb_is_refused_by_the_command(run: Any, tmp_path: Path) -> None:
     (tmp_path / "value").write_bytes(lh.batch([{"value": bytes(5000)}], codec="zstd"))
-    command = ["decode", tmp_path / "value", "-f", "record-batch", "--max-decompressed-bytes"]
-    assert run(*command, "6000").code == 0
-    done = run(*command, "5000")
+    command = ["decode", tmp_path / "value", "-f", "record-batch", "--limits"]
+    assert run(*command, "decompressed_bytes=6000").code == 0
+    done = run(*command, "decompressed_bytes=5000")
     assert done.code == 1
     assert "decompressed data would pass 5000 bytes" in done.err
 
@@ -741,12 +741,12 @@ def test_a_value_with_too_many_records_is_refused_by_the_command(run: Any, tmp_p
     (tmp_path / "value").write_bytes(message_of("record-batch"))
     for command in ("decode", "inspect"):
         source = [command, tmp_path / "value", "-f", "record-batch"]
-        assert run(*source, "--max-records", "2", "--max-output-bytes", "100").code == 0
-        for option, most, output in (
-            ("--max-records", 1, "the value has more records than the limit of 1"),
-            ("--max-output-bytes", 20, "the records of the value take more bytes than the limit of 20"),
+        assert run(*source, "--limits", "records=2,output_bytes=100").code == 0
+        for limit, output in (
+            ("records=1", "the value has more records than the limit of 1"),
+            ("output_bytes=20", "the records of the value take more bytes than the limit of 20"),
         ):
-            done = run(*source, option, most)
+            done = run(*source, "--limits", limit)
             assert done.code == 1
             assert output in " ".join((done.out + done.err).replace("│", " ").split())
 
@@ -766,17 +766,17 @@ def test_the_command_applies_limits_to_columns_and_segments(run: Any, tmp_path: 
         "--errors",
         "column",
     ]
-    done = run(*decode, "--max-headers", "2")
+    done = run(*decode, "--limits", "headers=2")
     assert done.code == 1
     assert done.out.count("limit_exceeded") == 1
     scan = ["scan", tmp_path / "messages.parquet", "--json"]
-    assert run(*scan, "--max-headers", "3").code == 0
-    done = run(*scan, "--max-headers", "2")
+    assert run(*scan, "--limits", "headers=3").code == 0
+    done = run(*scan, "--limits", "headers=2")
     assert done.code == 1
     assert "limit_exceeded" in done.out
     read = ["read", samples / "orders-0", "--json", "--limit", "5"]
     assert run(*read).code == 0
-    done = run(*read, "--max-headers", "0")
+    done = run(*read, "--limits", "headers=0")
     assert done.code == 1
     assert "over the limit of 0" in done.err
 
@@ -795,19 +795,30 @@ def test_the_command_applies_limits_to_rows_of_a_store(command: list[str], run: 
     store.close()
     name, *rest = command
     state = [*(["read"] if name == "read" else ["state", name]), tmp_path, *rest]
-    assert run(*state, "--max-headers", HEADERS, "--max-message-bytes", len(value)).code == 0
-    for option, most, output in (
-        ("--max-headers", HEADERS - 1, f"{HEADERS} headers declared, over the limit of {HEADERS - 1}"),
-        (
-            "--max-message-bytes",
-            len(value) - 1,
-            f"the input has {len(value)} bytes, over the limit of {len(value) - 1}",
-        ),
+    assert run(*state, "--limits", f"headers={HEADERS},message_bytes={len(value)}").code == 0
+    for name, most, output in (
+        ("headers", HEADERS - 1, f"{HEADERS} headers declared, over the limit of {HEADERS - 1}"),
+        ("message_bytes", len(value) - 1, f"the input has {len(value)} bytes, over the limit of {len(value) - 1}"),
     ):
-        done = run(*state, option, most)
+        done = run(*state, "--limits", f"{name}={most}")
         assert done.code == 1
         assert output in done.out + done.err
-    assert run(*state, "--max-headers", "-1").code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("headers=-1", "limits must be NAME=NUMBER"),
+        ("headers", "limits must be NAME=NUMBER"),
+        ("header=1", "did you mean 'headers'"),
+        ("headers=1e3", "limits must be NAME=NUMBER"),
+        (f"headers={1 << 63}", "headers must be between 0 and"),
+    ],
+)
+def test_a_limit_that_is_misspelt_is_wrong_usage(text: str, message: str, run: Any) -> None:
+    done = run("decode", "-f", "kafka", "--hex", "00", "--limits", text)
+    assert done.code == 2
+    assert message in done.err
 
 
 def headers_of_store() -> list[tuple[str, bytes]]:

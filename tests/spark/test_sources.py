@@ -250,7 +250,7 @@ def test_limits_are_options_and_hold_on_workers(sources: Any, samples: Path) -> 
         counts = [len(headers) for headers in reader.read_all().column("headers").to_pylist()]
     most = max(counts) - 1
     limits = lhs.options(limits=lh.Limits(headers=most))
-    assert limits == {"maxHeaders": str(most)}
+    assert limits == {"limits": f"headers={most}"}
     frame = load(sources, samples / "orders-0", columns=["offset"], errors="column", **limits)
     bad = frame.where("error is not null").collect()
     assert len(bad) == sum(count > most for count in counts) > 0
@@ -263,7 +263,7 @@ def test_wrong_options_are_errors_of_the_driver(sources: Any, samples: Path) -> 
         ({"colums": '["offset"]'}, "did you mean 'columns'"),
         ({"start": "first"}, "option start must be 'earliest', 'latest', an offset"),
         ({"isolationLevel": "committed"}, "isolationLevel"),
-        ({"maxHeaders": "-1"}, "maxHeaders must be at least 0, not -1"),
+        ({"limits": "headers=-1"}, "option limits: limits must be NAME=NUMBER"),
         ({"headerColumns": {"tenant": "string", "Tenant": "string"}}, "'tenant' and 'Tenant' would be made"),
         ({"headerColumns": {"Offset": "string"}}, "'offset' and 'Offset' would be made"),
         ({"errors": "column", "errorColumn": "KEY"}, "'key' and 'KEY' would be made"),

@@ -65,7 +65,8 @@ class MessageInput(NamedTuple):
         if len(data) > limit:
             name = "standard input" if self.file in (None, "-") else str(self.file)
             raise Failure(
-                f"{name} has more than {limit:,} bytes, the limit for a message: raise --max-message-bytes", BAD_DATA
+                f"{name} has more than {limit:,} bytes, the limit for a message: raise message_bytes in --limits",
+                BAD_DATA,
             )
         return data
 

@@ -16,7 +16,7 @@ from letterhead.cli.completion import complete_formats, complete_targets
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.message_input import MessageInput
-from letterhead.limits import Limits
+from letterhead.limits import Limits, parse_limits
 
 T = TypeVar("T")
 
@@ -124,40 +124,20 @@ OnErrors = Annotated[
 ]
 
 
-def _limit(name: str, help: str) -> Any:
-    return option(name, help, "N", min=0, rich_help_panel="Limits")
-
-
-MaxMessageBytes = Annotated[
-    int | None, _limit("--max-message-bytes", "Refuse larger messages, batches and stored values.")
-]
-MaxHeaders = Annotated[int | None, _limit("--max-headers", "Refuse messages with more headers.")]
-
-
 def limits(
-    max_message_bytes: MaxMessageBytes = None,
-    max_headers: MaxHeaders = None,
-    max_decompressed_bytes: Annotated[
-        int | None, _limit("--max-decompressed-bytes", "Refuse values whose batches decompress to more bytes.")
-    ] = None,
-    max_records: Annotated[int | None, _limit("--max-records", "Refuse batches of more records.")] = None,
-    max_output_bytes: Annotated[
-        int | None, _limit("--max-output-bytes", "Refuse batches with more bytes of keys, values and headers.")
-    ] = None,
-    max_reports: Annotated[
-        int | None, _limit("--max-reports", "List at most so many errors, losses or labels of a message or a column.")
+    limits: Annotated[
+        str | None,
+        option(
+            "--limits",
+            "Refuse more than this, as in headers=1000,records=5; also message_bytes, decompressed_bytes, output_bytes, "
+            "reports.",
+            "NAME=N,...",
+        ),
     ] = None,
 ) -> Limits:
     """Return the limits of a command; unset ones come from the environment."""
     with usage_errors():
-        return Limits(
-            message_bytes=max_message_bytes,
-            headers=max_headers,
-            decompressed_bytes=max_decompressed_bytes,
-            records=max_records,
-            output_bytes=max_output_bytes,
-            reports=max_reports,
-        ).filled()
+        return (Limits() if limits is None else parse_limits(limits)).filled()
 
 
 @grouped(limits=limits)

@@ -9,7 +9,7 @@ import typer
 
 from letterhead.cli.brokers import BrokerSettings, brokers
 from letterhead.cli.completion import complete_stores
-from letterhead.cli.options import MaxHeaders, MaxMessageBytes, grouped, limits, option
+from letterhead.cli.options import grouped, limits, option
 from letterhead.limits import Limits
 
 
@@ -59,12 +59,10 @@ def stores(directory: Dir, store: Name = None, store_type: StoreType = None, val
     return Selection(directory, store, store_type, values)
 
 
-@grouped(selection=stores)
-def limited_stores(
-    *, selection: Selection, max_message_bytes: MaxMessageBytes = None, max_headers: MaxHeaders = None
-) -> Selection:
+@grouped(selection=stores, limits=limits)
+def limited_stores(*, selection: Selection, limits: Limits) -> Selection:
     """Return the stores to read, and limits."""
-    return selection._replace(limits=limits(max_message_bytes, max_headers))
+    return selection._replace(limits=limits)
 
 
 @grouped(brokers=brokers)

@@ -221,7 +221,7 @@ class IggyQuery(OffsetQuery[IggyPartitions]):
         headers, arguments = self.values.get("headerColumns"), read_arguments(self.values)
         if self._is_mapped:
             return MappedRowReader(
-                self._columns, headers, arguments["limits"], arguments["dialect"], arguments.get("where")
+                self._columns, headers, arguments.get("limits"), arguments["dialect"], arguments.get("where")
             )
         return IggyRowReader(self._columns, headers, **arguments)
 

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from letterhead.errors import check_name, unknown_name
 from letterhead.fields import Columns, columns_of, field, normalise
-from letterhead.limits import Limits
+from letterhead.limits import Limits, parse_limits
 from letterhead.spark.schemas import check_case
 from letterhead.where.conditions import Condition
 from letterhead.where.parsing import parse as parse_condition
 
 __all__ = [
     "COMMON",
-    "LIMITS",
     "Option",
     "flag",
     "json_of",
@@ -82,10 +81,8 @@ def options(
     check_case([*(columns or ()), *columns_of(headers or {})])
     if headers is not None:
         written["headerColumns"] = json.dumps({spec[0]: _field_as_json(*spec) for spec in normalise(headers, sql=True)})
-    for option, name in LIMITS.items():
-        limit = getattr(limits, name, None)
-        if limit is not None:
-            written[option] = str(limit)
+    if limits is not None and any(limit is not None for limit in limits):
+        written["limits"] = ",".join(f"{name}={limit}" for name, limit in limits._asdict().items() if limit is not None)
     return written
 
 
@@ -125,12 +122,10 @@ def read_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> read_arguments({"errors": "column", "errorColumn": "problem", "columns": ["key"]})
-    {'dialect': 'spark', 'limits': None, 'errors': 'column', 'error_column': 'problem'}
+    {'dialect': 'spark', 'errors': 'column', 'error_column': 'problem'}
     """
-    limits = {name: values[option] for option, name in LIMITS.items() if option in values}
-    arguments = {"errors": "errors", "errorColumn": "error_column", "where": "where"}
-    present = {argument: values[option] for option, argument in arguments.items() if option in values}
-    return {"dialect": "spark", "limits": Limits(**limits) if limits else None, **present}
+    arguments = {"errors": "errors", "errorColumn": "error_column", "where": "where", "limits": "limits"}
+    return {"dialect": "spark"} | {name: values[option] for option, name in arguments.items() if option in values}
 
 
 # Parsers --------------------------------------------------------------------------------------------------------------
@@ -194,6 +189,13 @@ def json_of(expected: str, container: type, elements: type | tuple[type, ...]) -
     return parse
 
 
+def _limits(name: str, value_text: str) -> Limits:
+    try:
+        return parse_limits(value_text)
+    except ValueError as error:
+        raise ValueError(f"option {name}: {error}") from None
+
+
 def _where(name: str, value_text: str) -> Condition:
     try:
         return parse_condition(value_text)
@@ -225,9 +227,6 @@ _FIELD = ("type", "key", "repeat", "required")
 
 # Tables ---------------------------------------------------------------------------------------------------------------
 
-LIMITS = {"max" + "".join(word.capitalize() for word in name.split("_")): name for name in Limits._fields}
-"""The options that set a limit, and their fields of :class:`letterhead.Limits`."""
-
 COMMON = {
     "columns": Option(
         json_of('a JSON list of names such as ["key", "value"]', list, str),
@@ -245,9 +244,8 @@ COMMON = {
     ),
     "errors": Option(one_of("raise", "null", "column"), "What to do with an error in a row, as in `decode_headers`."),
     "errorColumn": Option(text, "Name of the column of `errors=column`; `error` by default."),
-    **{
-        option: Option(number(0), f"Limit `{name}` of `letterhead.Limits`; by default that of each worker.")
-        for option, name in LIMITS.items()
-    },
+    "limits": Option(
+        _limits, "Limits of `letterhead.Limits`, as in `headers=1000,records=5`; by default those of each worker."
+    ),
 }
 """Options of all data sources."""
