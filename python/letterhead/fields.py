@@ -14,11 +14,12 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, Union, get_arg
 from uuid import UUID
 
 from letterhead.errors import check_name
-from letterhead.headers import GivenKey, text_or_value
+from letterhead.header_edits import text_or_value
+from letterhead.headers import GivenKey
 from letterhead.types import ValueType, parse
 from letterhead.values import Value
 
-__all__ = ["REPEATS", "ColumnSpec", "Columns", "Field", "Repeat", "check_distinct", "columns_of", "field", "normalise"]
+__all__ = ["Columns", "Field", "Repeat", "field"]
 
 Repeat: TypeAlias = Literal["last", "first", "all", "error"]
 

@@ -19,14 +19,13 @@ from letterhead.header_edits import (
     Replacements,
     header_key,
     header_value,
-    text_or_value,
 )
 from letterhead.values import Value
 
 if TYPE_CHECKING:
     from letterhead._native import Packed
 
-__all__ = ["FrozenHeaders", "GivenKey", "GivenValue", "Header", "HeaderKey", "HeaderValue", "Headers", "text_or_value"]
+__all__ = ["FrozenHeaders", "GivenKey", "GivenValue", "Header", "HeaderKey", "HeaderValue", "Headers"]
 
 GivenHeaders: TypeAlias = "Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]"
 _Default = TypeVar("_Default")

@@ -12,18 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from letterhead.errors import unknown_name
 
-__all__ = [
-    "ORDERS",
-    "SELECT_TYPES",
-    "SUFFIXES",
-    "ArrowType",
-    "BatchFormat",
-    "HeadersFormat",
-    "MessageFormat",
-    "SparkType",
-    "ValueType",
-    "type_name",
-]
+__all__ = ["BatchFormat", "HeadersFormat", "MessageFormat", "ValueType"]
 
 # A type checker derives the type of a result from the name of the format, unless that is only known at run time. A test
 # compares these names with the table of formats.

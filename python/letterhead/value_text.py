@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from letterhead.errors import HeaderError
-from letterhead.headers import GivenKey, text_or_value
+from letterhead.header_edits import text_or_value
+from letterhead.headers import GivenKey
 from letterhead.one_message import decode, encode, select
 from letterhead.values import UNNAMED, Binary, Char, Value, of_message
 

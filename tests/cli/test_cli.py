@@ -23,7 +23,7 @@ from letterhead import arrow as lha
 from letterhead.cli import main
 from letterhead.cli.commands import app
 from letterhead.cli.document import value_json
-from letterhead.conventions import PROFILES
+from letterhead.conventions.profiles import PROFILES
 from reference import ops
 from terminal import read_to_end
 

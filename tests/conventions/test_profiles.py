@@ -25,7 +25,7 @@ from tests.versions import KAFKA, built
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.conventions import PROFILES
+from letterhead.conventions.profiles import PROFILES
 from letterhead.conventions.readers.rfc3339 import Rfc3339Reader
 from letterhead.conventions.readers.schema_id import SchemaIdReader
 from letterhead.conventions.readers.traceparent import TraceparentReader

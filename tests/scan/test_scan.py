@@ -24,9 +24,10 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.scan import CONFIDENCES, Scan
+from letterhead.scan import Scan
 from letterhead.scan.column import _pieces
 from letterhead.scan.costs import _floats_cost
+from letterhead.scan.guesses import CONFIDENCES
 from letterhead.scan.key import percent
 from letterhead.scan.readings import CANDIDATE_TYPES
 from letterhead.scan.sketch import Histogram, Sample

@@ -23,7 +23,7 @@ from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.base import RowRequest
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
-from letterhead.conventions import PROFILES
+from letterhead.conventions.profiles import PROFILES
 from letterhead.fields import Columns
 from letterhead.operations import ColumnOperation, Decode, ExplodeBatches, ReadOptions, Select, Validate
 

@@ -14,7 +14,7 @@ from letterhead.conventions.trace_links import TraceLink, trace_link
 from letterhead.errors import check_name
 from letterhead.fields import Field
 
-__all__ = ["PROFILES", "TraceLink", "amqp", "profile", "spring_columns", "trace_link"]
+__all__ = ["TraceLink", "amqp", "profile", "spring_columns", "trace_link"]
 
 
 def profile(name: str) -> dict[str, Field]:

@@ -22,8 +22,8 @@ with needed("a scan", "'letterhead[arrow]'"):
     import numpy  # noqa: F401
     import pyarrow  # noqa: F401
 
-from letterhead.scan.guesses import CONFIDENCES, Guess
+from letterhead.scan.guesses import Guess
 from letterhead.scan.key import KeyScan
 from letterhead.scan.report import Scan
 
-__all__ = ["CONFIDENCES", "Guess", "KeyScan", "Scan"]
+__all__ = ["Guess", "KeyScan", "Scan"]

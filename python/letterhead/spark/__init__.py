@@ -15,7 +15,6 @@ with needed("letterhead.spark", "'letterhead[pyspark]', or 'letterhead[spark]' w
     import pyarrow  # noqa: F401
     import pyspark  # noqa: F401
 
-from letterhead.conventions import profile
 from letterhead.spark.changelog import changelog_table
 from letterhead.spark.columns import header
 from letterhead.spark.compaction import compact
@@ -53,7 +52,6 @@ __all__ = [
     "header",
     "options",
     "pack_headers",
-    "profile",
     "register",
     "restore_stores",
     "rfc3339",

@@ -122,10 +122,6 @@ class Operand:
             raise ValueError(f"{self!r}: exists() tests all headers of the key: leave out {self._quantifier}()")
         return Test(self, "exists")
 
-    def isin(self, values: Iterable[Any]) -> Condition:
-        """Return the condition that the value is one of some literals, as :meth:`is_in` does."""
-        return self.is_in(values)
-
     def contains(self, part: str | bytes) -> Condition:
         """Return the condition that the value, text or bytes, contains a part."""
         if not isinstance(part, str | bytes):
