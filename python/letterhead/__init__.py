@@ -17,7 +17,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from letterhead import conventions, errors
-from letterhead.conventions import profile, spring_columns
+from letterhead.conventions import profile
+from letterhead.conventions.spring import spring_columns
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, LetterheadError
 from letterhead.fields import Field, field
 from letterhead.header_edits import lit

@@ -19,7 +19,7 @@ from letterhead.headers import GivenKey
 from letterhead.types import ValueType, parse
 from letterhead.values import Value
 
-__all__ = ["Columns", "Field", "Repeat", "field"]
+__all__ = ["Columns", "Repeat"]
 
 Repeat: TypeAlias = Literal["last", "first", "all", "error"]
 

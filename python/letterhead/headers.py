@@ -25,7 +25,7 @@ from letterhead.values import Value
 if TYPE_CHECKING:
     from letterhead._native import Packed
 
-__all__ = ["FrozenHeaders", "GivenKey", "GivenValue", "Header", "HeaderKey", "HeaderValue", "Headers"]
+__all__ = ["GivenKey", "GivenValue", "HeaderKey", "HeaderValue"]
 
 GivenHeaders: TypeAlias = "Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]"
 _Default = TypeVar("_Default")

@@ -22,7 +22,7 @@ class Message:
     Parameters
     ----------
     **fields : object
-        The fields. ``headers`` accepts what :class:`~letterhead.headers.Headers` accepts.
+        The fields. ``headers`` accepts what :class:`~letterhead.Headers` accepts.
 
     Attributes
     ----------

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from letterhead.conventions import amqp
 from letterhead.conventions.profiles import PROFILES
-from letterhead.conventions.spring import spring_columns
 from letterhead.conventions.trace_links import TraceLink, trace_link
 from letterhead.errors import check_name
 from letterhead.fields import Field
 
-__all__ = ["TraceLink", "amqp", "profile", "spring_columns", "trace_link"]
+__all__ = ["TraceLink", "amqp", "trace_link"]
 
 
 def profile(name: str) -> dict[str, Field]:

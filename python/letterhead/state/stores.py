@@ -22,12 +22,11 @@ from letterhead.state.layers.metered import Metered, ScanErrors
 from letterhead.state.serdes import Serde
 from letterhead.state.storage.database import RocksDBOptions
 from letterhead.state.suppliers import Supplier, supply
-from letterhead.state.topology import StoreBuilder
 
 __all__ = ["Builder", "Stores", "Supplier"]
 
 
-class Builder(StoreBuilder):
+class Builder:
     """Creates a store with its layers; :class:`Stores` returns builders.
 
     Each method changes the builder and returns it, so that calls can be chained.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead._invariants import instance
 from letterhead.errors import TopologyError
@@ -15,7 +15,10 @@ from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.base import chain
 from letterhead.state.processor import Processor, PunctuationType, Punctuator, Record, RecordContext
 from letterhead.state.serdes import serialize
-from letterhead.state.topology import ProcessorNode, SinkNode, SourceNode, StoreBuilder, Topology
+from letterhead.state.topology import ProcessorNode, SinkNode, SourceNode, Topology
+
+if TYPE_CHECKING:
+    from letterhead.state.stores import Builder
 
 __all__ = ["Progress", "Task"]
 
@@ -45,7 +48,7 @@ class Task:
     now : callable
         Returns the wall-clock time in milliseconds since 1970.
     build : callable, optional
-        Creates the store of a builder, not yet open; :meth:`StoreBuilder.build` by default.
+        Creates the store of a builder, not yet open; :meth:`Builder.build` by default.
     resumed : bool, default False
         Whether the engine stops the task and resumes it later from its :class:`Progress`. Punctuations must then be
         scheduled in ``init``, by stream time.
@@ -59,7 +62,7 @@ class Task:
         directory: Path | None,
         emit: Callable[[str, ChangelogRecord], None],
         now: Callable[[], int],
-        build: Callable[[StoreBuilder], Any] | None = None,
+        build: Callable[[Builder], Any] | None = None,
         resumed: bool = False,
     ) -> None:
         self.topology = topology

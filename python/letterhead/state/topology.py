@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from letterhead.errors import TopologyError
 from letterhead.state.processor import Processor
 from letterhead.state.serdes import Serde
 
-__all__ = ["ProcessorNode", "SinkNode", "SourceNode", "StoreBuilder", "Topology"]
+if TYPE_CHECKING:
+    from letterhead.state.stores import Builder
 
-
-class StoreBuilder:
-    """Creates a store for each task; :class:`~letterhead.state.Stores` returns builders."""
-
-    name: str
-    logged: bool = True
-
-    def build(self) -> Any:
-        """Create the store, not yet open."""
-        raise NotImplementedError
+__all__ = ["ProcessorNode", "SinkNode", "SourceNode", "Topology"]
 
 
 @dataclass
@@ -75,7 +67,7 @@ class Topology:
 
     def __init__(self) -> None:
         self.nodes: dict[str, SourceNode | ProcessorNode | SinkNode] = {}
-        self.stores: dict[str, StoreBuilder] = {}
+        self.stores: dict[str, Builder] = {}
 
     def add_source(
         self, name: str, *topics: str, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
@@ -135,7 +127,7 @@ class Topology:
         self._add(name, SinkNode(name, topic, key_serde, value_serde), parents)
         return self
 
-    def add_state_store(self, builder: StoreBuilder, *processors: str) -> Self:
+    def add_state_store(self, builder: Builder, *processors: str) -> Self:
         """Add a store, and connect it to processors by name."""
         if self.stores.get(builder.name, builder) is not builder:
             raise TopologyError(f"store {builder.name!r} already exists")
@@ -159,11 +151,6 @@ class Topology:
     def source_topics(self) -> list[str]:
         """Return the topics that are read."""
         return [topic for node in self.nodes.values() if isinstance(node, SourceNode) for topic in node.topics]
-
-    def sink_topics(self) -> list[str]:
-        """Return the topics that are written, except those chosen by a function."""
-        sinks = (node for node in self.nodes.values() if isinstance(node, SinkNode))
-        return [sink.topic for sink in sinks if isinstance(sink.topic, str)]
 
     def processors(self) -> list[str]:
         """Return the names of the processors, parents first."""

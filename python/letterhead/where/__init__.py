@@ -3,7 +3,7 @@
 :func:`letterhead.col` makes the operands, :func:`parse` reads SQL text.
 """
 
-from letterhead.where.conditions import Condition, Operand, Where, col
+from letterhead.where.conditions import Condition, Operand, Where
 from letterhead.where.parsing import parse
 
-__all__ = ["Condition", "Operand", "Where", "col", "parse"]
+__all__ = ["Condition", "Operand", "Where", "parse"]

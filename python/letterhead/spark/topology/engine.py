@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 
-from letterhead._invariants import instance
 from letterhead._optional_dependencies import how_to_install
 from letterhead.errors import TopologyError
 from letterhead.headers import Headers
@@ -26,7 +25,7 @@ from letterhead.state.layers.base import chain
 from letterhead.state.serdes import Serde
 from letterhead.state.stores import Builder
 from letterhead.state.task import Task
-from letterhead.state.topology import StoreBuilder, Topology
+from letterhead.state.topology import Topology
 from letterhead.state.values import LazyHeaders
 
 if TYPE_CHECKING:
@@ -204,9 +203,7 @@ def in_order(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     return heapq.merge(*by_offset, key=itemgetter(TIMESTAMP))
 
 
-def _build_store(scope: str, builder: StoreBuilder) -> Any:
-    builder = instance(builder, Builder)
-
+def _build_store(scope: str, builder: Builder) -> Any:
     def bottom(supplier: Any, format: Any) -> Any:
         store = spark_store(supplier, format)
         return OneKey(store) if scope == "key" else store
