@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -27,33 +27,37 @@ def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., T]], Callab
     """Let a command receive several options as one object, which a function makes from them.
 
     typer reads the options of a command from its signature, and has no groups. So the parameters of each function replace
-    the parameter of its group in the signature, and a call makes the objects.
+    the parameter of its group in the signature, and a call makes the objects. If the command has no parameter of that name,
+    the options follow its own, and the function is called for its effect.
     """
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
-        members = {
-            name: list(inspect.signature(function, eval_str=True).parameters.values())
-            for name, function in groups.items()
-        }
+        members = {name: _parameters(function) for name, function in groups.items()}
+        own = _parameters(command)
 
         @functools.wraps(command)
         def run(**arguments: Any) -> T:
             for name, function in groups.items():
-                arguments[name] = function(
-                    **{member.name: arguments.pop(member.name) for member in members[name] if member.name in arguments}
-                )
+                value = function(**{member: arguments.pop(member) for member in members[name] if member in arguments})
+                if name in own:
+                    arguments[name] = value
             return command(**arguments)
 
-        parameters = [
-            member.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for parameter in inspect.signature(command, eval_str=True).parameters.values()
-            for member in members.get(parameter.name, [parameter])
-        ]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        parameters: dict[str, inspect.Parameter] = {}
+        for name, parameter in own.items():
+            parameters |= members.get(name, {name: parameter})
+        for name in members.keys() - own.keys():
+            parameters |= members[name]
+        keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters.values()]
+        run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+        run.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
         return run
 
     return decorate
+
+
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(function, eval_str=True).parameters
 
 
 def option(names: str, help: str, metavar: str | None = None, **settings: Any) -> Any:
