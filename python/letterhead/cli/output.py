@@ -6,7 +6,6 @@ import codecs
 import contextlib
 import io
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -14,6 +13,8 @@ from letterhead.cli.exits import BAD_DATA, Failure, reason
 
 # Replacements for characters that the encoding of a terminal lacks.
 SUBSTITUTES = {"…": "...", "─": "-", "━": "-", "—": "-"}
+
+TOMBSTONE = "{}: a null payload is a tombstone: the message is null and has no bytes"
 
 
 def prepare_streams() -> None:
@@ -52,22 +53,16 @@ def check_terminal(option: str, as_hex: bool, out: Path | None) -> None:
 
 
 def write_message(data: bytes | None, format: str, *, as_hex: bool, out: Path | None) -> None:
-    """Write bytes, or hex."""
-    write_messages([data], format, as_hex=as_hex, out=out)
-
-
-def write_messages(messages: Sequence[bytes | None], format: str, *, as_hex: bool, out: Path | None) -> None:
-    """Write the bytes of one message, or each message as a line of hex."""
-    written = [data for data in messages if data is not None]
-    if len(written) < len(messages):
-        raise Failure(f"{format}: a null payload is a tombstone: the message is null and has no bytes", BAD_DATA)
-    data = b"".join(data.hex().encode() + b"\n" for data in written) if as_hex else b"".join(written)
+    """Write the bytes of a message, or hex."""
+    if data is None:
+        raise Failure(TOMBSTONE.format(format), BAD_DATA)
+    written = data.hex().encode() + b"\n" if as_hex else data
     if out is None:
         stream = standard_output()
-        stream.write(data)
+        stream.write(written)
         stream.flush()
     else:
-        write_file(out, data)
+        write_file(out, written)
 
 
 def write_file(path: Path, data: bytes) -> None:

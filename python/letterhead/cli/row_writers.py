@@ -6,30 +6,23 @@ error, an interrupt or SIGTERM removes it.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import sys
 from abc import abstractmethod
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING
 
 from letterhead import _native
-from letterhead._formatting import printable
-from letterhead.cli.exits import Failure, reason
-from letterhead.cli.output import is_utf8, standard_output
+from letterhead.cli.exits import Failure
+from letterhead.cli.output import is_utf8
 from letterhead.cli.row_format import COMPRESSION, STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_table import RowTable
 from letterhead.cli.row_text import csv_column, in_parts, json_types
+from letterhead.cli.sinks import FileSink, Sink, StandardOutput
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Form", "RowFormat", "RowWriter", "open_writer"]
-
-Sink: TypeAlias = "StandardOutput | FileSink"
 
 
 def open_writer(schema: pa.Schema, format: RowFormat) -> RowWriter:
@@ -60,107 +53,6 @@ def open_writer(schema: pa.Schema, format: RowFormat) -> RowWriter:
     except BaseException:
         sink.abort()
         raise
-
-
-class StandardOutput:
-    """Standard output; with ``escapes``, control characters of text are escaped if it is a terminal."""
-
-    def __init__(self, *, escapes: bool) -> None:
-        sys.stdout.flush()
-        self._out: Any = standard_output()
-        if escapes and sys.stdout.isatty():
-            self._out = PrintableBytes(self._out)
-
-    @property
-    def file(self) -> Any:
-        """A file for the writers of pyarrow."""
-        return self._out
-
-    def flush(self) -> None:
-        """Pass on what was written."""
-        self._out.flush()
-
-    close = flush
-
-    def abort(self) -> None:
-        """Leave what was written."""
-
-    @contextmanager
-    def errors(self) -> Iterator[None]:
-        """Pass errors on: the one of a closed pipe ends the command."""
-        yield
-
-
-class PrintableBytes(io.RawIOBase):
-    """Passes UTF-8 text on with control characters escaped, line by line."""
-
-    def __init__(self, out: BinaryIO) -> None:
-        self._out = out
-        self._line = b""
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        *lines, self._line = (self._line + bytes(data)).split(b"\n")
-        for line in lines:
-            self._out.write(printable(line.decode(errors="backslashreplace")).encode() + b"\n")
-        return len(data)
-
-    def flush(self) -> None:
-        self._out.flush()
-
-
-class FileSink:
-    """A file that gets its name once it is complete; a pipe or a device is written in place."""
-
-    def __init__(self, path: Path, compression: str | None) -> None:
-        import pyarrow as pa
-
-        self._path = path
-        in_place = path.exists() and not path.is_file()
-        self._partial = None if in_place else path.with_name(path.name + ".part")
-        with self.errors():
-            self._file = (self._partial or path).open("wb")
-        self._compressed = pa.CompressedOutputStream(self._file, compression) if compression else None
-
-    @property
-    def file(self) -> Any:
-        """A file for the writers of pyarrow."""
-        return self._file if self._compressed is None else self._compressed
-
-    def flush(self) -> None:
-        """Leave what was written in the buffer: nobody reads the file before it is complete."""
-
-    def close(self) -> None:
-        """Complete the file."""
-        with self.errors():
-            if self._compressed is not None:
-                self._compressed.close()
-            self._file.close()
-            if self._partial is not None:
-                self._partial.replace(self._path)
-
-    def abort(self) -> None:
-        """Remove the file."""
-        # What is left in its buffer may not fit either.
-        with contextlib.suppress(OSError):
-            if self._compressed is not None:
-                self._compressed.close()
-        with contextlib.suppress(OSError):
-            self._file.close()
-        if self._partial is not None:
-            self._partial.unlink(missing_ok=True)
-
-    @contextmanager
-    def errors(self) -> Iterator[None]:
-        """Report errors of the operating system as a failure of the command."""
-        try:
-            yield
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise Failure(f"cannot write {self._path}: {reason(error)}") from error
 
 
 class SinkWriter(RowWriter):

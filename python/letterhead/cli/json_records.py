@@ -1,0 +1,73 @@
+"""Parse records in JSON, one after another: :func:`json_records`."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, NoReturn
+
+from letterhead.cli.exits import Failure
+
+__all__ = ["JsonRecord", "json_records"]
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+# A record without an end is checked after this many bytes, and again each time it has doubled.
+_CHECKED_BYTES = 1 << 20
+
+
+class JsonRecord(NamedTuple):
+    """A record, the line at which it begins, and the length of its text."""
+
+    document: Any
+    line: int
+    bytes: int
+
+
+def json_records(lines: Iterable[bytes]) -> Iterator[JsonRecord]:
+    """Parse records, each on a line or over several, one at a time; text without a record is an error."""
+    text, depth, first, checked, count = bytearray(), 0, 1, _CHECKED_BYTES, 0
+    for number, line in enumerate(lines, 1):
+        if not text:
+            if line.isspace():
+                continue
+            first, depth, checked = number, 0, _CHECKED_BYTES
+        text += line
+        # A string of JSON ends on its line.
+        outside = _STRING.sub(b"", line)
+        depth += sum(map(outside.count, (b"{", b"["))) - sum(map(outside.count, (b"}", b"]")))
+        if depth <= 0:
+            yield JsonRecord(_parse(text, first), first, len(text))
+            text, count = bytearray(), count + 1
+        elif len(text) >= checked:
+            _check_beginning(text, first)
+            checked *= 2
+    if text or not count:
+        yield JsonRecord(_parse(text, first), first, len(text))
+
+
+def _check_beginning(text: bytearray, line: int) -> None:
+    """Raise Failure if text is wrong before its end: the rest of the input need not be read."""
+    try:
+        _parse(text, line)
+    except Failure as failure:
+        error = failure.__cause__
+        if not isinstance(error, json.JSONDecodeError) or error.pos < len(error.doc.rstrip()):
+            raise
+
+
+def _parse(text: bytearray, line: int) -> Any:
+    try:
+        return json.loads(text, parse_float=decimal.Decimal, parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise Failure("JSON: the input is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise Failure(f"JSON: {error.msg.lower()} (line {line + error.lineno - 1}, column {error.colno})") from error
+    except (ValueError, RecursionError) as error:
+        # A number of thousands of digits, or thousands of nested brackets.
+        raise Failure("JSON: a number is too long, or the nesting too deep") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise Failure(f'JSON: {name} is no number of JSON: write "{name}"')

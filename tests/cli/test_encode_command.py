@@ -1,0 +1,87 @@
+"""`letterhead encode`: records of JSON become messages one at a time."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import letterhead as lh
+from letterhead.cli.exits import Failure
+from letterhead.cli.json_records import json_records
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+
+
+def test_encode_writes_each_record_before_it_reads_the_next(tmp_path):
+    reading, writing = os.pipe()
+    command = [sys.executable, "-m", "letterhead", "encode", "-f", "kafka", "--hex"]
+    with (
+        subprocess.Popen(command, stdin=reading, stdout=subprocess.PIPE) as process,
+        os.fdopen(writing, "wb", 0) as pipe,
+    ):
+        os.close(reading)
+        for number in range(3):
+            headers = [("n", str(number).encode())]
+            pipe.write(json.dumps({"headers": [{"key": "n", "value": str(number)}]}).encode() + b"\n")
+            assert bytes.fromhex(process.stdout.readline().decode()) == lh.encode(headers, "kafka")
+        pipe.close()
+        assert process.wait() == 0
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_encode_reads_records_on_a_line_or_over_several(run, indent):
+    documents = [{"headers": [{"key": "k", "value": f'{{"[{number}'}]} for number in range(3)]
+    text = "\n\n".join(json.dumps(document, indent=indent) for document in documents)
+    written = run("encode", "-f", "kafka", "--hex", stdin=text.encode()).out.split()
+    assert [lh.decode(bytes.fromhex(line), "kafka")["k"] for line in written] == [b'{"[0', b'{"[1', b'{"[2']
+
+
+def test_encode_names_the_line_of_a_wrong_record(run):
+    good = '{"headers": []}\n'
+    result = run("encode", "-f", "kafka", "--hex", stdin=(good + '{\n"headers": [\n' + good).encode())
+    assert result.err == "letterhead: JSON: expecting ',' delimiter (line 5, column 1)\n"
+    result = run("encode", "-f", "kafka", "--hex", stdin=(good + "\n" + '{"headers": 3}').encode())
+    assert result.err == 'letterhead: JSON: "headers" is a list, not a number (line 3)\n'
+    assert bytes.fromhex(result.out) == lh.encode([], "kafka")
+
+
+def test_encode_stops_at_a_record_without_an_end(run):
+    lines = itertools.chain([b'{"headers": [\n'], itertools.repeat(b'{"headers": []}\n'))
+    with pytest.raises(Failure, match="expecting ',' delimiter"):
+        next(json_records(lines))
+
+
+def test_several_messages_without_a_separator_are_refused(run):
+    result = run("encode", "-f", "kafka", stdin=b'{"headers": []}\n' * 2)
+    assert (result.code, result.raw) == (2, b"")
+    assert "pass --hex for a line for each record" in result.err
+
+
+@pytest.mark.parametrize("size", [1 << 20, 2000])
+def test_encode_undoes_read_of_a_log_of_several_producers(run, monkeypatch, tmp_path, size):
+    monkeypatch.setattr("letterhead.cli.encode.BATCH_BYTES", size)
+    log = tmp_path / "orders-0" / "00000000000000000000.log"
+    log.parent.mkdir()
+    documents = run("read", SAMPLES / "orders-0", "--start", "7990", "--end", "8010", "--json").raw
+    assert len({json.loads(line)["producer_id"] for line in documents.splitlines()}) > 1
+    assert run("encode", "-f", "record-batch", "-o", log, stdin=documents).code == 0
+    assert run("read", log.parent, "--json").raw == documents
+
+
+@pytest.mark.parametrize("with_offsets", [True, False])
+def test_offsets_of_several_batches_increase(run, monkeypatch, with_offsets):
+    monkeypatch.setattr("letterhead.cli.encode.BATCH_BYTES", 1)
+    documents = [{"headers": [], "value": "v", **({"offset": 2 * n} if with_offsets else {})} for n in range(4)]
+    text = "\n".join(map(json.dumps, documents)).encode()
+    data = run("encode", "-f", "record-batch", stdin=text).raw
+    step = 2 if with_offsets else 1
+    assert [message.offset for message in lh.messages(data, "record-batch")] == [n * step for n in range(4)]
+    again = run("encode", "-f", "record-batch", stdin=text + b"\n" + json.dumps(documents[2]).encode())
+    if with_offsets:
+        assert (again.code, again.err) == (1, "letterhead: record-batch: offset 4 is not after 6 (row 4)\n")
