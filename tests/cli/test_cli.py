@@ -77,6 +77,23 @@ def test_inspect_labels_every_byte_of_a_block(run):
     assert (result.code, result.err) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("value", "meaning"),
+    [
+        (b"order-77", '"order-77"'), ((1250).to_bytes(8, "big"), "int64 1250"), ((-3).to_bytes(8, "big", signed=True), "int64 -3"),
+        (b"\xa1\xb2\xc3\xd4\xe5\xf6\x07\x18", "8 bytes"), (b"acme", '"acme"'), ((7).to_bytes(4, "big"), "int32 7"),
+        (b"\x01\xbb", "int16 443"), (b"de", '"de"'), (b"\x05", "1 byte"), (bytes(3), "3 bytes"),
+    ],
+)  # fmt: skip
+def test_inspect_shows_a_value_as_text_or_as_an_integer(run, value, meaning):
+    result = run("inspect", "-f", "kafka", "--hex", lh.encode([("k", value)], "kafka").hex())
+    length, *after = [re.split(r"header 0 +", line)[1] for line in result.lines if re.search("value .*header 0", line)]
+    assert (length, after) == (str(len(value)), [meaning])
+    message = lh.encode(lh.Message(headers=[], timestamp=0, payload=value), "streams-timestamped")
+    result = run("inspect", "-f", "streams-timestamped", "--hex", message.hex())
+    assert result.lines[-1].endswith(f"  {meaning}")
+
+
 def test_inspect_marks_the_failing_byte_with_its_reason(run):
     result = run("inspect", "-f", "kafka", "--hex", "04 06 6b ff 79 02 76 0a 61 62")
     assert result.out == (

@@ -19,7 +19,7 @@ from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch, row_of
 from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import Everything, Format, Json, grouped, option, reading, source
-from letterhead.cli.render import console, counted, moment, print_json
+from letterhead.cli.render import as_integer, console, counted, moment, print_json
 from letterhead.cli.sniff import CODEC, format_of
 from letterhead.cli.sources.base import TIMEOUT_MS, RowRequest
 from letterhead.cli.sources.batches import FORMAT, batch_at
@@ -43,6 +43,9 @@ FIELD_STYLES = {
     "not read": "dim",
     "reserved": "dim",
 }
+# Fields of a message with bytes of an application.
+VALUES = ("payload", "value", "key")
+INTEGER_SIZES = (2, 4, 8)
 # The first field of each message of a batch.
 FIRST_FIELDS = {"iggy-batch": "checksum"}
 HEADINGS = {"polled prefix": "before the batches", "partition id": "batch"}
@@ -431,9 +434,8 @@ class _View:
             return f"{text}  {moment(int(text), microseconds=in_microseconds(self.format))}".rstrip()
         if label.field == "attributes":
             return _attributes(int(text), row["name"], of_batch=_is_of_batch(label))
-        if of_message and label.field in ("payload", "value", "key"):
-            payload = as_text(self.data[label.start : label.end])
-            text = text if payload is None else quoted(payload)
+        if label.field in VALUES if of_message else label.field == "value" and not row["types"]:
+            text = _reading(self.data[label.start : label.end]) or text
         if self.everything or len(text) <= MAX_MEANING:
             return text
         return text[: MAX_MEANING - 1] + "…" + ('"' if text.endswith('"') else "")
@@ -463,6 +465,14 @@ class _View:
             self.screen.print(line, no_wrap=True, overflow="ellipsis", crop=True)
         else:
             print(line.plain, file=self.screen.file or sys.stdout)
+
+
+def _reading(data: bytes) -> str | None:
+    """Return bytes as text, or as the integer that they probably are; None if they are neither."""
+    text, number = as_text(data), as_integer(data, INTEGER_SIZES)
+    if text is not None:
+        return quoted(text)
+    return None if number is None else f"int{8 * len(data)} {number}"
 
 
 def _attributes(bits: int, format: str, *, of_batch: bool) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -163,10 +163,10 @@ def bytes_text(data: bytes, limit: int | None) -> str:
     return f"{'' if number is None else f'{number} = '}{spaced_hex(part)}"
 
 
-def as_integer(data: bytes) -> int | None:
-    """Return eight bytes as a big-endian integer, as Kafka's LongSerializer writes it, if the number is plausible."""
+def as_integer(data: bytes, sizes: Collection[int] = (8,)) -> int | None:
+    """Return bytes as a big-endian integer, as Kafka's serializers write it, if they have one of the sizes and it is likely."""
     number = int.from_bytes(data, "big", signed=True)
-    return number if len(data) == 8 and abs(number) < MAX_LIKELY else None
+    return number if len(data) in sizes and abs(number) < MAX_LIKELY else None
 
 
 def moment(time: int, *, microseconds: bool = False) -> str:
