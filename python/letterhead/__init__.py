@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from letterhead import testing as testing
     from letterhead import where as where
     from letterhead import write as write
+    from letterhead.sources.opening import open as open
 
 __all__ = [
     "Binary",
@@ -102,6 +103,7 @@ __all__ = [
     "inspect",
     "lit",
     "messages",
+    "open",
     "profile",
     "select",
     "spring_columns",
@@ -115,8 +117,10 @@ _LAZY = ("arrow", "iggy", "kip82", "read", "spark", "state", "testing", "where",
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"letterhead.{name}")
+    if name == "open":
+        return importlib.import_module("letterhead.sources.opening").open
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, "open"})

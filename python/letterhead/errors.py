@@ -22,6 +22,7 @@ __all__ = [
     "Damage",
     "DamagedLogError",
     "DamagedRowError",
+    "DamagedTableError",
     "DecodeError",
     "EncodeError",
     "ErrorDetail",
@@ -258,6 +259,10 @@ class ErrorDetail(NamedTuple):
             key=self.key,
             column=self.column,
         )
+
+
+class DamagedTableError(LetterheadError, ValueError):
+    """A file of Parquet, Arrow IPC or JSON lines cannot be read to its end."""
 
 
 class RequestError(LetterheadError, RuntimeError):

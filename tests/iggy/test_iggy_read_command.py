@@ -49,6 +49,17 @@ def test_messages_are_shown_with_the_values_of_their_headers(run: Run, url: str)
     assert last == "2 messages, and there are more"
 
 
+def test_open_reads_a_topic(server: Server, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lh.read.iggy(server.address, stream="shown", topic="orders/new") as reader:
+        expected = reader.read_all()
+    assert lh.open(url).read_all() == expected
+    assert lh.open(f"{url}/0", columns=["offset"], last=1).read_all()["offset"].to_pylist() == [29]
+    monkeypatch.delenv("IGGY_PASSWORD")
+    with pytest.raises(ValueError, match="no login is known: set IGGY_USERNAME and IGGY_PASSWORD"):
+        lh.open(url)
+    assert lh.open(f"{server.address}/shown/orders%2Fnew").read_all() == expected
+
+
 def test_json_has_everything_of_the_selected_messages(run: Run, server: Server, url: str) -> None:
     result = run(
         "read", url, "--json", "--where", "retry::int32 > 20 and tenant = 'acme'", "--start", "5", "--end", "24"

@@ -131,6 +131,7 @@ def test_the_command_reads_the_files_of_a_server(
     path, _ = stopped
     assert run("read", path, "-o", tmp_path / "all.parquet").code == 0
     assert pq.read_table(tmp_path / "all.parquet").equals(read(path))
+    assert lh.open(path).read_all().equals(read(path))
     result = run("read", path, "--last", "2", "--columns", "partition,offset", "--json")
     expected = read(path, columns=["partition", "offset"], start=-2)
     assert [json.loads(line) for line in result.lines] == expected.to_pylist()

@@ -63,6 +63,20 @@ def test_a_topic_is_read_from_all_partitions(run: Run, orders: str) -> None:
     assert rows[41]["headers"][0] == {"key": "tenant", "value": "globex"}
 
 
+def test_open_reads_a_topic(orders: str, broker: str, tmp_path: Path) -> None:
+    with lh.read.topic("shell-orders", bootstrap_servers=broker) as reader:
+        expected = reader.read_all()
+    assert lh.open(orders).read_all() == expected
+    assert lh.open(f"{orders}/1", columns=["offset"], last=2).read_all()["offset"].to_pylist() == [3, 4]
+    assert len(lh.open(orders, partitions=[1], where="tenant = 'acme'").read_all()) == 3
+    file = tmp_path / "client.properties"
+    file.write_text(f"bootstrap.servers={broker}\n")
+    for settings in (file, {"bootstrap.servers": broker}):
+        assert lh.open("kafka:///shell-orders", settings=settings).read_all() == expected
+    with pytest.raises(ValueError, match="no brokers are named"):
+        lh.open("kafka:///shell-orders")
+
+
 def test_one_partition_is_named_by_the_address_or_by_an_option(run: Run, orders: str) -> None:
     expected = [(1, at) for at in range(5)]
     assert places(run("read", f"{orders}/1", "--json")) == expected
@@ -221,7 +235,7 @@ def test_a_broker_that_does_not_answer_is_exit_code_3(run: Run) -> None:
     ("address", "message"),
     [
         ("kafka://h:9", "does not name a topic"),
-        ("kafka://me:secret@h/t", "settings and passwords are in --config FILE"),
+        ("kafka://me:secret@h/t", "pass settings and passwords in --config"),
         ("kafka://h/t/one", "a partition is a number"),
         ("kafka://h:one/t", "the port of broker h:one is not a number"),
         ("kafka:///t", "no brokers are named: pass kafka://host:port/topic"),

@@ -36,6 +36,7 @@ LAYERS = (
     ("open_segments",),
     ("state",),
     ("read", "write"),
+    ("sources",),
     ("testing",),
     ("spark", "cli"),
     ("__main__",),

@@ -31,10 +31,10 @@ from letterhead.cli.options import (
 from letterhead.cli.output import check_terminal, write_message
 from letterhead.cli.render import counted, print_json, warn
 from letterhead.cli.sniff import format_of
-from letterhead.cli.sources.base import RowRequest
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
 from letterhead.operations import Convert, Decode, Edit, Encode, ReadOptions, WriteOptions
+from letterhead.sources.base import RowRequest
 
 if TYPE_CHECKING:
     import pyarrow as pa

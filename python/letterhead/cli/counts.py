@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead.cli.exits import Failure
 from letterhead.cli.render import counted
-from letterhead.cli.sources.base import RowRequest, Source
+from letterhead.sources.base import RowRequest, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ class Counts:
         self._names = [*filter(None, map(str.strip, names.split(",")))]
         if not self._names or len(set(self._names)) < len(self._names) or COUNT in self._names:
             raise Failure("--count-by needs names of columns or headers, and each once")
-        typed = dict(request.headers or {})
+        typed: dict[str, Any] = dict(request.headers or {})  # type: ignore[arg-type]
         common = set[str].intersection(*({*source.columns(request)} for source in sources))
         columns = [name for name in self._names if name in common and name not in typed]
         headers = {name: typed.get(name, "string") for name in self._names if name not in columns}

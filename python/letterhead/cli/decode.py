@@ -20,12 +20,12 @@ from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import Format, grouped, option, reading, rows, source
 from letterhead.cli.render import console, counted, print_json, sized_text, time_text, value_text
 from letterhead.cli.sniff import format_of
-from letterhead.cli.sources.base import RowRequest
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
 from letterhead.conventions.profiles import PROFILES
 from letterhead.fields import Columns
 from letterhead.operations import ColumnOperation, Decode, ExplodeBatches, ReadOptions, Select, Validate
+from letterhead.sources.base import RowRequest
 
 if TYPE_CHECKING:
     import pyarrow as pa

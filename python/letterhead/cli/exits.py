@@ -21,6 +21,9 @@ BROKEN_PIPE = 141
 # A parameter in an error, as in "pass retention=, as the application does".
 _PARAMETER = re.compile(r"(?<![\w.])([a-z][a-z_]+)=(?=[ ,.:;)]|$)")
 
+# Options with other names than parameters.
+_OPTIONS = {"partitions": "partition", "isolation_level": "committed", "settings": "config"}
+
 
 class Failure(LetterheadError):
     """End the command with one line on stderr and an exit code."""
@@ -43,7 +46,7 @@ def usage_errors() -> Iterator[None]:
 
 def as_options(message: str) -> str:
     """Name options as the command line has them, where an error of a function names its parameters."""
-    return _PARAMETER.sub(lambda match: f"--{match[1].replace('_', '-')}", message)
+    return _PARAMETER.sub(lambda match: f"--{_OPTIONS.get(match[1], match[1]).replace('_', '-')}", message)
 
 
 def reason(error: OSError) -> str:

@@ -21,10 +21,10 @@ from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import Everything, Format, Json, grouped, option, reading, source
 from letterhead.cli.render import as_integer, console, counted, moment, print_json
 from letterhead.cli.sniff import CODEC, format_of
-from letterhead.cli.sources.base import TIMEOUT_MS, RowRequest
 from letterhead.cli.sources.batches import FORMAT, batch_at
 from letterhead.cli.sources.options import Timeout
 from letterhead.results import Inspection, Label
+from letterhead.sources.base import TIMEOUT_MS, RowRequest
 
 BYTES_PER_LINE = 8
 BYTES_PER_LINE_WIDE = 16

@@ -19,11 +19,12 @@ from letterhead.cli.options import EpochMs, flag, grouped, limits, option
 from letterhead.cli.render import console, counted, note, progress, warn
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_writers import open_writer
-from letterhead.cli.sources import open_sources
-from letterhead.cli.sources.base import RowRequest, Source, reading_errors
+from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.sources.opening import open_reader, open_sources, report_findings
 from letterhead.cli.sources.options import key_range, selection, typed_headers, with_keys
 from letterhead.cli.where import warn_of_unseen
 from letterhead.limits import Limits
+from letterhead.sources.base import RowRequest, Source, check_store_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,7 +174,8 @@ class Rows:
         self._printed = 0
         self._left_out = 0
         with reading_errors():
-            self._readers = [source.reader(request) for source in sources]
+            check_store_options(sources, request)
+        self._readers = [open_reader(source, request) for source in sources]
 
     def write(self, format: RowFormat) -> int:
         """Write the rows, and return the exit code."""
@@ -304,7 +306,7 @@ class Rows:
             code = BAD_DATA
         else:
             code = self._tally.report("decode")
-        return max([code, *(source.finish() for source in self._sources)])
+        return max([code, *map(report_findings, self._sources)])
 
 
 def _described_error(batch: pa.RecordBatch, row: int) -> str:

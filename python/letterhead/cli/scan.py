@@ -22,9 +22,9 @@ from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.options import Json, flag, grouped, option, reading
 from letterhead.cli.output import write_file
 from letterhead.cli.render import console, counted, print_json, progress, short, table, warn, without_secrets
-from letterhead.cli.sources.base import RowRequest
 from letterhead.cli.sources.columns import SourceColumn, open_column
 from letterhead.cli.sources.options import selection
+from letterhead.sources.base import RowRequest
 
 if TYPE_CHECKING:
     from letterhead.scan import KeyScan, Scan

@@ -1,8 +1,5 @@
-"""What commands read: topics, log segments, state directories and tables, each named by one argument, as record batches.
+"""What commands read: the sources of :mod:`letterhead.sources`, as arguments name them (:func:`open_sources`)."""
 
-:func:`open_sources` turns arguments into :class:`~letterhead.cli.sources.base.Source` objects.
-"""
-
-from letterhead.cli.sources.recognition import open_sources
+from letterhead.cli.sources.opening import open_sources
 
 __all__ = ["open_sources"]

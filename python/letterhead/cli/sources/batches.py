@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import letterhead as lh
 from letterhead.cli.exits import BAD_DATA, Failure
-from letterhead.cli.sources.base import RowRequest, reading_errors
-from letterhead.cli.sources.recognition import open_sources
+from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.sources.opening import open_reader, open_sources, report_findings
 from letterhead.limits import Limits
+from letterhead.sources.base import RowRequest
 
 __all__ = ["FORMAT", "StoredRecord", "batch_at"]
 
@@ -33,12 +34,12 @@ def batch_at(text: str, offset: int, request: RowRequest, limits: Limits) -> Sto
         limits=limits,
     )  # fmt: skip
     rows = []
-    with reading_errors(), source.reader(request) as reader:
+    with open_reader(source, request) as reader, reading_errors():
         for batch in reader:
             rows += batch.to_pylist()
             if len({row["partition"] for row in rows}) > 1:
                 raise Failure(f"{source.name} has several partitions with offset {offset}: choose one by --partition")
-    source.finish()
+    report_findings(source)
     for row in rows:
         offsets = [message.offset for message in lh.messages(row["data"], FORMAT, limits=limits)]
         if offset in offsets:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from letterhead._arrow_types import is_binary, is_list
 from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.exits import Failure
-from letterhead.cli.sources.base import RowRequest, Source, reading_errors
-from letterhead.cli.sources.recognition import open_sources
+from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.sources.opening import column_names, open_reader, open_sources, report_findings
+from letterhead.sources.base import RowRequest, Source, check_store_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,8 +40,7 @@ class SourceColumn:
 
     def __init__(self, source: Source, name: str, request: RowRequest) -> None:
         self.name = name
-        with reading_errors():
-            self._reader = source.reader(request)
+        self._reader = open_reader(source, request)
         self._source = source
         self._first: list[pa.RecordBatch] = []
         self.schema: pa.Schema = self._reader.schema
@@ -67,7 +67,7 @@ class SourceColumn:
 
     def finish(self) -> int:
         """Report what was noticed while the source was read, and return the exit code."""
-        return self._source.finish()
+        return report_findings(self._source)
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         while True:
@@ -88,7 +88,8 @@ def open_column(
         raise Failure(how_to_install("a table", "pyarrow", "'letterhead[arrow]'")) from error
     [source] = open_sources([text])
     with reading_errors():
-        names = [*source.columns(request)]
+        check_store_options([source], request)
+    names = column_names(source, request)
     if column not in names:
         raise Failure(f"{source.name} has no column {column!r}: it has {', '.join(names)}")
     if alone:

@@ -11,8 +11,8 @@ from letterhead.cli.brokers import connection_settings
 from letterhead.cli.completion import complete_stores
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import Where, flag, grouped, option
-from letterhead.cli.sources.base import TIMEOUT_MS, RowRequest, StoreOptions
 from letterhead.offsets.specs import OffsetSpec
+from letterhead.sources.base import TIMEOUT_MS, RowRequest, StoreOptions
 
 __all__ = ["Timeout", "check_unused", "key_range", "selection", "typed_headers"]
 

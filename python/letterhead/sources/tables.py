@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from letterhead.cli.exits import BAD_DATA, Failure
-from letterhead.cli.sources.base import RowRequest, Source
+from letterhead.errors import DamagedTableError
 from letterhead.offsets.reading import last_rows
 from letterhead.reader import Reader
+from letterhead.sources.base import RowRequest, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ class TableFile(Source):
 
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
-        self.check_without_offsets(request, "a table has --where")
+        self.check_without_offsets(request)
         self._table = self._table or open_table(self.name)
         view = self._view = TableView(self._table.schema, request)
         read = map(view, self._table.read(view.needed))
@@ -90,7 +90,7 @@ class TableView:
         if request.columns is not None:
             for name in request.columns:
                 if schema.names.count(name) != 1:
-                    raise Failure(f"there is no column {name!r}: there are {', '.join(schema.names)}")
+                    raise ValueError(f"there is no column {name!r}: there are {', '.join(schema.names)}")
         self._names = [
             name
             for name in (request.columns or schema.names)
@@ -101,7 +101,7 @@ class TableView:
             options = ReadOptions(errors=request.errors, limits=request.limits)
             self._select = Select(_format_of_headers(schema), request.headers, options)
         elif request.errors != "raise":
-            raise Failure("--errors is for a table with --headers: nothing else of it is decoded")
+            raise ValueError("errors= is for a table with headers=: nothing else of it is decoded")
         self._filter, self._tested = _filter(schema, request)
         needs_headers = self._select is not None or (self._filter is not None and self._filter.has_headers)
         self.needed = [*dict.fromkeys([*self._names, *self._tested, *(["headers"] if needs_headers else [])])]
@@ -153,7 +153,7 @@ def _open(file: Any, label: str) -> Table:
         return Table(stream.schema, lambda columns: iter(stream))
     if head.lstrip()[:1] == b"{" or not head:
         return _json_lines(file, label)
-    raise Failure(
+    raise ValueError(
         f"{label} is no source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines "
         "(letterhead decode and inspect read one serialized message)"
     )
@@ -176,7 +176,7 @@ def _damage(label: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowInvalid, OSError) as error:
-        raise Failure(f"cannot read {label}: it is damaged: {_first_line(error)}", BAD_DATA) from error
+        raise DamagedTableError(f"cannot read {label}: it is damaged: {_first_line(error)}") from error
 
 
 def _parquet(file: Any) -> Table:
@@ -214,15 +214,14 @@ def _json_lines(file: Any, label: str) -> Table:
             for number, row in enumerate(rows, before + 1):
                 unknown = row.keys() - set(schema.names)
                 if unknown:
-                    raise Failure(
-                        f"{label}: line {number} has a name {min(unknown)!r}, which the first {BATCH_ROWS:,} lines lack",
-                        BAD_DATA,
+                    raise DamagedTableError(
+                        f"{label}: line {number} has a name {min(unknown)!r}, which the first {BATCH_ROWS:,} lines lack"
                     )
             try:
                 yield pa.RecordBatch.from_pylist(rows, schema=schema)
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
                 lines = f"lines {before + 1} to {before + len(rows)}"
-                raise Failure(f"{label}: {lines}: a value has another type than before", BAD_DATA) from error
+                raise ValueError(f"{label}: {lines}: a value has another type than before") from error
             before += len(rows)
             rows = list(itertools.islice(documents, BATCH_ROWS))
 
@@ -236,9 +235,9 @@ def _documents(file: Any, label: str) -> Iterator[dict[str, Any]]:
         try:
             document = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise Failure(f"{label}: line {number} is not JSON", BAD_DATA) from error
+            raise DamagedTableError(f"{label}: line {number} is not JSON") from error
         if not isinstance(document, dict):
-            raise Failure(f"{label}: line {number} is not an object", BAD_DATA)
+            raise DamagedTableError(f"{label}: line {number} is not an object")
         yield {name: _value(name, value) for name, value in document.items()}
 
 
@@ -265,10 +264,10 @@ def _format_of_headers(schema: pa.Schema) -> str:
     import pyarrow as pa
 
     if schema.names.count("headers") != 1:
-        raise Failure(f"--headers needs a column of headers: there are {', '.join(schema.names)}")
+        raise ValueError(f"headers= needs a column of headers: there are {', '.join(schema.names)}")
     type = schema.field("headers").type
     if not (pa.types.is_list(type) or pa.types.is_large_list(type)):
-        raise Failure(f"--headers: column 'headers' is {type}: read it with letterhead decode --column headers")
+        raise ValueError(f"headers=: column 'headers' is {type}: read it with letterhead decode --column headers")
     is_typed = pa.types.is_struct(type.value_type) and type.value_type.get_field_index("type") >= 0
     return "iggy" if is_typed else "kafka"
 

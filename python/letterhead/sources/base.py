@@ -2,40 +2,64 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from urllib.parse import quote
 
-import typer
-
-from letterhead.cli.exits import BAD_DATA, OK, UNREADABLE, Failure, as_options, described
-from letterhead.cli.where import unseen_headers
-from letterhead.errors import (
-    HeaderError,
-    LogTruncated,
-    OffsetsGone,
-    ProtocolError,
-    StateStoreError,
-    StoreChoiceError,
-    StoreNotFoundError,
-)
+from letterhead.errors import HeaderError
+from letterhead.fields import Field
+from letterhead.values import of_message
+from letterhead.where.conditions import col
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
-    from letterhead.fields import PlainKey
+    from letterhead.fields import Columns, ColumnSpec, PlainKey
     from letterhead.limits import Limits
     from letterhead.offsets.specs import OffsetSpec
     from letterhead.reader import Reader
     from letterhead.state.reading.key_bounds import KeyBounds
-    from letterhead.where.conditions import Where
+    from letterhead.where.conditions import Condition, Where
     from letterhead.where.program import RecordField
 
-__all__ = ["LogSource", "RowRequest", "Source", "StoreOptions", "reading_errors"]
+__all__ = ["Findings", "LogSource", "Logins", "RowRequest", "Source", "StoreOptions", "check_store_options"]
 
 TIMEOUT_MS = 15_000
 BATCH_SCREEN_COLUMNS = ("base_offset", "last_offset", "records", "bytes", "codec", "checksum")
+
+
+class Findings(NamedTuple):
+    """What was noticed while rows were read, and whether it is an error in the data."""
+
+    remarks: Sequence[str] = ()
+    has_errors: bool = False
+
+
+class Logins:
+    """Returns users and passwords that neither an address nor settings have."""
+
+    def kafka_settings(self, settings: Mapping[str, Any], *, has_servers: bool) -> dict[str, Any]:
+        """Return the settings of a connection; ``has_servers`` tells whether the address names brokers."""
+        if not has_servers and not settings.keys() & {"bootstrap.servers", "metadata.broker.list"}:
+            raise ValueError("no brokers are named: pass kafka://host:port/topic, or set bootstrap.servers")
+        return dict(settings)
+
+    def iggy_login(self) -> str:
+        """Return the login of Iggy as an address has it: a token, or user:password, from the environment."""
+        token = os.environ.get("IGGY_TOKEN")
+        if token:
+            return quote(token, safe="")
+        user, password = os.environ.get("IGGY_USERNAME"), os.environ.get("IGGY_PASSWORD")
+        user, password = self.complete(user, password)
+        return f"{quote(user, safe='')}:{quote(password, safe='')}"
+
+    def complete(self, user: str | None, password: str | None) -> tuple[str, str]:
+        """Return a user and a password; raise ValueError if one is unknown."""
+        if not (user and password):
+            raise ValueError("no login is known: set IGGY_USERNAME and IGGY_PASSWORD, or IGGY_TOKEN")
+        return user, password
 
 
 class StoreOptions(NamedTuple):
@@ -53,7 +77,7 @@ class RowRequest:
     """Which rows and columns to read of every source, and how to reach it."""
 
     columns: tuple[str, ...] | None = None
-    headers: Mapping[str, str] | None = None
+    headers: Columns | None = None
     where: Where | None = None
     start: OffsetSpec = "earliest"
     end: OffsetSpec = "latest"
@@ -65,7 +89,7 @@ class RowRequest:
     on_screen: bool = False
     limits: Limits | None = None
     timeout_ms: int = TIMEOUT_MS
-    settings: Mapping[str, str] | None = None
+    settings: Mapping[str, Any] | None = None
     stores: StoreOptions | None = None
     view: Literal["records", "batches", "control"] = "records"
 
@@ -76,21 +100,26 @@ class Source(ABC):
     noun: ClassVar[str] = "row"
     """What a row is, in counts."""
 
+    has_stores: ClassVar[bool] = False
+    """Whether the options of stores select rows."""
+
     def __init__(self, name: str) -> None:
         self.name = name
 
     def check_view(self, request: RowRequest) -> None:
         """Refuse the views of batches and of control records."""
         if request.view != "records":
-            raise Failure(f"--{request.view} is for topics and log segments of Kafka, not for {self.name}")
+            raise ValueError(f"{request.view}= is for topics and log segments of Kafka, not for {self.name}")
 
-    def check_without_offsets(self, request: RowRequest, instead: str) -> None:
-        """Refuse the views and options that need offsets; ``instead`` names the options that select rows."""
+    def check_without_offsets(self, request: RowRequest) -> None:
+        """Refuse the views and options that need offsets."""
         self.check_view(request)
         if request.start != "earliest" or request.end != "latest" or request.partitions is not None:
-            raise Failure(f"--start, --end and --partition are for topics and log segments: {instead}")
-        if request.follow or request.committed:
-            raise Failure("--follow and --committed are for topics")
+            raise ValueError(f"start=, end= and partitions= are for topics and log segments, not for {self.name}")
+        if request.follow:
+            raise ValueError(f"follow= is for topics, not for {self.name}")
+        if request.committed:
+            raise ValueError(f"isolation_level= is for topics and log segments of Kafka, not for {self.name}")
 
     @abstractmethod
     def columns(self, request: RowRequest) -> Iterable[str]:
@@ -124,9 +153,15 @@ class Source(ABC):
         """How much has been read."""
         return 0
 
-    def finish(self) -> int:
-        """Report what was noticed while the rows were read, and return the exit code."""
-        return OK
+    def findings(self) -> Findings:
+        """Return what was noticed while the rows were read."""
+        return Findings()
+
+
+def check_store_options(sources: Sequence[Source], request: RowRequest) -> None:
+    """Refuse the options of stores if no source has stores."""
+    if request.stores not in (None, StoreOptions()) and not any(source.has_stores for source in sources):
+        raise ValueError(f"store= and the options of its keys are for state directories, not for {sources[0].name}")
 
 
 class LogSource(Source):
@@ -160,7 +195,7 @@ class LogSource(Source):
         if where is None or not where.headers:
             return []
         probed = replace(request, columns=("offset",), headers=None)
-        return unseen_headers(where.headers, lambda condition: self.reader(replace(probed, where=condition)))
+        return _unseen_headers(where.headers, lambda condition: self.reader(replace(probed, where=condition)))
 
     def requested_columns(self, request: RowRequest, *, several: bool) -> tuple[str, ...] | None:
         """Return the requested columns, or those of a screen, None for the default of the reader.
@@ -177,24 +212,16 @@ class LogSource(Source):
         return tuple(name for name in columns if not (request.headers and name == "headers"))
 
 
-@contextmanager
-def reading_errors() -> Iterator[None]:
-    """Turn errors of opening and reading a source into failures of the command; errors in the data pass."""
-    try:
-        yield
-    except HeaderError:
-        raise
-    except (OffsetsGone, LogTruncated, ProtocolError) as error:
-        raise Failure(str(error), UNREADABLE) from error
-    except (StoreNotFoundError, StoreChoiceError) as error:
-        raise Failure(as_options(str(error))) from error
-    except StateStoreError as error:
-        raise Failure(str(error), BAD_DATA) from error
-    except OSError as error:
-        raise Failure(described(error), UNREADABLE) from error
-    except (ValueError, TypeError, ImportError) as error:
-        raise Failure(as_options(str(error))) from error
-    except (typer.Abort, typer.Exit):
-        raise  # they are errors of Python's class for all others
-    except RuntimeError as error:
-        raise Failure(str(error), UNREADABLE) from error
+def _unseen_headers(specs: Sequence[ColumnSpec], open_reader: Callable[[Condition], Reader]) -> list[PlainKey]:
+    """Return the keys of headers that no record has: reading stops at the first record that has one."""
+    unseen = []
+    for _, key, type, repeat, _ in specs:
+        field = Field(type, of_message(*key) if isinstance(key, tuple) else key, repeat)  # type: ignore[arg-type]
+        operand = col("header", field._replace(repeat="last"))
+        try:
+            with open_reader(~operand.is_null()) as reader:
+                if not any(len(batch) for batch in reader):
+                    unseen.append(key)
+        except HeaderError:
+            pass  # a record has it, and it is of another type
+    return unseen

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import letterhead as lh
-from letterhead.cli.exits import Failure
-from letterhead.cli.sources.base import LogSource, RowRequest
+from letterhead.sources.base import Logins, LogSource, RowRequest
 
 if TYPE_CHECKING:
     from letterhead.reader import Reader
@@ -19,8 +16,6 @@ if TYPE_CHECKING:
 
 SCHEME = "kafka://"
 FORM = "kafka://host:port/topic"
-CONFIG_VARIABLE = "LETTERHEAD_CONFIG"
-"""The environment variable of the property file that is read if there is no --config, and before its settings."""
 
 
 class KafkaAddress(NamedTuple):
@@ -35,12 +30,12 @@ class KafkaAddress(NamedTuple):
         """Parse an address."""
         servers, _, path = text[len(SCHEME) :].partition("/")
         if "@" in servers or "?" in path:
-            raise Failure(f"an address of Kafka is {FORM}: settings and passwords are in --config FILE")
+            raise ValueError(f"an address of Kafka is {FORM}: pass settings and passwords in settings=")
         names = [unquote(name) for name in path.split("/")]
         if len(names) > 2 or not all(names):
-            raise Failure(f"the address does not name a topic: {FORM}")
+            raise ValueError(f"the address does not name a topic: {FORM}")
         if len(names) == 2 and not (names[1].isascii() and names[1].isdecimal()):
-            raise Failure("a partition is a number: kafka://host:port/topic/0")
+            raise ValueError("a partition is a number: kafka://host:port/topic/0")
         return cls(servers or None, names[0], int(names[1]) if len(names) == 2 else None)
 
 
@@ -50,9 +45,10 @@ class KafkaTopic(LogSource):
     noun = "record"
     screen_columns = ("offset", "timestamp", "key", "headers", "value")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, logins: Logins) -> None:
         super().__init__(name)
         self.address = KafkaAddress.parse(name)
+        self._logins = logins
 
     @property
     def where_fields(self) -> Mapping[str, RecordField]:
@@ -75,8 +71,8 @@ class KafkaTopic(LogSource):
             where=request.where, timeout_ms=request.timeout_ms, limits=request.limits,
         )  # fmt: skip
 
-    def _settings(self, request: RowRequest) -> dict[str, str]:
-        return complete_settings(request.settings or {}, has_servers=self.address.servers is not None)
+    def _settings(self, request: RowRequest) -> dict[str, Any]:
+        return self._logins.kafka_settings(request.settings or {}, has_servers=self.address.servers is not None)
 
     def _view(self, request: RowRequest) -> Reader:
         """Return a stream of batches, or of records and control records."""
@@ -85,13 +81,13 @@ class KafkaTopic(LogSource):
         from letterhead.offsets.specs import OffsetBounds
 
         if request.follow:
-            raise Failure(f"--follow excludes --{request.view}")
+            raise ValueError(f"follow= excludes {request.view}=")
         connection = reader_settings(self.address.servers, self._settings(request), timeout_ms=request.timeout_ms)
         return topic_view(
             self.address.topic,
             row_reader(request),
             connection,
-            OffsetBounds.parse(request.start, request.end, ("--start", "--end")),
+            OffsetBounds.parse(request.start, request.end, ("start=", "end=")),
             chosen_partitions(self.address.partition, request),
             last=request.last,
             isolation="read_committed" if request.committed else "read_uncommitted",
@@ -121,26 +117,10 @@ def control_columns(request: RowRequest) -> tuple[str, ...]:
     return tuple(name for name in CONTROL_COLUMNS if not (request.headers and name == "headers"))
 
 
-def complete_settings(settings: Mapping[str, str], *, has_servers: bool) -> dict[str, str]:
-    """Return settings with those of the file that the environment names, and with a password that was asked for."""
-    from letterhead.kafka.properties import read_properties
-
-    file = os.environ.get(CONFIG_VARIABLE)
-    values = {**(read_properties(file) if file else {}), **settings}
-    if not has_servers and not values.keys() & {"bootstrap.servers", "metadata.broker.list"}:
-        raise Failure(f"no brokers are named: pass {FORM}, or set bootstrap.servers")
-    is_login = "sasl.username" in values and "sasl.jaas.config" not in values
-    if is_login and "sasl.password" not in values and sys.stdin and sys.stdin.isatty():
-        import typer
-
-        values["sasl.password"] = typer.prompt(f"password of {values['sasl.username']}", hide_input=True, err=True)
-    return values
-
-
 def chosen_partitions(partition: int | None, request: RowRequest) -> Iterable[int] | None:
     """Return the partitions to read: those of --partition, or the one that the address names."""
     if partition is None:
         return request.partitions
     if request.partitions is not None and request.partitions != {partition}:
-        raise Failure(f"the address names partition {partition}, and --partition another one")
+        raise ValueError(f"the address names partition {partition}, and partitions= another one")
     return [partition]

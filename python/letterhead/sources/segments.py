@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.render import counted, warn
-from letterhead.cli.sources.base import LogSource, RowRequest
-from letterhead.cli.sources.kafka import control_columns
-from letterhead.errors import TornTailWarning
+from letterhead.errors import counted
 from letterhead.offsets.specs import OffsetBounds
+from letterhead.sources.base import Findings, LogSource, RowRequest
+from letterhead.sources.kafka import control_columns
 
 if TYPE_CHECKING:
     from letterhead.kafka.segments_reader import SegmentsReader
@@ -36,8 +33,6 @@ class LogSegments(LogSource):
         self.partitions = self._find_partitions()
         self._opened: SegmentsReader | None = None
         self._is_view_of_batches = False
-        # A torn end is reported by `finish`, as one line.
-        warnings.simplefilter("ignore", TornTailWarning)
 
     def _find_partitions(self) -> list[Any]:
         from letterhead.kafka.log_directory import partitions
@@ -64,9 +59,9 @@ class LogSegments(LogSource):
     def reader(self, request: RowRequest) -> SegmentsReader:
         """Return a stream of the records."""
         if request.follow:
-            raise Failure("--follow is for topics: log segments are read to their end")
+            raise ValueError("follow= is for topics: log segments are read to their end")
         partitions = self._chosen(request)
-        bounds = OffsetBounds.parse(request.start, request.end, ("--start", "--end"))
+        bounds = OffsetBounds.parse(request.start, request.end, ("start=", "end="))
         reader = self._reader(request, partitions, bounds)
         self._opened = self._opened or reader
         self._is_view_of_batches = request.view == "batches"
@@ -99,24 +94,25 @@ class LogSegments(LogSource):
         chosen = [segments for segments in self.partitions if segments[0].partition in request.partitions]
         missing = request.partitions - {segments[0].partition for segments in chosen}
         if missing:
-            raise Failure(f"{self.name} has no partition {min(missing)}")
+            raise ValueError(f"{self.name} has no partition {min(missing)}")
         return chosen
 
-    def finish(self) -> int:
-        """Print open transactions, damaged batches and torn ends to stderr."""
+    def findings(self) -> Findings:
+        """Return open transactions, damaged batches and torn ends."""
         reader = self._opened
         if reader is None:
-            return OK
+            return Findings()
+        remarks = []
         for topic, partition, producer_id, first_offset in reader.open_transactions:
             prefix = "" if topic is None else f"{topic}-{partition}: "
-            warn(f"{prefix}read up to offset {first_offset}, where a transaction of producer {producer_id} is open")
-        for damaged in reader.damaged[:MAX_DAMAGED_LINES]:
-            warn(str(damaged))
+            remarks.append(
+                f"{prefix}read up to offset {first_offset}, where a transaction of producer {producer_id} is open"
+            )
+        remarks += map(str, reader.damaged[:MAX_DAMAGED_LINES])
         if len(reader.damaged) > MAX_DAMAGED_LINES:
-            warn(f"{counted(len(reader.damaged) - MAX_DAMAGED_LINES, 'more damaged range')}")
-        for torn in reader.torn:
-            warn(str(torn))
-        return BAD_DATA if reader.torn or (reader.damaged and self._is_view_of_batches) else OK
+            remarks.append(counted(len(reader.damaged) - MAX_DAMAGED_LINES, "more damaged range"))
+        remarks += map(str, reader.torn)
+        return Findings(remarks, bool(reader.torn or (reader.damaged and self._is_view_of_batches)))
 
 
 class IggySegments(LogSegments):
@@ -144,7 +140,7 @@ class IggySegments(LogSegments):
 
         self.check_view(request)
         if request.committed:
-            raise Failure("--committed is for logs of Kafka: Iggy has no transactions")
+            raise ValueError("isolation_level= is for logs of Kafka: Iggy has no transactions")
         columns = self.requested_columns(request, several=len(partitions) > 1)
         if columns is None:
             columns = tuple(name for name in COLUMNS if not (request.headers and name == "headers"))

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import letterhead as lh
-from letterhead.cli.exits import Failure
-from letterhead.cli.render import warn
-from letterhead.cli.sources.base import LogSource, RowRequest
-from letterhead.cli.sources.kafka import chosen_partitions
+from letterhead.sources.base import Logins, LogSource, RowRequest
+from letterhead.sources.kafka import chosen_partitions
 
 if TYPE_CHECKING:
     from letterhead.reader import Reader
@@ -28,30 +24,24 @@ class IggyTopicSource(LogSource):
     noun = "message"
     screen_columns = ("offset", "timestamp", "headers", "payload")
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, logins: Logins) -> None:
         from letterhead.iggy.connection import Address
 
         scheme, _, rest = name.partition("://")
+        # The name is printed, and a login is a secret.
+        super().__init__(f"{scheme}://{rest.rpartition('@')[2]}")
         has_login = "@" in rest
-        address = name if has_login else f"{scheme}://{_login()}@{rest}"
-        try:
-            server, path = Address.parse_with_path(address)
-        except ValueError as error:
-            raise Failure(str(error)) from error
+        address = name if has_login else f"{scheme}://{logins.iggy_login()}@{rest}"
+        server, path = Address.parse_with_path(address)
         names = [unquote(part) for part in path.split("/")[1:]]
         if not 2 <= len(names) <= 3 or not all(names):
-            raise Failure(f"the address does not name a topic: {FORM}")
+            raise ValueError(f"the address does not name a topic: {FORM}")
         if len(names) == 3 and not (names[2].isascii() and names[2].isdecimal()):
-            raise Failure(f"a partition is a number: {FORM}/0")
+            raise ValueError(f"a partition is a number: {FORM}/0")
         self._server = urlunsplit(urlsplit(address)._replace(path=""))
         self._stream, self._topic = names[:2]
         self._partition = int(names[2]) if len(names) == 3 else None
-        if has_login and server.password is not None:
-            warn(
-                "a password in an argument is visible to other users: leave it out, and set IGGY_USERNAME and "
-                "IGGY_PASSWORD, or be asked for it"
-            )
+        self.has_password = has_login and server.password is not None
 
     @property
     def where_fields(self) -> Mapping[str, RecordField]:
@@ -64,7 +54,7 @@ class IggyTopicSource(LogSource):
         """Return a stream of the messages."""
         self.check_view(request)
         if request.committed:
-            raise Failure("--committed is for topics of Kafka: Iggy has no transactions")
+            raise ValueError("isolation_level= is for topics of Kafka: Iggy has no transactions")
         several = self._partition is None and (request.partitions is None or len(request.partitions) > 1)
         return lh.read.iggy(
             self._server, stream=self._stream, topic=self._topic,
@@ -73,19 +63,3 @@ class IggyTopicSource(LogSource):
             partitions=chosen_partitions(self._partition, request), errors=request.errors, where=request.where,
             timeout_ms=request.timeout_ms, limits=request.limits,
         )  # fmt: skip
-
-
-def _login() -> str:
-    """Return the login of the environment, or of a prompt, as an address has it."""
-    token = os.environ.get("IGGY_TOKEN")
-    if token:
-        return quote(token, safe="")
-    user, password = os.environ.get("IGGY_USERNAME"), os.environ.get("IGGY_PASSWORD")
-    if not (user and password):
-        if not (sys.stdin and sys.stdin.isatty()):
-            raise Failure("no login is known: set IGGY_USERNAME and IGGY_PASSWORD, or IGGY_TOKEN")
-        import typer
-
-        user = user or typer.prompt("user of Iggy", err=True)
-        password = password or typer.prompt("password", hide_input=True, err=True)
-    return f"{quote(user, safe='')}:{quote(password, safe='')}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.render import warn
-from letterhead.cli.sources.base import RowRequest, Source, StoreOptions
 from letterhead.errors import ProcessorStateError
+from letterhead.sources.base import Findings, RowRequest, Source, StoreOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +24,8 @@ NOT_ON_SCREEN = ("sequence",)
 
 class StateStores(Source):
     """The stores of one name, of all tasks in a directory."""
+
+    has_stores = True
 
     def __init__(self, directory: Path) -> None:
         super().__init__(str(directory))
@@ -55,7 +56,7 @@ class StateStores(Source):
         from letterhead.reader import Reader
         from letterhead.state.reading.columns import StoreColumns
 
-        self.check_without_offsets(request, "a store has --from and --to")
+        self.check_without_offsets(request)
         options = request.stores or StoreOptions()
         stores = self._opened(request, options)
         columns = request.columns
@@ -85,14 +86,12 @@ class StateStores(Source):
         last = request.last
         return Reader(rows.schema, batches if last is None else lambda: iter(last_rows(batches(), last)))
 
-    def finish(self) -> int:
-        """Report databases that could not be read to their end."""
-        for error in self._unread:
-            warn(f"{error}: the rows after it are not read")
-        return BAD_DATA if self._unread else OK
+    def findings(self) -> Findings:
+        """Return databases that could not be read to their end."""
+        return Findings([f"{error}: the rows after it are not read" for error in self._unread], bool(self._unread))
 
     def _opened(self, request: RowRequest, options: StoreOptions) -> list[StoreReader]:
-        """Open the stores, and warn about an assumed type, and if another process has them open."""
+        """Open the stores, and warn of an assumed type, and of stores that another process has open."""
         from letterhead.state.reading.directory import find_stores
         from letterhead.state.reading.stores import open_stores
 
@@ -100,11 +99,11 @@ class StateStores(Source):
             return self._stores
         names = sorted({store.name for store in find_stores(self._directory, options.name)})
         if len(names) > 1:
-            raise Failure(f"there are several stores in {self.name}: choose one with --store: {', '.join(names)}")
+            raise ValueError(f"there are several stores in {self.name}: choose one with store=: {', '.join(names)}")
         self._stores = open_stores(self._directory, options.name, options.store_type, options.values, request.limits)
         for store in self._stores:
             if store.type.assumed:
-                warn(f"{store.assumption} (set it with --store-type and --values)")
+                warnings.warn(f"{store.assumption} (set it with store_type= and values=)", stacklevel=4)
             if store.process is not None:
-                warn(store.unwritten)
+                warnings.warn(store.unwritten, stacklevel=4)
         return self._stores

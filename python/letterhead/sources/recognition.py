@@ -6,46 +6,45 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from letterhead.cli.exits import UNREADABLE, Failure
-from letterhead.cli.sources import iggy, kafka
-from letterhead.cli.sources.base import Source, reading_errors
-from letterhead.cli.sources.tables import STANDARD_INPUT, TableFile
+from letterhead.sources import iggy, kafka
+from letterhead.sources.base import Logins, Source
+from letterhead.sources.tables import STANDARD_INPUT, TableFile
 
 __all__ = ["open_sources"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
-def open_sources(names: Sequence[str]) -> list[Source]:
-    """Return the sources that arguments name, in their order; log files are one source, so that partitions stay whole."""
+def open_sources(names: Sequence[str], logins: Logins | None = None) -> list[Source]:
+    """Return the sources that names are of, in their order; log files are one source, so that partitions stay whole."""
     sources: list[Source] = []
     log_files: list[Path] = []
     for name in names:
-        with reading_errors():
-            path = Path(name)
-            if _SCHEME.match(name):
-                sources.append(_topic(name))
-            elif name != STANDARD_INPUT and path.is_dir():
-                sources.append(_directory(path))
-            elif name != STANDARD_INPUT and not path.exists():
-                raise FileNotFoundError(2, "no such file or directory", name)
-            elif name != STANDARD_INPUT and is_log_file(path):
-                log_files.append(path)
-            else:
-                sources.append(TableFile(name))
+        path = Path(name)
+        if _SCHEME.match(name):
+            sources.append(_topic(name, logins or Logins()))
+        elif name != STANDARD_INPUT and path.is_dir():
+            sources.append(_directory(path))
+        elif name != STANDARD_INPUT and not path.exists():
+            raise FileNotFoundError(2, "no such file or directory", name)
+        elif name != STANDARD_INPUT and is_log_file(path):
+            log_files.append(path)
+        else:
+            sources.append(TableFile(name))
     if log_files:
-        with reading_errors():
-            sources.append(_segments(log_files))
+        sources.append(_segments(log_files))
     return sources
 
 
-def _topic(name: str) -> Source:
+def _topic(name: str, logins: Logins) -> Source:
     if name.lower().startswith(kafka.SCHEME):
-        return kafka.KafkaTopic(name)
+        return kafka.KafkaTopic(name, logins)
     if name.lower().startswith(iggy.SCHEMES):
-        return iggy.IggyTopicSource(name)
+        return iggy.IggyTopicSource(name, logins)
     scheme = name.partition("://")[0]
-    raise Failure(f"no source begins with {scheme}://: use kafka://host:port/topic, or iggy://host:port/stream/topic")
+    raise ValueError(
+        f"no source begins with {scheme}://: use kafka://host:port/topic, or iggy://host:port/stream/topic"
+    )
 
 
 def _directory(path: Path) -> Source:
@@ -56,20 +55,19 @@ def _directory(path: Path) -> Source:
         find_stores(path)
     except StoreNotFoundError:
         if next(path.rglob("*.log"), None) is None:
-            raise Failure(
+            raise FileNotFoundError(
                 f"{path}: no segments are there (00000000000000000000.log and the like), nor in directories such as "
-                "orders-0, and no state store",
-                UNREADABLE,
+                "orders-0, and no state store"
             ) from None
         return _segments([path])
-    from letterhead.cli.sources.stores import StateStores
+    from letterhead.sources.stores import StateStores
 
     return StateStores(path)
 
 
 def _segments(paths: list[Path]) -> Source:
-    from letterhead.cli.sources.segments import IggySegments, LogSegments
     from letterhead.iggy.segments import is_iggy_log
+    from letterhead.sources.segments import IggySegments, LogSegments
 
     first = paths[0]
     logs = sorted(first.rglob("*.log")) if first.is_dir() else [first]

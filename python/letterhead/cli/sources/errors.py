@@ -1,0 +1,45 @@
+"""Errors of opening and reading a source as failures of the command: :func:`reading_errors`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, as_options, described
+from letterhead.errors import (
+    DamagedTableError,
+    HeaderError,
+    LogTruncated,
+    OffsetsGone,
+    ProtocolError,
+    StateStoreError,
+    StoreChoiceError,
+    StoreNotFoundError,
+)
+
+__all__ = ["reading_errors"]
+
+
+@contextmanager
+def reading_errors() -> Iterator[None]:
+    """Turn errors of opening and reading a source into failures of the command; errors in the data pass."""
+    try:
+        yield
+    except HeaderError:
+        raise
+    except (OffsetsGone, LogTruncated, ProtocolError) as error:
+        raise Failure(str(error), UNREADABLE) from error
+    except (StoreNotFoundError, StoreChoiceError) as error:
+        raise Failure(as_options(str(error))) from error
+    except (StateStoreError, DamagedTableError) as error:
+        raise Failure(str(error), BAD_DATA) from error
+    except OSError as error:
+        raise Failure(described(error), UNREADABLE) from error
+    except (ValueError, TypeError, ImportError) as error:
+        raise Failure(as_options(str(error))) from error
+    except (typer.Abort, typer.Exit):
+        raise  # they are errors of Python's class for all others
+    except RuntimeError as error:
+        raise Failure(str(error), UNREADABLE) from error

@@ -1,0 +1,106 @@
+"""Open the sources that arguments name (:func:`open_sources`): ask for missing passwords, and print remarks."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from letterhead.cli.exits import BAD_DATA, OK, as_options
+from letterhead.cli.render import warn
+from letterhead.cli.sources.errors import reading_errors
+from letterhead.errors import TornTailWarning
+from letterhead.sources import recognition
+from letterhead.sources.base import Logins, RowRequest, Source
+from letterhead.sources.iggy import IggyTopicSource
+
+if TYPE_CHECKING:
+    from letterhead.reader import Reader
+
+__all__ = ["ask", "can_ask", "column_names", "open_reader", "open_sources", "report_findings"]
+
+CONFIG_VARIABLE = "LETTERHEAD_CONFIG"
+"""The environment variable of the property file that is read if there is no --config, and before its settings."""
+
+
+def open_sources(names: Sequence[str]) -> list[Source]:
+    """Return the sources that arguments name."""
+    # A torn end is one of the findings of a source, and printed as one line.
+    warnings.simplefilter("ignore", TornTailWarning)
+    with reading_errors():
+        sources = recognition.open_sources(names, AskedLogins())
+    if any(isinstance(source, IggyTopicSource) and source.has_password for source in sources):
+        warn(
+            "a password in an argument is visible to other users: leave it out, and set IGGY_USERNAME and "
+            "IGGY_PASSWORD, or be asked for it"
+        )
+    return sources
+
+
+def open_reader(source: Source, request: RowRequest) -> Reader:
+    """Return a stream of the requested rows, and print the remarks of its source."""
+    with _printed_remarks():
+        return source.reader(request)
+
+
+def column_names(source: Source, request: RowRequest) -> list[str]:
+    """Return the names of all columns, and print the remarks of their source."""
+    with _printed_remarks():
+        return [*source.columns(request)]
+
+
+def report_findings(source: Source) -> int:
+    """Print what was noticed while rows were read, and return the exit code."""
+    findings = source.findings()
+    for remark in findings.remarks:
+        warn(remark)
+    return BAD_DATA if findings.has_errors else OK
+
+
+@contextmanager
+def _printed_remarks() -> Iterator[None]:
+    with reading_errors(), warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for remark in remarks:
+        warn(as_options(str(remark.message)))
+
+
+class AskedLogins(Logins):
+    """Asks for what is missing, if there is a terminal."""
+
+    def kafka_settings(self, settings: Mapping[str, Any], *, has_servers: bool) -> dict[str, Any]:
+        """Return settings with those of the file that the environment names, and with a password that was asked for."""
+        from letterhead.kafka.properties import read_properties
+
+        file = os.environ.get(CONFIG_VARIABLE)
+        values = super().kafka_settings(
+            {**(read_properties(file) if file else {}), **settings}, has_servers=has_servers
+        )
+        is_login = "sasl.username" in values and "sasl.jaas.config" not in values
+        if is_login and "sasl.password" not in values and can_ask():
+            values["sasl.password"] = ask(f"password of {values['sasl.username']}", secret=True)
+        return values
+
+    def complete(self, user: str | None, password: str | None) -> tuple[str, str]:
+        """Ask for the user and the password of Iggy."""
+        if can_ask():
+            user = user or ask("user of Iggy")
+            password = password or ask("password", secret=True)
+        return super().complete(user, password)
+
+
+def can_ask() -> bool:
+    """Return whether a person can answer on a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def ask(question: str, *, secret: bool = False) -> str:
+    """Ask on standard error; a secret is not shown."""
+    answer: str = typer.prompt(question, hide_input=secret, err=True)
+    return answer

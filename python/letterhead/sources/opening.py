@@ -1,0 +1,146 @@
+"""``letterhead.open``: read any source, named as on the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from letterhead._optional_dependencies import needed
+from letterhead.errors import check_name
+from letterhead.sources.base import TIMEOUT_MS, RowRequest, StoreOptions, check_store_options
+
+if TYPE_CHECKING:
+    from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
+    from letterhead.kafka.settings import SettingsLike
+    from letterhead.limits import Limits
+    from letterhead.offsets.specs import OffsetSpec
+    from letterhead.reader import Reader
+    from letterhead.where.conditions import Where
+
+__all__ = ["open"]
+
+
+def open(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    columns: Sequence[str] | None = None,
+    headers: Columns | None = None,
+    where: Where | None = None,
+    start: OffsetSpec = "earliest",
+    end: OffsetSpec = "latest",
+    last: int | None = None,
+    follow: bool = False,
+    partitions: Iterable[int] | None = None,
+    isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
+    errors: OnError = "raise",
+    settings: SettingsLike | None = None,
+    store: str | None = None,
+    store_type: str | None = None,
+    values: str | None = None,
+    timeout_ms: int = TIMEOUT_MS,
+    limits: Limits | None = None,
+) -> Reader:
+    """Read a topic, log segments, a state store or a table, named by one text.
+
+    Use it where the source is an argument of a program: ``letterhead read SOURCE`` reads the same sources. Functions of
+    :mod:`letterhead.read` have more options of each kind of source.
+
+    Parameters
+    ----------
+    source : str, path, or sequence of them
+        What to read:
+
+        * a topic of Kafka: ``kafka://host:port[,host:port]/topic[/partition]``;
+        * a topic of Iggy: ``iggy://user:password@host:port/stream/topic[/partition]``; without a login, the environment
+          has one in ``IGGY_TOKEN``, or in ``IGGY_USERNAME`` and ``IGGY_PASSWORD``;
+        * log segments of Kafka or Iggy: a ``.log`` file, several of them, the directory of a partition, or a directory of
+          such directories;
+        * a state directory of Kafka Streams or letterhead;
+        * a table: Parquet, Arrow IPC or JSON lines, also if compressed by gzip or zstd; the first bytes tell which;
+        * ``"-"``: a table on standard input.
+    columns : sequence of str, optional
+        Columns to return, in order; by default all.
+    headers : mapping of str to str or Field, optional
+        Headers as typed columns after the others, instead of the column ``headers``, as in
+        :func:`letterhead.arrow.select`.
+    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+        Which rows to return: a condition on headers and on columns, as in :mod:`letterhead.arrow`.
+    start, end : int, str, datetime or mapping, default "earliest" and "latest"
+        Of topics and log segments: where to begin, and where to stop, as in :func:`letterhead.read.topic`.
+    last : int, optional
+        Read only the last rows, of each partition, that the other options select.
+    follow : bool, default False
+        Of topics: wait for new records, without end.
+    partitions : iterable of int, optional
+        Of topics and log segments: partitions to read; by default all.
+    isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
+        Of Kafka: whether to leave out aborted transactions, and stop where one is open.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.messages`.
+    settings : mapping of str to str, or path, optional
+        Of Kafka: settings of the connection, or a property file, as in :func:`letterhead.read.topic`.
+    store : str, optional
+        Of a state directory: the store of this name; needed if there are several.
+    store_type, values : str, optional
+        Of a state directory: the type of the store, as in :func:`letterhead.read.state`.
+    timeout_ms : int, default 15000
+        Of topics: how long a request may take, with connection and retries.
+    limits : Limits, optional
+        Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
+
+    Returns
+    -------
+    Reader
+        A stream of record batches. Connections are opened when the first batch is read.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or a directory has neither log segments nor stores.
+    ValueError
+        If a name is not one of a source, or an option is invalid or not for this kind of source.
+    DamagedTableError
+        If a table is damaged.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> where = "tenant = 'acme' and retry::int > 2"
+    >>> with lh.open("tests/samples/orders-0", columns=["offset"], headers={"retry": "int32"}, where=where) as reader:
+    ...     table = reader.read_all()
+    >>> table.num_rows, table.column_names
+    (269, ['offset', 'retry'])
+    >>> lh.open("tests/samples/orders-0.parquet").read_all().num_rows
+    10000
+    >>> lh.open("kafka://broker:9092/orders", settings="client.properties", last=10)  # doctest: +SKIP
+    """
+    with needed("reading a source", "'letterhead[arrow]'"):
+        import pyarrow  # noqa: F401
+    from letterhead.kafka.properties import read_properties
+    from letterhead.sources.recognition import open_sources
+
+    check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
+    names = [source] if isinstance(source, str | os.PathLike) else source
+    opened = open_sources([os.fspath(name) for name in names])
+    if len(opened) != 1:
+        raise ValueError(f"open reads one source, not {len(opened)}: only .log files can be several")
+    request = RowRequest(
+        columns=None if columns is None else tuple(columns),
+        headers=headers,
+        where=where,
+        start=start,
+        end=end,
+        last=last,
+        follow=follow,
+        partitions=None if partitions is None else frozenset(partitions),
+        committed=isolation_level == "read_committed",
+        errors=errors,
+        limits=limits,
+        timeout_ms=timeout_ms,
+        settings=read_properties(settings) if isinstance(settings, str | os.PathLike) else settings,
+        stores=StoreOptions(store, store_type, values),
+    )
+    check_store_options(opened, request)
+    return opened[0].reader(request)

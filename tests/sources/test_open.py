@@ -1,0 +1,127 @@
+"""`letterhead.open` reads every kind of source, and refuses options of another kind."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+ORDERS = SAMPLES / "orders-0"
+STATE = SAMPLES / "streams-state-0_0"
+
+
+@pytest.fixture(scope="module")
+def orders() -> pa.Table:
+    with lh.read.segments(ORDERS) as reader:
+        return reader.read_all()
+
+
+def test_log_segments_are_read_from_a_directory_a_file_or_several(orders: pa.Table, tmp_path: Path) -> None:
+    assert lh.open(ORDERS).read_all() == orders
+    assert lh.open(str(ORDERS)).read_all() == orders
+    [file] = ORDERS.glob("*.log")
+    assert lh.open(file).read_all() == orders
+    for topic in ("a-0", "b-0"):
+        (tmp_path / topic).mkdir()
+        shutil.copy(file, tmp_path / topic)
+    files = sorted(tmp_path.rglob("*.log"))
+    with lh.open(files, columns=["topic"]) as reader:
+        assert reader.read_all()["topic"].to_pylist() == ["a"] * len(orders) + ["b"] * len(orders)
+
+
+def test_a_store_is_read_from_a_state_directory() -> None:
+    with lh.read.state(STATE, store="sessions") as reader:
+        expected = reader.read_all()
+    assert lh.open(STATE, store="sessions").read_all() == expected
+    with pytest.raises(ValueError, match=r"several stores .*: choose one with store=: hourly, latest, sessions"):
+        lh.open(STATE)
+
+
+def test_a_table_is_recognized_by_its_content(tmp_path: Path) -> None:
+    table = pa.table({"n": pa.array(range(5)), "text": ["a", None, "b", "c", "d"]})
+    pq.write_table(table, tmp_path / "parquet")
+    with pa.ipc.new_file(tmp_path / "arrow", table.schema) as file:
+        file.write(table)
+    with pa.ipc.new_stream(tmp_path / "stream", table.schema) as stream:
+        stream.write(table)
+    (tmp_path / "json").write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    (tmp_path / "gzip").write_bytes(gzip.compress((tmp_path / "json").read_bytes()))
+    for name in ("parquet", "arrow", "stream", "json", "gzip"):
+        assert lh.open(tmp_path / name).read_all() == table, name
+        assert lh.open(tmp_path / name, where="n > 1", columns=["n"], last=2).read_all()["n"].to_pylist() == [3, 4]
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"n": 1}\n{"n": 2}\n')))
+    assert lh.open("-").read_all().to_pylist() == [{"n": 1}, {"n": 2}]
+
+
+def test_rows_columns_and_headers_are_selected() -> None:
+    where = "tenant = 'acme' and retry::int > 2"
+    options = {"columns": ["offset"], "headers": {"retry": "int32"}, "where": where}
+    with lh.read.segments(ORDERS, **options) as reader:
+        expected = reader.read_all()
+    assert 0 < len(expected) < 1000
+    assert lh.open(ORDERS, **options).read_all() == expected
+    assert lh.open(ORDERS, start=5, end=7, columns=["offset"]).read_all()["offset"].to_pylist() == [5, 6]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("orders-0.parquet", {"start": 5}, "start=, end= and partitions= are for topics and log segments"),
+        ("orders-0.parquet", {"follow": True}, "follow= is for topics"),
+        ("orders-0.parquet", {"isolation_level": "read_committed"}, "isolation_level= is for topics and log segments"),
+        ("orders-0.parquet", {"store": "latest"}, "store= and the options of its keys are for state directories"),
+        ("orders-0", {"store": "latest"}, "store= and the options of its keys are for state directories"),
+        ("orders-0", {"follow": True}, "follow= is for topics"),
+        ("orders-0", {"partitions": [3]}, "has no partition 3"),
+        ("orders-0", {"isolation_level": "commited"}, "read_committed"),
+        ("streams-state-0_0", {"store": "latest", "partitions": [0]}, "partitions= are for topics and log segments"),
+    ],
+)
+def test_an_option_of_another_kind_of_source_is_refused(name: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lh.open(SAMPLES / name, **options)  # type: ignore[arg-type]
+
+
+def test_names_that_are_no_source_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        lh.open(tmp_path / "missing")
+    with pytest.raises(FileNotFoundError, match="no segments are there"):
+        lh.open(tmp_path)
+    with pytest.raises(ValueError, match="no source begins with http://"):
+        lh.open("http://h/t")
+    (tmp_path / "bytes").write_bytes(b"\x02\x06")
+    with pytest.raises(ValueError, match="is no source"):
+        lh.open(tmp_path / "bytes")
+    with pytest.raises(ValueError, match="open reads one source, not 2"):
+        lh.open([ORDERS, SAMPLES / "orders-0.parquet"])
+
+
+def test_a_damaged_table_is_an_error_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"n": 1}\n{"n": }\n')
+    with pytest.raises(lh.errors.DamagedTableError, match=r"rows\.jsonl: line 2 is not JSON"):
+        lh.open(tmp_path / "rows.jsonl").read_all()
+
+
+def test_the_login_of_an_address_is_in_no_error() -> None:
+    with pytest.raises(ValueError, match="store= and the options") as raised:
+        lh.open("iggy://user:hunter2@h:8090/stream/topic", store="latest")
+    assert "hunter2" not in str(raised.value)
+
+
+def test_the_package_is_imported_without_pyarrow() -> None:
+    program = "import sys; import letterhead as lh; lh.open; sys.exit('pyarrow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
