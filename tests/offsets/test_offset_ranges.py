@@ -123,7 +123,7 @@ def end_of(log: Log, end: Any, isolation: Any) -> int:
     return requested.end
 
 
-def test_an_end_by_time_is_at_most_the_last_readable_offset() -> None:
+def test_a_bound_by_time_is_at_most_the_last_readable_offset() -> None:
     # A transaction that began at 20 is open.
     log = Log({base: ten(10**8 + base) for base in (0, 10, 20)}, 30, stable=20)
 
@@ -138,6 +138,11 @@ def test_an_end_by_time_is_at_most_the_last_readable_offset() -> None:
     assert end_of(log, "@1000000000000", "read_committed") == 20
     assert end_of(log, "@1000000000000", "read_uncommitted") == 25
     assert end_of(log, "latest", "read_committed") == 20
+    # A start among the records of that transaction is at the end, and not beyond it.
+    bounds = OffsetBounds.parse("@1000000000000", "latest")
+    assert requested_ranges(partitions(log, ["offset"], "read_committed"), [PARTITION], bounds) == [
+        OffsetRange(PARTITION, 20, 20)
+    ]
 
 
 def test_errors_name_topic_partition_and_offset() -> None:

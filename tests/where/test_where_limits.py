@@ -154,6 +154,8 @@ def test_hex_of_half_a_byte_is_an_error_that_names_it() -> None:
         (~(TENANT | lh.col("tenant", "string").is_null()), False),
         (TENANT | lh.col("offset").is_null(), True),
         (~(lh.col("tenant", "string").any() == "a"), False),
+        (lh.col("tenant").exists(), False),
+        (~lh.col("tenant").exists(), True),
     ],
 )
 def test_a_message_that_cannot_be_read_is_selected_as_null(where: Any, accepts: bool) -> None:
