@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead._invariants import present
-from letterhead.durable_files import replace_file
+from letterhead.durable_files import make_directory, replace_file, sync_directory
 from letterhead.errors import ProcessorStateError, check_name
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.state.durations import Milliseconds, milliseconds
@@ -366,7 +366,7 @@ class _PartitionRestore:
         return complete
 
     def _save(self, *, complete: bool) -> None:
-        self._hidden.mkdir(parents=True, exist_ok=True)
+        make_directory(self._hidden)
         replace_file(self._file, json.dumps(self._options | {"complete": complete}))
 
     def rows(self, records: Records) -> RowBatch:
@@ -393,8 +393,10 @@ class _PartitionRestore:
                 self._target.commit()
                 self._save(complete=True)
             self._target.finish()
-            self._directory.parent.mkdir(parents=True, exist_ok=True)
+            make_directory(self._directory.parent)
             (self._hidden / self._plan.path).rename(self._directory)
+            # On disk before the hidden directory is removed, or a crash of the machine could leave neither.
+            sync_directory(self._directory.parent)
         return self._directory
 
     def clean(self) -> None:
