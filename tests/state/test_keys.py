@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -39,31 +40,39 @@ def test_keys_come_back_from_their_bytes(key: bytes, start: int, end: int, seque
     assert keys.TimeOrderedSessionKeys.of_row(keys.TimeOrderedSessionKeys.row(session)) == session
 
 
-@given(KEYS, KEYS, KEYS, TIMES, TIMES, TIMES, st.integers(0, keys.MAX_SEQUENCE))
+def three(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+    """Return three values in order: the second is within the bounds that the others are."""
+    return st.lists(values, min_size=3, max_size=3).map(sorted)
+
+
+@given(three(KEYS), three(TIMES), st.integers(0, keys.MAX_SEQUENCE))
 def test_no_window_is_outside_the_bounds_in_which_it_is_looked_for(
-    key: bytes, key_from: bytes, key_to: bytes, time: int, time_from: int, time_to: int, sequence: int
+    three_keys: list[bytes], three_times: list[int], sequence: int
 ) -> None:
-    stored, found = keys.window_key(key, time, sequence), keys.WindowKeys
-    if found.holds(stored, key, key, time_from, time_to):
-        bounds = found.fixed(key, time_from, time_to)
+    (key_from, key, key_to), (time_from, time, time_to) = three_keys, three_times
+    stored, schema = keys.window_key(key, time, sequence), keys.WindowKeys
+    for low, high, bounds in (
+        (key, key, schema.fixed(key, time_from, time_to)),
+        (key_from, key_to, schema.between(key_from, key_to, time_from, time_to)),
+    ):
+        assert schema.holds(stored, low, high, time_from, time_to)
         assert bounds.first <= stored <= bounds.last
-    if found.holds(stored, key_from, key_to, time_from, time_to):
-        bounds = found.between(key_from, key_to, time_from, time_to)
-        assert bounds.first <= stored <= bounds.last
-    assert found.holds(stored, None, None, time, time)
-    assert found.between(None, None, 0, 0) == (None, None)
+    assert schema.holds(stored, None, None, time, time)
+    assert schema.between(None, None, 0, 0) == (None, None)
 
 
-@given(KEYS, KEYS, KEYS, TIMES, TIMES, TIMES, TIMES)
+@given(three(KEYS), TIMES, TIMES, TIMES, TIMES)
 def test_no_session_is_outside_the_bounds_in_which_it_is_looked_for(
-    key: bytes, key_from: bytes, key_to: bytes, start: int, length: int, earliest_end: int, latest_start: int
+    three_keys: list[bytes], start: int, length: int, before: int, after: int
 ) -> None:
-    stored, found = keys.session_key(key, start, min(start + length, MAX_TIME)), keys.SessionKeys
-    if found.holds(stored, key, key, earliest_end, latest_start):
-        bounds = found.fixed(key, earliest_end, latest_start)
-        assert bounds.first <= stored <= bounds.last
-    if found.holds(stored, key_from, key_to, earliest_end, latest_start):
-        bounds = found.between(key_from, key_to, earliest_end, latest_start)
+    (key_from, key, key_to), end = three_keys, min(start + length, MAX_TIME)
+    earliest_end, latest_start = max(0, end - before), min(start + after, MAX_TIME)
+    stored, schema = keys.session_key(key, start, end), keys.SessionKeys
+    for low, high, bounds in (
+        (key, key, schema.fixed(key, earliest_end, latest_start)),
+        (key_from, key_to, schema.between(key_from, key_to, earliest_end, latest_start)),
+    ):
+        assert schema.holds(stored, low, high, earliest_end, latest_start)
         assert bounds.first <= stored <= bounds.last
 
 
