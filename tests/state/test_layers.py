@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -1139,6 +1140,27 @@ def test_a_closed_cached_store_is_neither_read_nor_written(family: Family, tmp_p
             operation()
     assert opened.context.cache is not None
     assert opened.context.cache.size_bytes == 0
+
+
+def test_a_forked_process_cannot_use_the_cache_of_a_store(tmp_path: Path) -> None:
+    family = IN_ROCKSDB[0]
+    opened = Opened(family.builder().with_caching_enabled(), directory=tmp_path)
+    family.put(opened.store, Headers())
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            for operation in (lambda: family.get(opened.store), lambda: family.put(opened.store, Headers())):
+                with pytest.raises(InvalidStateStoreError, match="Store s was opened before this process was forked"):
+                    operation()
+            os.write(writer, b"refused")
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with open(reader, "rb") as answer:
+        assert answer.read() == b"refused"
+    assert family.get(opened.store) is not None
 
 
 def test_the_record_at_hand_is_the_same_after_a_flush_that_failed() -> None:
