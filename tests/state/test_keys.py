@@ -164,6 +164,7 @@ def test_the_file_of_an_older_position_is_read() -> None:
     "data",
     [
         bytes.fromhex("00 00000001 ffffffff"),  # a negative length
+        bytes.fromhex("00 00000001 ffffffff 00000000 00000000"),  # with bytes that would be read after it
         bytes.fromhex("00 00000001 00000002 61"),  # a name that is longer than the rest
         bytes.fromhex("00 00000001 00000001 61"),  # no partitions
         bytes.fromhex("00 00000001 00000001 61 00000001 00000000 0000000000000000")[:-1],
