@@ -12,10 +12,10 @@ from typing import Any
 from rich.table import Table
 
 from letterhead._formatting import printable
-from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.render import console, counted, print_json, table, warn
+from letterhead.cli.exits import BAD_DATA, OK, Failure, as_options
+from letterhead.cli.render import console, counted, moment, print_json, table, warn
 from letterhead.cli.state.options import ChangelogSource, Selection
-from letterhead.cli.state.restore import open_changelog
+from letterhead.cli.state.restore import first_offsets, open_changelog
 from letterhead.cli.state.rows import failures, open_selected
 from letterhead.cli.state.shown import store_json
 from letterhead.cli.state.upgrade import upgrade_all_rows
@@ -51,7 +51,8 @@ class Outcome:
     store: StoreReader
     target: DetectedType
     result: str
-    changelog: tuple[str, int] | None
+    changelog: tuple[str, int, int] | None
+    """Topic, partition, and the offset up to which the store has its records."""
     notes: tuple[str, ...] = ()
     tried: str = ""
     failed: bool = False
@@ -91,7 +92,7 @@ def run_check(
             raise Failure(f"--changelog is of one store, and there are {len(stores)}: choose one with --store")
         outcomes = [_predict(open_selected(files, selection), to, before, layout) for files in stores]
         if tries:
-            outcomes = [_try_on_copy(outcome, selection, source) for outcome in outcomes]
+            outcomes = [_try_on_copy(outcome, selection, source, to) for outcome in outcomes]
     if json:
         print_json([_document(outcome) for outcome in outcomes])
     else:
@@ -108,11 +109,13 @@ def _predict(store: StoreReader, to: str, before: str, layout: str | None) -> Ou
     open_or_not_closed = store.process is not None
     for _, families in store.databases():
         open_or_not_closed |= families.dirty
-        offsets |= families.offsets()
+        for topic_partition, offset in families.offsets().items():
+            offsets[topic_partition] = max(offset, offsets.get(topic_partition, -1))
     changelog = None
     if len(offsets) == 1:
-        topic, _, partition = next(iter(offsets)).rpartition("-")
-        changelog = topic, int(partition)
+        ((topic_partition, offset),) = offsets.items()
+        topic, _, partition = topic_partition.rpartition("-")
+        changelog = topic, int(partition), offset
     result = opens(store_type, target.layout_name)
     if result == REFUSED:
         result = REBUILT if offsets else LOST
@@ -140,7 +143,7 @@ def _layout_of(store_type: DetectedType, layout: str) -> str:
     return layout
 
 
-def _try_on_copy(outcome: Outcome, selection: Selection, source: ChangelogSource | None) -> Outcome:
+def _try_on_copy(outcome: Outcome, selection: Selection, source: ChangelogSource | None, to: str) -> Outcome:
     """Do on a copy what Kafka Streams would do, and compare the rows."""
     if outcome.result == DAMAGED:
         return replace(outcome, tried="not tried: letterhead converts these rows without the defect")
@@ -153,7 +156,7 @@ def _try_on_copy(outcome: Outcome, selection: Selection, source: ChangelogSource
         except UnexpectedColumnFamilyError:
             if outcome.result == KEPT:
                 return replace(outcome, tried="a copy is refused", failed=True)
-            return _try_restore(outcome, source)
+            return _try_restore(outcome, source, to)
         if outcome.result == KEPT:
             return _compare(outcome, copy.directory, "opened")
         return replace(outcome, tried="a copy is opened", failed=True)
@@ -177,7 +180,7 @@ def _open_and_close(files: StoreFiles, target: DetectedType) -> None:
         database.close(clean=not database.dirty)
 
 
-def _try_restore(outcome: Outcome, source: ChangelogSource | None) -> Outcome:
+def _try_restore(outcome: Outcome, source: ChangelogSource | None, to: str) -> Outcome:
     store_type = outcome.target
     if source is None:
         return replace(outcome, tried="refused; pass --changelog or --bootstrap-server to restore it")
@@ -185,36 +188,55 @@ def _try_restore(outcome: Outcome, source: ChangelogSource | None) -> Outcome:
         return replace(outcome, tried="refused; its changelog is not known")
     if store_type.name != "key-value" and source.retention is None:
         return replace(outcome, tried="refused; pass --retention to restore it")
-    topic, partition = outcome.changelog
-    changelog = source if source.brokers is None else source._replace(path=topic)
+    topic, partition, offset = outcome.changelog
+    if source.brokers is not None:
+        source = source._replace(path=topic)
+    if store_type.name == "key-value":  # its rows do not expire, as those of other stores of the directory
+        source = source._replace(retention=None, segment_interval=None)
+    end = offset + 1  # records after that are not in the store
     with TemporaryDirectory("check") as temporary:
-        done = restore(
-            open_changelog(changelog, partition),
-            temporary.path,
-            outcome.store.files.name,
-            store_type=store_type.name,  # type: ignore[arg-type]
-            layout=store_type.layout_name,  # type: ignore[arg-type]
-            retention=source.retention,
-            segment_interval=source.segment_interval,
-            topic=topic,
-            partition=partition,
-            start="earliest",
-            force=True,  # the store itself names the topic
-        )
-        return _compare(outcome, temporary.path, f"{counted(done.records, 'record')} restored")
+        try:
+            done = restore(
+                open_changelog(source, partition),
+                temporary.path,
+                outcome.store.files.name,
+                store_type=store_type.name,  # type: ignore[arg-type]
+                layout=store_type.layout_name,  # type: ignore[arg-type]
+                retention=source.retention,
+                segment_interval=source.segment_interval,
+                topic=topic,
+                partition=partition,
+                start=first_offsets(source, partition, store_type.name, end) if to == "4.4" else "earliest",
+                end=end,
+                force=True,  # the store itself names the topic
+            )
+        except ValueError as error:  # such as a topic that does not exist
+            return replace(outcome, tried=f"refused, and not restored: {as_options(str(error))}", failed=True)
+        if not done.directories:
+            return replace(outcome, tried="refused, and not restored: the changelog has no records", failed=True)
+        restored = f"{counted(done.records, 'record')} restored"
+        return _compare(outcome, temporary.path, restored, lacks_oldest=to == "4.4" and outcome.store.files.segmented)
 
 
-def _compare(outcome: Outcome, directory: Path, done: str) -> Outcome:
-    """Compare a copy with the store, by the parts of values that both keep."""
+def _compare(outcome: Outcome, directory: Path, done: str, *, lacks_oldest: bool = False) -> Outcome:
+    """Compare a copy with the store, by the parts of values that both keep; a copy may lack rows of the oldest segments."""
     store_type = outcome.store.type
+    differing = left_out = last = 0
     try:
-        differences = sum(1 for _ in diff(outcome.store.files.directory, directory, store_type=store_type.name))
+        for difference in diff(outcome.store.files.directory, directory, store_type=store_type.name):
+            if lacks_oldest and difference.second is None:
+                left_out += 1
+                last = max(last, *(time for time in difference.times.values() if time is not None))
+            else:
+                differing += 1
     except StateStoreError as error:
         return replace(outcome, tried=f"{done}; {error}", failed=True)
-    if differences:
-        differ = "row differs" if differences == 1 else "rows differ"
-        return replace(outcome, tried=f"{done}; {differences:,} {differ}", failed=True)
-    return replace(outcome, tried=f"{done}; no row differs")
+    if left_out:
+        done += f"; {counted(left_out, 'row')} up to {moment(last)} left out"
+    if differing:
+        differ = "row differs" if differing == 1 else "rows differ"
+        return replace(outcome, tried=f"{done}; {differing:,} {differ}", failed=True)
+    return replace(outcome, tried=f"{done}; no {'other ' if left_out else ''}row differs")
 
 
 def _table(outcomes: list[Outcome], *, tries: bool) -> Table:

@@ -47,7 +47,7 @@ def run_restore(
                 segment_interval=source.segment_interval,
                 topic=topic,
                 partition=partition,
-                start=_start(source, partition, start, store_type, stop),
+                start=first_offsets(source, partition, store_type, stop) if start is None else _start(start),
                 end=stop,
                 force=force,
                 progress=advance,
@@ -82,16 +82,19 @@ def _end(text: str | None) -> int | datetime | None:
         raise Failure(f"--end: {text!r} is neither an offset nor a time like 2026-01-01T08:30:00Z") from None
 
 
-def _start(
-    source: ChangelogSource, partition: int | None, start: str | None, store_type: str, end: int | datetime | None
-) -> Start:
-    """Return where to begin: as --start says; without it, a topic begins where Kafka Streams begins."""
-    if start == "earliest":
+def _start(text: str) -> Start:
+    """Read where to begin."""
+    if text == "earliest":
         return "earliest"
-    if start is not None:
-        if not start.isascii() or not start.isdecimal():
-            raise Failure('--start is "earliest" or an offset')
-        return int(start)
+    if not text.isascii() or not text.isdecimal():
+        raise Failure('--start is "earliest" or an offset')
+    return int(text)
+
+
+def first_offsets(
+    source: ChangelogSource, partition: int | None, store_type: str, end: int | datetime | None
+) -> dict[int, int] | None:
+    """Return where Kafka Streams 4.4 begins with a topic; None for other sources, whose start `restore` finds itself."""
     if source.brokers is None or store_type in ("key-value", "versioned") or not source.retention:
         return None
     from letterhead.state.restoring.first_offsets import topic_retained_from
