@@ -1,7 +1,7 @@
 //! The types that a user names, and how values are read as one of them.
 //!
 //! ```text
-//!   type     name[:be|le|text|json|varlen|amqp]
+//!   type     name[:be|le|text|json|varlen|amqp], or text with a form of its own, see [`text_form`]
 //!   int32    ┌──┬──┬──┬──┐  most significant byte first (`:be`, the default) or last (`:le`)
 //!            └──┴──┴──┴──┘
 //!   int32:text   "-42"       ASCII digits
@@ -10,10 +10,13 @@
 //!   int32:amqp   71 ff ff ff d6, 54 d6   an AMQP 1.0 primitive, which specifies its encoding: see [`amqp`]
 //! ```
 
+use std::borrow::Cow;
+
 use crate::amqp;
 use crate::encoding::{Encoding, is_integer};
 use crate::error::{Error, unknown_name};
 use crate::json;
+use crate::text_form::TextForm;
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
@@ -24,6 +27,8 @@ pub enum Coding {
     Json,
     Varlen,
     Amqp,
+    /// Text, which formats with types store as a string.
+    Text(TextForm),
     /// Any value, as its bytes: tests of nulls need no type.
     Any,
     /// Any value, and null as no bytes: whether there is a header.
@@ -52,6 +57,9 @@ impl Type {
             Some((name, suffix)) => (name, Some(suffix)),
             None => (text, None),
         };
+        if let Some(form) = suffix.and_then(|suffix| TextForm::parse(name, suffix)) {
+            return Ok(Type { scalar: Scalar::String, coding: Coding::Text(form) });
+        }
         let scalar = Scalar::named(name)
             .ok_or_else(|| unknown_name("type", name, Scalar::ALL.iter().map(|scalar| scalar.name())))?;
         let coding = match suffix {
@@ -77,6 +85,14 @@ impl Type {
         }
     }
 
+    /// The name in messages: that of a text form, or the name without a suffix.
+    pub fn name(self) -> Cow<'static, str> {
+        match self.coding {
+            Coding::Text(form) => Cow::Owned(form.name()),
+            _ => Cow::Borrowed(self.scalar.name()),
+        }
+    }
+
     pub fn accepts(self, value_type: ValueType) -> bool {
         match (self.scalar, value_type) {
             _ if matches!(self.coding, Coding::Any | Coding::Exists) => true,
@@ -91,6 +107,7 @@ impl Type {
     /// Whether values of a type fit this one, all or some of them: integers fit integers and floats, and text fits bytes.
     pub fn is_wider(self, stored: Scalar) -> bool {
         match (self.scalar, stored) {
+            _ if matches!(self.coding, Coding::Text(_)) => false,
             (Scalar::Float64, Scalar::Float32) | (Scalar::Binary, Scalar::String) | (Scalar::String, Scalar::Char) => {
                 true
             }
@@ -105,6 +122,7 @@ impl Type {
         match value_type {
             // The requested type applies to bytes.
             ValueType::Named(Scalar::Binary) => self,
+            _ if matches!(self.coding, Coding::Text(_)) => self,
             _ => Type { scalar: self.scalar, coding: Coding::Plain(Encoding::Bytes(order)) },
         }
     }

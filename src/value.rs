@@ -28,7 +28,7 @@ pub enum Value<'a> {
     Float32(f32),
     Float64(f64),
     Text(Cow<'a, str>),
-    Bytes(&'a [u8]),
+    Bytes(Cow<'a, [u8]>),
 }
 
 /// Why bytes are not a value of a type: the code, the byte within the value, the reason.
@@ -78,7 +78,7 @@ pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Resu
             let within = error.valid_up_to();
             Box::new(InvalidValue { code: Code::ValueNotUtf8, within, message: "the value is not UTF-8".into() })
         }),
-        Scalar::Binary => Ok(Value::Bytes(bytes)),
+        Scalar::Binary => Ok(Value::Bytes(Cow::Borrowed(bytes))),
         Scalar::Bool => match sized::<1>(scalar, order, bytes)? {
             [0] => Ok(Value::Bool(false)),
             [1] => Ok(Value::Bool(true)),

@@ -39,11 +39,5 @@ fn on_columns(format: Format, operation: impl arrow::Operation + 'static) -> Run
 }
 
 fn selection((key, type_name): &(String, String)) -> Selection {
-    Selection {
-        output: key.clone(),
-        key: RequestedKey::Text(key.clone()),
-        of: Type::parse(type_name).unwrap(),
-        repeat: Repeat::Last,
-        required: false,
-    }
+    Selection::new(key.clone(), RequestedKey::Text(key.clone()), Type::parse(type_name).unwrap(), Repeat::Last)
 }

@@ -75,12 +75,8 @@ pub fn apply(operation: &impl Operation, column: &ArrayRef) -> ArrayRef {
 }
 
 pub fn select_three() -> Select {
-    let selection = |key: &str, of: &str| Selection {
-        output: key.into(),
-        key: header::RequestedKey::Text(key.into()),
-        of: Type::parse(of).unwrap(),
-        repeat: Repeat::Last,
-        required: false,
+    let selection = |key: &str, of: &str| {
+        Selection::new(key, header::RequestedKey::Text(key.into()), Type::parse(of).unwrap(), Repeat::Last)
     };
     Select {
         selections: vec![selection("amount", "int64"), selection("tenant", "string"), selection("schema-id", "int32")],

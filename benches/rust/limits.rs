@@ -130,12 +130,13 @@ impl Corpus {
         let offsets = OffsetBuffer::from_lengths((1..=rows).map(number));
         let serialized_rows = BinaryArray::new(offsets, Buffer::from_vec(bytes).slice(4 + 4 * rows), None);
         let selections = known["select"].as_array().ok_or("corpora.json says which headers to select")?;
-        let selection = |pair: &Value| Selection {
-            output: pair[0].as_str().unwrap().into(),
-            key: RequestedKey::Text(pair[0].as_str().unwrap().into()),
-            of: Type::parse(pair[1].as_str().unwrap()).unwrap(),
-            repeat: Repeat::Last,
-            required: false,
+        let selection = |pair: &Value| {
+            Selection::new(
+                pair[0].as_str().unwrap(),
+                RequestedKey::Text(pair[0].as_str().unwrap().into()),
+                Type::parse(pair[1].as_str().unwrap()).unwrap(),
+                Repeat::Last,
+            )
         };
         Ok(Corpus {
             name,
@@ -458,12 +459,13 @@ fn generated(rows: usize, headers: usize, value_bytes: usize) -> ArrayRef {
 }
 
 fn generated_select() -> Select {
-    let selection = |index: usize| Selection {
-        output: index.to_string(),
-        key: RequestedKey::Text(format!("header-{index:05}")),
-        of: Type::parse("binary").unwrap(),
-        repeat: Repeat::Last,
-        required: false,
+    let selection = |index: usize| {
+        Selection::new(
+            index.to_string(),
+            RequestedKey::Text(format!("header-{index:05}")),
+            Type::parse("binary").unwrap(),
+            Repeat::Last,
+        )
     };
     Select { selections: (0..3).map(selection).collect(), ..Default::default() }
 }

@@ -68,13 +68,13 @@ pub struct Column {
 }
 
 impl Column {
-    /// An empty column of a type that `Scalar::arrow` returns, or of the views of that type.
+    /// An empty column of a type that `Type::arrow` returns, or of the views of that type.
     pub fn new(of: DataType, input: &ViewInput) -> Self {
         let data = match &of {
             DataType::Boolean => Data::Bool(BooleanBufferBuilder::new(0)),
             DataType::Int8 => Data::Int8(Vec::new()),
             DataType::Int16 => Data::Int16(Vec::new()),
-            DataType::Int32 => Data::Int32(Vec::new()),
+            DataType::Int32 | DataType::Date32 => Data::Int32(Vec::new()),
             DataType::Int64 | DataType::Timestamp(..) => Data::Int64(Vec::new()),
             DataType::UInt8 => Data::Uint8(Vec::new()),
             DataType::UInt16 => Data::Uint16(Vec::new()),
@@ -144,6 +144,13 @@ impl Column {
                     Some(_) => no_value_of(of),
                 }
             };
+            ($variant:ident bytes) => {
+                match &value {
+                    Some(Value::$variant(value)) => value,
+                    None => &[][..],
+                    Some(_) => no_value_of(of),
+                }
+            };
             ($variant:ident copied) => {
                 match value {
                     Some(Value::$variant(value)) => value,
@@ -166,9 +173,9 @@ impl Column {
             Data::Float32(numbers) => numbers.push(variant!(Float32 copied)),
             Data::Float64(numbers) => numbers.push(variant!(Float64 copied)),
             Data::Text(runs) => runs.push(variant!(Text)),
-            Data::Bytes(runs) => runs.push(variant!(Bytes)),
+            Data::Bytes(runs) => runs.push(variant!(Bytes bytes)),
             Data::TextViews(views) => views.push(variant!(Text)),
-            Data::ByteViews(views) => views.push(variant!(Bytes)),
+            Data::ByteViews(views) => views.push(variant!(Bytes bytes)),
         }
     }
 
@@ -338,8 +345,8 @@ pub fn value_of<'f>(field: &'f FieldValue<'f>) -> Option<Value<'f>> {
         FieldValue::Int64(number) => Some(Value::Int(*number)),
         FieldValue::Uint64(number) => Some(Value::Wide((*number).into())),
         FieldValue::Text(text) => Some(Value::Text(Cow::Borrowed(text))),
-        FieldValue::Binary(bytes) => Some(Value::Bytes(bytes)),
-        FieldValue::Id(id) => Some(Value::Bytes(id)),
+        FieldValue::Binary(bytes) => Some(Value::Bytes(Cow::Borrowed(bytes))),
+        FieldValue::Id(id) => Some(Value::Bytes(Cow::Borrowed(id))),
     }
 }
 

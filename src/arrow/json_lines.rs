@@ -4,8 +4,10 @@
 //!   text, bytes that are text           "acme"
 //!   other bytes                         {"base64":"AP8="}
 //!   integers                            5, or "9007199254740993" beyond what a double holds
+//!   decimals                            "12.50"
 //!   float64                             2.5, or "NaN", "Infinity", "-Infinity"
 //!   timestamp                           "2026-01-01T08:30:00.000Z", or milliseconds since 1970
+//!   date                                "2026-01-01"
 //!   list, struct                        [...], {...}
 //!   headers                             [{"key":"tenant","value":"acme"},{"key":"route","value":null}]
 //!   headers with types                  [{"key":"retry","value":{"type":"int32","value":3}}]
@@ -118,6 +120,15 @@ impl<'a> Node<'a> {
         Ok(match array.data_type() {
             DataType::Null => Node::Null,
             DataType::Boolean => Node::Bool(array.as_boolean()),
+            DataType::Decimal128(..) => {
+                let numbers = array.as_primitive::<Decimal128Type>();
+                Node::Number(Box::new(move |row, out| match array.is_valid(row) {
+                    // Most readers would round a number.
+                    true => out.text(&numbers.value_as_string(row)),
+                    false => out.null(),
+                }))
+            }
+            DataType::Date32 => number::<Date32Type>(array, |days, out| out.date(days)),
             DataType::Timestamp(unit, zone) => time(array, *unit, zone.is_some()),
             DataType::Struct(_) => {
                 let array = array.as_struct();

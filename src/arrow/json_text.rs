@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::Write as _;
 
+use crate::text_form::{date, write_base64};
 use crate::value::{ByteOrder, Value, read_bytes};
 use crate::value_type::Scalar;
 
@@ -92,6 +93,12 @@ impl Buffer {
 
     /// Milliseconds since 1970, with decimals if the time has a part of one. A double keeps both if it holds twice the number
     /// of units.
+    /// A day since 1970.
+    pub fn date(&mut self, days: i32) {
+        let (year, month, day) = date(days.into());
+        self.display(format_args!("\"{year:04}-{month:02}-{day:02}\""));
+    }
+
     fn milliseconds(&mut self, time: i64, clock: Clock) {
         let per_millisecond = (clock.per_second / 1000).unsigned_abs();
         if per_millisecond <= 1 {
@@ -176,20 +183,7 @@ impl Buffer {
     }
 
     fn base64_digits(&mut self, bytes: &[u8]) {
-        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let digits = |[first, second, third]: [u8; 3]| {
-            let bits = u32::from(first) << 16 | u32::from(second) << 8 | u32::from(third);
-            [18, 12, 6, 0].map(|shift| DIGITS[(bits >> shift & 63) as usize])
-        };
-        let (chunks, rest) = bytes.as_chunks::<3>();
-        self.bytes.extend(chunks.iter().flat_map(|chunk| digits(*chunk)));
-        if !rest.is_empty() {
-            let mut last = [0; 3];
-            last[..rest.len()].copy_from_slice(rest);
-            let mut last = digits(last);
-            last[rest.len() + 1..].fill(b'=');
-            self.raw(&last);
-        }
+        write_base64(bytes, &mut self.bytes);
     }
 
     #[inline]
@@ -330,18 +324,4 @@ fn is_invisible(char: char) -> bool {
     let code = u32::from(char);
     let next = RANGES.partition_point(|(_, last)| *last < code);
     RANGES.get(next).is_some_and(|(first, _)| *first <= code)
-}
-
-/// The year, month and day of a day since 1970, in the Gregorian calendar.
-///
-/// Years begin in March here, so that the day that some years lack is the last one; 400 years have 146,097 days.
-fn date(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }

@@ -26,6 +26,7 @@ use crate::kernel::buffer::{Runs, Values as _};
 use crate::limits::Limits;
 use crate::log::{Log, OnError, Result};
 use crate::op::edit::key_of;
+use crate::text_form::{TextForm, Unit, date_text, iso_text, time, write_base64, write_hex};
 use crate::traits::{HeadersFormat, LayoutOf, MessageFormat, Presence, Sink};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, invalid};
@@ -100,7 +101,7 @@ impl Operation for Pack {
 
 /// The type that a format stores for values of a type, if it stores one.
 fn stored<E: MessageFormat>(of: Type) -> Result<Option<ValueType>, String> {
-    if !matches!(of.coding, Coding::Plain(_)) {
+    if !matches!(of.coding, Coding::Plain(_) | Coding::Text(_)) {
         return Err("the type can be read, but not written".into());
     }
     if !E::Headers::TYPES.is_typed() {
@@ -207,9 +208,12 @@ fn encode<E: MessageFormat>(column: &dyn Array, of: Type, is_list: bool) -> Resu
         _ => Encoding::Bytes(ByteOrder::Big),
     };
     let offset = places.start;
-    let mut writer = ValueWriter { scalar: of.scalar, encoding, values: Runs::default() };
+    let mut writer = ValueWriter { of, scalar: of.scalar, encoding, values: Runs::default() };
     writer.values.reserve(places.len(), places.len() * of.scalar.width().unwrap_or(16));
-    let written = writer.write_all(array, places);
+    let written = match of.coding {
+        Coding::Text(form) => writer.write_form(form, array, places),
+        _ => writer.write_all(array, places),
+    };
     if let Err(Failed::Value(place, error)) = written {
         let row = lists.map_or(place, |lists| {
             (0..lists.len()).find(|row| places_of(lists, *row).contains(&place)).unwrap_or_default()
@@ -232,6 +236,7 @@ fn encode<E: MessageFormat>(column: &dyn Array, of: Type, is_list: bool) -> Resu
 
 /// Values in an encoding, as they grow.
 struct ValueWriter {
+    of: Type,
     scalar: Scalar,
     encoding: Encoding,
     values: Runs,
@@ -323,7 +328,7 @@ impl ValueWriter {
     }
 
     fn mismatch(&self, array: &dyn Array) -> Failed {
-        let (actual, name) = (schema::type_name(array.data_type()), self.scalar.name());
+        let (actual, name) = (schema::type_name(array.data_type()), self.of.name());
         Failed::Type(format!("the column is {actual}, and {name} cannot be written from it"))
     }
 
@@ -342,6 +347,76 @@ impl ValueWriter {
             Some(8) => self.each(array, places, |place| checked(place).map(|number| (number as u64).to_be_bytes())),
             _ => self.each(array, places, |place| checked(place).map(i128::to_be_bytes)),
         }
+    }
+
+    /// Writes text with a form of its own.
+    fn write_form(&mut self, form: TextForm, array: &dyn Array, places: Range<usize>) -> Result<(), Failed> {
+        use DataType as D;
+        let time = |nanos: i128| match form {
+            TextForm::Epoch(unit) => time(nanos, Unit::Second).map(|_| nanos.div_euclid(unit.nanos()).to_string()),
+            _ => iso_text(nanos),
+        };
+        match (form, array.data_type()) {
+            (TextForm::Iso(_) | TextForm::Epoch(_), D::Timestamp(unit, _)) => {
+                let nanos = |ticks: i64, unit: Unit| i128::from(ticks) * unit.nanos();
+                match unit {
+                    TimeUnit::Second => {
+                        let times = array.as_primitive::<TimestampSecondType>();
+                        self.texts(array, places, |place| time(nanos(times.value(place), Unit::Second)))
+                    }
+                    TimeUnit::Millisecond => {
+                        let times = array.as_primitive::<TimestampMillisecondType>();
+                        self.texts(array, places, |place| time(nanos(times.value(place), Unit::Millisecond)))
+                    }
+                    TimeUnit::Microsecond => {
+                        let times = array.as_primitive::<TimestampMicrosecondType>();
+                        self.texts(array, places, |place| time(nanos(times.value(place), Unit::Microsecond)))
+                    }
+                    TimeUnit::Nanosecond => {
+                        let times = array.as_primitive::<TimestampNanosecondType>();
+                        self.texts(array, places, |place| time(nanos(times.value(place), Unit::Nanosecond)))
+                    }
+                }
+            }
+            (TextForm::Date, D::Date32) => {
+                let days = array.as_primitive::<Date32Type>();
+                self.texts(array, places, |place| date_text(days.value(place).into()))
+            }
+            (TextForm::Decimal(of), D::Decimal128(_, scale)) => {
+                let (numbers, scale) = (array.as_primitive::<Decimal128Type>(), *scale);
+                self.texts(array, places, |place| of.write(numbers.value(place), scale))
+            }
+            (TextForm::Base64 | TextForm::Hex, D::Binary | D::LargeBinary | D::BinaryView) => {
+                let bytes = Bytes::of(array).ok_or_else(|| self.mismatch(array))?;
+                let mut text = Vec::new();
+                for place in places {
+                    text.clear();
+                    match form {
+                        TextForm::Hex => write_hex(bytes.get(place).unwrap_or_default(), &mut text),
+                        _ => write_base64(bytes.get(place).unwrap_or_default(), &mut text),
+                    }
+                    self.values.push(&text);
+                }
+                Ok(())
+            }
+            _ => Err(self.mismatch(array)),
+        }
+    }
+
+    /// Writes the text of each value that is not null.
+    fn texts(
+        &mut self,
+        array: &dyn Array,
+        places: Range<usize>,
+        text: impl Fn(usize) -> Result<String, Box<InvalidValue>>,
+    ) -> Result<(), Failed> {
+        for place in places {
+            match array.is_null(place) {
+                true => self.values.push(&[]),
+                false => self.values.push(text(place).map_err(|error| Failed::Value(place, error))?.as_bytes()),
+            }
+        }
+        Ok(())
     }
 
     /// Writes times as milliseconds.

@@ -1,5 +1,6 @@
 //! [`SelectSink`]: some headers as typed columns, in one pass over all of them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, ListArray};
@@ -19,12 +20,12 @@ use crate::kernel::keys::{Keep, KeySet, Requested};
 use crate::kernel::layout::{TEXT, WireLayout};
 use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Hits, Scratch};
-use crate::kernel::{RowBlock, recycled};
+use crate::kernel::{ROWS, RowBlock, recycled};
 use crate::log::{EitherLog, Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{FieldValue, Presence, Sink};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, Value, bits_of};
-use crate::value_type::ValueType;
+use crate::value_type::{Scalar, ValueType};
 
 /// Output bytes per input byte at most: a UUID of 16 bytes becomes text of 36.
 const MAX_GROWTH: usize = 3;
@@ -39,20 +40,58 @@ pub enum Repeat {
 }
 
 /// One output column and the header it is made of.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Selection {
     pub output: String,
     pub key: RequestedKey,
     pub of: Type,
+    /// Types that are tried, in order, for a value that is not of the first.
+    pub others: Vec<Type>,
     pub repeat: Repeat,
     pub required: bool,
+    /// The value of a message that lacks the header.
+    pub default: Option<DefaultValue>,
+    /// With `Repeat::All`, the text between the elements of one value.
+    pub split: Option<Vec<u8>>,
+}
+
+/// A value for messages that lack a header: text that a type reads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DefaultValue {
+    pub of: Type,
+    pub text: Vec<u8>,
+}
+
+impl DefaultValue {
+    /// The value; the text was checked when the selection was made.
+    fn value(&self, dialect: Dialect) -> Option<Value<'_>> {
+        self.of.read(&self.text, dialect).ok().flatten()
+    }
 }
 
 impl Selection {
+    pub fn new(output: impl Into<String>, key: RequestedKey, of: Type, repeat: Repeat) -> Self {
+        let output = output.into();
+        Selection { output, key, of, others: Vec::new(), repeat, required: false, default: None, split: None }
+    }
+
     /// The Arrow type of the output column.
     pub fn arrow(&self, dialect: Dialect) -> DataType {
-        let of = self.of.scalar.arrow(dialect);
+        let of = self.of.arrow(self.dialect(dialect));
         if self.repeat == Repeat::All { schema::list_of(of) } else { of }
+    }
+
+    /// The dialect that the types of the column have in common.
+    fn dialect(&self, dialect: Dialect) -> Dialect {
+        match self.others.iter().any(|other| other.arrow(dialect) != self.of.arrow(dialect)) {
+            true => Dialect::Spark,
+            false => dialect,
+        }
+    }
+
+    /// Output bytes per row at most that are not in the input.
+    fn default_len(&self) -> usize {
+        self.default.as_ref().map_or(0, |default| default.text.len())
     }
 }
 
@@ -64,6 +103,9 @@ struct Occurrence<'a> {
     value: Option<&'a [u8]>,
     at: Option<usize>,
 }
+
+/// A value, a null, or why the bytes are neither.
+type ReadValue<'a> = Result<Option<Value<'a>>, Box<InvalidValue>>;
 
 /// The value of a header that is selected.
 enum Selected<'a> {
@@ -111,13 +153,15 @@ impl<'a> SelectSink<'a> {
     ) -> Self {
         let plain = |selection: &Selection, column: &Column| match (selection.of.coding, selection.repeat) {
             (Coding::Plain(Encoding::Bytes(order_without_type)), Repeat::Last | Repeat::First) => {
-                let is_plain = column.takes_bytes_of(selection.of.scalar) && !selection.required;
+                let is_simple = selection.others.is_empty() && selection.default.is_none() && !selection.required;
+                let is_plain = is_simple && column.takes_bytes_of(selection.of.scalar);
                 is_plain.then_some(if has_types { order } else { order_without_type })
             }
             _ => None,
         };
         let slot = |selection: &Selection| {
-            let of = selection.of.scalar.arrow(dialect);
+            let dialect = selection.dialect(dialect);
+            let of = selection.of.arrow(dialect);
             let column = match views {
                 Some(input) => Column::new(schema::with_views(&of), input),
                 None => Column::new(of, &ViewInput::default()),
@@ -309,7 +353,9 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 impl<'a> BlockSink<'a> for SelectSink<'a> {
     fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         // A value that is appended is part of the input; its text may be longer.
-        self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / MAX_GROWTH)
+        let defaults: usize = self.slots.iter().map(|slot| slot.selection.default_len()).sum();
+        let used = RowSink::max_offset(self).saturating_add(defaults.saturating_mul(ROWS));
+        self.keys.is_some().then(|| max_offset.saturating_sub(used) / MAX_GROWTH)
     }
 
     fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
@@ -398,7 +444,13 @@ impl<'a> Slot<'a> {
         }
         let selected = match self.occurrences.first() {
             Some(occurrence) => self.read(*occurrence, log)?,
-            None => Selected::Nothing,
+            None => match &self.selection.default {
+                Some(default) if headers != Presence::Broken => {
+                    self.column.push(default.value(self.dialect));
+                    return Ok(());
+                }
+                _ => Selected::Nothing,
+            },
         };
         let is_first = self.selection.repeat == Repeat::First;
         if headers == Presence::Broken && !matches!(selected, Selected::Nothing) && !is_first {
@@ -420,10 +472,15 @@ impl<'a> Slot<'a> {
         }
         let mut whole = true;
         for place in 0..self.occurrences.len() {
-            match self.read(self.occurrences[place], log)? {
-                Selected::Value(value) => self.column.push(Some(value)),
-                Selected::Null => self.column.push(None),
-                Selected::Nothing => whole = false,
+            let mut rest = Some(self.occurrences[place]);
+            while let Some(occurrence) = rest {
+                let element;
+                (element, rest) = self.first_element(occurrence);
+                match self.read(element, log)? {
+                    Selected::Value(value) => self.column.push(Some(value)),
+                    Selected::Null => self.column.push(None),
+                    Selected::Nothing => whole = false,
+                }
             }
         }
         if let Some((ends, valid)) = &mut self.lists {
@@ -436,38 +493,64 @@ impl<'a> Slot<'a> {
         Ok(())
     }
 
+    /// The first element of a value that has several, and the value behind it.
+    #[inline]
+    fn first_element(&self, occurrence: Occurrence<'a>) -> (Occurrence<'a>, Option<Occurrence<'a>>) {
+        let (Some(separator), Some(bytes)) = (&self.selection.split, occurrence.value) else {
+            return (occurrence, None);
+        };
+        let is_text = matches!(occurrence.value_type, None | Some(ValueType::Named(Scalar::String | Scalar::Binary)));
+        let end = bytes.windows(separator.len()).position(|window| window == separator).filter(|_| is_text);
+        let Some(end) = end else { return (occurrence, None) };
+        let next = end + separator.len();
+        let rest = Occurrence { value: Some(&bytes[next..]), at: occurrence.at.map(|at| at + next), ..occurrence };
+        (Occurrence { value: Some(&bytes[..end]), ..occurrence }, Some(rest))
+    }
+
     /// Reads a value; an invalid one is reported.
     #[inline]
     fn read<R: Log>(&self, occurrence: Occurrence<'a>, log: &mut R) -> Result<Selected<'a>, Stop> {
         let Some(bytes) = occurrence.value else {
             return Ok(match self.selection.of.coding {
-                Coding::Exists => Selected::Value(Value::Bytes(&[])),
+                Coding::Exists => Selected::Value(Value::Bytes(Cow::Borrowed(&[]))),
                 _ => Selected::Null,
             });
         };
-        let of = match occurrence.value_type {
-            None => self.selection.of,
-            Some(value_type) if self.selection.of.accepts(value_type) => {
-                self.selection.of.under(value_type, self.order)
+        let mut value = self.read_as(self.selection.of, occurrence.value_type, bytes);
+        if value.is_err() && !self.selection.others.is_empty() {
+            value = self.read_as_others(value, occurrence.value_type, bytes);
+        }
+        self.selected(value, occurrence, log)
+    }
+
+    #[inline]
+    fn read_as(&self, of: Type, value_type: Option<ValueType>, bytes: &'a [u8]) -> ReadValue<'a> {
+        of.read_stored(value_type, self.order, bytes, self.dialect, self.is_strict)
+    }
+
+    /// Reads a value that is not of the first type as the first of the others that it fits.
+    #[cold]
+    fn read_as_others(&self, first: ReadValue<'a>, value_type: Option<ValueType>, bytes: &'a [u8]) -> ReadValue<'a> {
+        let mut messages: Vec<String> = first.err().into_iter().map(|invalid| invalid.message).collect();
+        let mut last = None;
+        for other in &self.selection.others {
+            match self.read_as(*other, value_type, bytes) {
+                Ok(value) => return Ok(value),
+                Err(invalid) => {
+                    messages.push(invalid.message.clone());
+                    last = Some(invalid);
+                }
             }
-            Some(ValueType::Named(stored)) if !self.is_strict && self.selection.of.is_wider(stored) => {
-                let value = self.selection.of.read_wider(stored, self.order, bytes, self.dialect);
-                return self.selected(value.map(Some), occurrence, log);
-            }
-            Some(value_type) => {
-                let message =
-                    format!("the value is {} and {} was requested", value_type.name(), self.selection.of.scalar.name());
-                log.column_error(|| self.error(Code::WrongType, message, Some(occurrence.index), occurrence.at))?;
-                return Ok(Selected::Nothing);
-            }
-        };
-        self.selected(of.read(bytes, self.dialect), occurrence, log)
+        }
+        messages.dedup();
+        let (code, within) = last.map_or((Code::BadText, 0), |invalid| (invalid.code, invalid.within));
+        Err(Box::new(InvalidValue { code, within, message: messages.join("; ") }))
     }
 
     #[inline]
     fn selected<R: Log>(
         &self,
-        value: Result<Option<Value<'a>>, Box<InvalidValue>>,
+        value: ReadValue<'a>,
         occurrence: Occurrence<'a>,
         log: &mut R,
     ) -> Result<Selected<'a>, Stop> {

@@ -1,14 +1,17 @@
 //! The Arrow types of values: the type of a column for each value type, and values that fit it.
 
+use std::borrow::Cow;
+
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::amqp;
 use crate::encoding::{Encoding, in_range, read_text, read_varlen};
-use crate::error::Code;
+use crate::error::{Code, Error};
 use crate::json;
+use crate::text_form::{TextForm, Unit};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, Value, invalid, read_bytes};
-use crate::value_type::Scalar;
+use crate::value_type::{Scalar, ValueType};
 
 /// Which engine a typed column is for. Spark has no unsigned and no 128-bit integers, and counts microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,20 +44,54 @@ impl Scalar {
             (Float64, _) => DataType::Float64,
             (Char | String | Uuid, _) => DataType::Utf8,
             (Binary, _) => DataType::Binary,
-            (TimestampMs, Dialect::Arrow) => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
-            (TimestampMs, Dialect::Spark) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            (TimestampMs, Dialect::Arrow) => timestamp(TimeUnit::Millisecond),
+            (TimestampMs, Dialect::Spark) => timestamp(TimeUnit::Microsecond),
         }
     }
 }
 
+fn timestamp(unit: TimeUnit) -> DataType {
+    DataType::Timestamp(unit, Some("UTC".into()))
+}
+
+/// Reads types with ` | ` between them, which are tried in this order.
+///
+/// Their values are of one type, but times may be in milliseconds and microseconds, which is what the column is then.
+pub fn parse_alternatives(text: &str) -> Result<(Type, Vec<Type>), Error> {
+    let types = text.split('|').map(|of| Type::parse(of.trim_matches(' '))).collect::<Result<Vec<_>, _>>()?;
+    for other in &types[1..] {
+        let [first, other] = [types[0], *other].map(|of| of.arrow(Dialect::Spark));
+        if first != other {
+            let message = format!("type '{text}': the types return {} and {}", ddl(&first), ddl(&other));
+            return Err(Error::Value(format!("{message}: name types of the same values")));
+        }
+    }
+    Ok((types[0], types[1..].to_vec()))
+}
+
 impl Type {
+    /// The Arrow type of a column of such values.
+    pub fn arrow(self, dialect: Dialect) -> DataType {
+        let Coding::Text(form) = self.coding else { return self.scalar.arrow(dialect) };
+        match form {
+            TextForm::Iso(Unit::Second) => timestamp(TimeUnit::Second),
+            TextForm::Iso(Unit::Millisecond) => timestamp(TimeUnit::Millisecond),
+            TextForm::Iso(Unit::Nanosecond) => timestamp(TimeUnit::Nanosecond),
+            TextForm::Iso(Unit::Microsecond) | TextForm::Epoch(_) => timestamp(TimeUnit::Microsecond),
+            TextForm::Date => DataType::Date32,
+            TextForm::Decimal(of) => DataType::Decimal128(of.precision, of.scale as i8),
+            TextForm::Base64 | TextForm::Hex => DataType::Binary,
+        }
+    }
+
     /// Reads the bytes of a value; `None` is a null of AMQP or JSON. The message of an error is built only when there is one.
     #[inline]
     pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
         let value = match self.coding {
             Coding::Plain(Encoding::Bytes(order)) => read_bytes(self.scalar, order, bytes)?,
             Coding::Plain(Encoding::Text) => read_text(self.scalar, bytes)?,
-            Coding::Any | Coding::Exists => Value::Bytes(bytes),
+            Coding::Any | Coding::Exists => Value::Bytes(Cow::Borrowed(bytes)),
+            Coding::Text(form) => return form.read(bytes).map(Some),
             Coding::Varlen => read_varlen(self.scalar, bytes)?,
             Coding::Json => match json::read(self.scalar, bytes)? {
                 Some(value) => value,
@@ -63,6 +100,29 @@ impl Type {
             Coding::Amqp => return self.read_amqp(bytes, dialect),
         };
         self.fit(value, dialect).map(Some)
+    }
+
+    /// Reads a value that carries a type, or none; `order` is the byte order of typed numbers. With `is_strict`, values of
+    /// other types are rejected, even where they fit.
+    #[inline]
+    pub fn read_stored<'a>(
+        self,
+        value_type: Option<ValueType>,
+        order: ByteOrder,
+        bytes: &'a [u8],
+        dialect: Dialect,
+        is_strict: bool,
+    ) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
+        match value_type {
+            None => self.read(bytes, dialect),
+            Some(value_type) if self.accepts(value_type) => self.under(value_type, order).read(bytes, dialect),
+            Some(ValueType::Named(stored)) if !is_strict && self.is_wider(stored) => {
+                self.read_wider(stored, order, bytes, dialect).map(Some)
+            }
+            Some(value_type) => Err(invalid(Code::WrongType, || {
+                format!("the value is {} and {} was requested", value_type.name(), self.name())
+            })),
+        }
     }
 
     /// Reads a value of a type that [`Type::is_wider`] accepts; one that does not fit is an error.
@@ -74,7 +134,7 @@ impl Type {
         dialect: Dialect,
     ) -> Result<Value<'a>, Box<InvalidValue>> {
         if self.scalar == Scalar::Binary {
-            return Ok(Value::Bytes(bytes));
+            return Ok(Value::Bytes(Cow::Borrowed(bytes)));
         }
         let value = match (self.scalar, read_bytes(stored, order, bytes)?) {
             (Scalar::Float64, Value::Float32(number)) => Value::Float64(number.into()),
@@ -133,6 +193,7 @@ pub fn ddl(of: &DataType) -> String {
         DataType::Float64 => "double".into(),
         DataType::Utf8 => "string".into(),
         DataType::Binary => "binary".into(),
+        DataType::Date32 => "date".into(),
         DataType::Decimal128(precision, scale) => format!("decimal({precision},{scale})"),
         DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => "timestamp".into(),
         DataType::List(element) => format!("array<{}>", ddl(element.data_type())),

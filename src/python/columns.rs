@@ -24,8 +24,8 @@ use crate::arrow::messages::Messages;
 use crate::arrow::pack::{Pack, Packed};
 use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::schema::nullable;
-use crate::arrow::select::{Repeat, Selection};
-use crate::arrow::types::Dialect;
+use crate::arrow::select::{DefaultValue, Repeat, Selection};
+use crate::arrow::types::{Dialect, ddl, parse_alternatives};
 use crate::arrow::{Convert, Decode, Encode, Input, Operation, Output, Select, Validate, Work};
 use crate::error::{Direction, Error};
 use crate::format::Format;
@@ -37,16 +37,43 @@ use crate::types::Type;
 /// The default name of the column of errors.
 const ERROR_COLUMN: &str = "error";
 
-/// `(output, key, type, repeat, required)`
-pub type Spec = (String, KeyArgument, String, String, bool);
+/// `(output, key, type, repeat, required, default, split)`; the default is the text of a value and the type that reads it.
+pub type Spec = (String, KeyArgument, String, String, bool, Option<(String, String)>, Option<String>);
 
 pub fn selections(columns: Vec<Spec>) -> Result<Vec<Selection>, Error> {
     let repeats = [("last", Repeat::Last), ("first", Repeat::First), ("all", Repeat::All), ("error", Repeat::Error)];
-    let selection = |(output, key, of, repeat, required): Spec| {
-        let key = key.requested()?;
-        Ok(Selection { output, key, of: Type::parse(&of)?, repeat: named("repeat", &repeat, &repeats)?, required })
+    let selection = |(output, key, of, repeat, required, default, split): Spec| {
+        if split.as_ref().is_some_and(String::is_empty) {
+            return Err(Error::Value("split= must not be empty".into()));
+        }
+        let (of, others) = parse_alternatives(&of)?;
+        Ok(Selection {
+            output,
+            key: key.requested()?,
+            of,
+            others,
+            repeat: named("repeat", &repeat, &repeats)?,
+            required,
+            default: default.map(default_value).transpose()?,
+            split: split.map(String::into_bytes),
+        })
     };
     columns.into_iter().map(selection).collect()
+}
+
+fn default_value((of, text): (String, String)) -> Result<DefaultValue, Error> {
+    let default = DefaultValue { of: Type::parse(&of)?, text: text.into_bytes() };
+    match default.of.read(&default.text, Dialect::Spark) {
+        Ok(_) => Ok(default),
+        Err(invalid) => Err(Error::Value(format!("default= is not a value of the type: {}", invalid.message))),
+    }
+}
+
+/// Checks a type, or several with ` | ` between them, and returns its type in Spark.
+#[pyfunction]
+pub fn check_type(text: &str) -> PyResult<String> {
+    let (of, _) = parse_alternatives(text)?;
+    Ok(ddl(&of.arrow(Dialect::Spark)))
 }
 
 /// The options of all operations on columns; an operation reads those that it has.

@@ -26,7 +26,7 @@ mod _native {
     #[pymodule_export]
     use super::capsule::{Column, Schema, Stream, buffer_addresses};
     #[pymodule_export]
-    use super::columns::{amqp_column, apply, json_lines, schema};
+    use super::columns::{amqp_column, apply, check_type, json_lines, schema};
     #[pymodule_export]
     use super::log::{batch, record_batches, uncompressed};
     #[pymodule_export]

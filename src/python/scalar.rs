@@ -2,8 +2,8 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMillisecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
@@ -12,7 +12,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-/// The value of a row as Python has it; a time as its milliseconds since the epoch.
+use crate::arrow::types::DECIMAL_PRECISION;
+
+/// The value of a row as Python has it; a time in milliseconds as their number.
 pub fn to_object<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));
@@ -27,11 +29,28 @@ pub fn to_object<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResul
         DataType::UInt16 => column.as_primitive::<UInt16Type>().value(row).into_bound_py_any(py),
         DataType::UInt32 => column.as_primitive::<UInt32Type>().value(row).into_bound_py_any(py),
         DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).into_bound_py_any(py),
+        DataType::Decimal128(precision, scale) if (*precision, *scale) != (DECIMAL_PRECISION, 0) => {
+            let text = column.as_primitive::<Decimal128Type>().value_as_string(row);
+            py.import("decimal")?.getattr("Decimal")?.call1((text,))
+        }
         DataType::Decimal128(..) => column.as_primitive::<Decimal128Type>().value(row).into_bound_py_any(py),
         DataType::Float32 => column.as_primitive::<Float32Type>().value(row).into_bound_py_any(py),
         DataType::Float64 => column.as_primitive::<Float64Type>().value(row).into_bound_py_any(py),
         DataType::Timestamp(TimeUnit::Millisecond, _) => {
             column.as_primitive::<TimestampMillisecondType>().value(row).into_bound_py_any(py)
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            let micros = column.as_primitive::<TimestampMicrosecondType>().value(row);
+            let (days, rest) = (micros.div_euclid(86_400_000_000), micros.rem_euclid(86_400_000_000));
+            let since = timedelta(py, days, rest / 1_000_000, rest % 1_000_000)?;
+            let utc = py.import("datetime")?.getattr("UTC")?;
+            let epoch = py.import("datetime")?.getattr("datetime")?.call1((1970, 1, 1, 0, 0, 0, 0, utc))?;
+            epoch.add(since)
+        }
+        DataType::Date32 => {
+            let days = column.as_primitive::<Date32Type>().value(row);
+            let epoch = py.import("datetime")?.getattr("date")?.call1((1970, 1, 1))?;
+            epoch.add(timedelta(py, days.into(), 0, 0)?)
         }
         DataType::Utf8 => column.as_string::<i32>().value(row).into_bound_py_any(py),
         DataType::Binary => Ok(PyBytes::new(py, column.as_binary::<i32>().value(row)).into_any()),
@@ -43,4 +62,8 @@ pub fn to_object<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResul
         }
         other => Err(PyTypeError::new_err(format!("no Python value for {other}"))),
     }
+}
+
+fn timedelta(py: Python<'_>, days: i64, seconds: i64, micros: i64) -> PyResult<Bound<'_, PyAny>> {
+    py.import("datetime")?.getattr("timedelta")?.call1((days, seconds, micros))
 }

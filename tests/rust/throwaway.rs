@@ -98,11 +98,8 @@ fn it_decodes_and_encodes_columns() {
 fn it_selects() {
     let serialized_rows = BinaryArray::from_vec(vec![GOOD]);
     let selection = Selection {
-        output: "number".into(),
-        key: RequestedKey::Text("a".into()),
-        of: Type::parse("int16").unwrap(),
-        repeat: Repeat::Last,
         required: true,
+        ..Selection::new("number", RequestedKey::Text("a".into()), Type::parse("int16").unwrap(), Repeat::Last)
     };
     let made = Select { selections: vec![selection], ..Select::default() }
         .apply::<Row>(Input::new(&serialized_rows))

@@ -33,11 +33,8 @@ pub fn selections(messages: &[Message], keys: KeyForm, of: Type) -> Vec<Selectio
     let repeats = [Repeat::Last, Repeat::First, Repeat::All, Repeat::Error];
     let all = wanted.iter().enumerate().flat_map(|(place, key)| repeats.map(|repeat| (place, key, repeat)));
     let selection = |(place, key, repeat): (usize, &RequestedKey, Repeat)| Selection {
-        output: format!("{place} {repeat:?}"),
-        key: key.clone(),
-        of,
-        repeat,
         required: repeat == Repeat::First,
+        ..Selection::new(format!("{place} {repeat:?}"), key.clone(), of, repeat)
     };
     all.map(selection).collect()
 }

@@ -61,7 +61,7 @@ fn some(numbers: impl IntoIterator<Item = i64>) -> Vec<Option<i64>> {
 
 fn selection(repeat: Repeat) -> Selection {
     let of = Type::parse("int32").unwrap();
-    Selection { output: "seven".into(), key: RequestedKey::Int(7), of, repeat, required: false }
+    Selection::new("seven", RequestedKey::Int(7), of, repeat)
 }
 
 #[test]

@@ -52,12 +52,8 @@ fn apply<V: Operation>(operation: &V, column: &dyn Array) -> Result<ArrayRef, Er
 }
 
 fn selections() -> Vec<Selection> {
-    let selection = |output: &str, of: &str, repeat| Selection {
-        output: output.into(),
-        key: RequestedKey::Text(output.into()),
-        of: Type::parse(of).unwrap(),
-        repeat,
-        required: false,
+    let selection = |output: &str, of: &str, repeat| {
+        Selection::new(output, RequestedKey::Text(output.into()), Type::parse(of).unwrap(), repeat)
     };
     vec![selection("n", "int32", Repeat::Last), selection("route", "string", Repeat::All)]
 }

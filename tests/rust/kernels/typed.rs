@@ -114,7 +114,7 @@ fn strict_types_hold_for_columns() {
 }
 
 fn selection(key: RequestedKey, of: &str) -> Selection {
-    Selection { output: "out".into(), key, of: Type::parse(of).unwrap(), repeat: Repeat::Last, required: false }
+    Selection::new("out", key, Type::parse(of).unwrap(), Repeat::Last)
 }
 
 #[test]

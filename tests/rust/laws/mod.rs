@@ -212,12 +212,8 @@ fn selections(format: Format, of: &str) -> Vec<Selection> {
             [RequestedKey::Text("0".into()), RequestedKey::Typed(ValueType::Named(Scalar::Int8), vec![0])]
         }
     };
-    let selection = |key: &RequestedKey, repeat| Selection {
-        output: format!("{key} {repeat:?}"),
-        key: key.clone(),
-        of: Type::parse(of).expect("a type"),
-        repeat,
-        required: false,
+    let selection = |key: &RequestedKey, repeat| {
+        Selection::new(format!("{key} {repeat:?}"), key.clone(), Type::parse(of).expect("a type"), repeat)
     };
     let repeats = [Repeat::Last, Repeat::First, Repeat::All, Repeat::Error];
     keys.iter().flat_map(|key| repeats.map(|repeat| selection(key, repeat))).collect()

@@ -53,7 +53,7 @@ fn select(format: Format) -> Select {
             KeyForm::Int => RequestedKey::Int(1),
             KeyForm::Text | KeyForm::Typed => RequestedKey::Text("k".into()),
         };
-        Selection { output: output.into(), key, of: Type::parse(of).unwrap(), repeat, required: false }
+        Selection::new(output, key, Type::parse(of).unwrap(), repeat)
     };
     let selections = vec![selection("last", "string", Repeat::Last), selection("all", "binary", Repeat::All)];
     Select { selections, on_error: OnError::Column, ..Select::default() }

@@ -122,13 +122,7 @@ fn headers(of: &[(&str, Option<&[u8]>)]) -> Vec<u8> {
 
 /// Which rows `n = 7` selects, and which of them have errors; `None` if an error is raised.
 fn selected(rows: &[Vec<u8>], repeat: Repeat, on_error: OnError) -> Option<(Vec<bool>, Vec<bool>)> {
-    let selection = Selection {
-        output: "n".into(),
-        key: RequestedKey::Text("n".into()),
-        of: Type::parse("int32").expect("a type"),
-        repeat,
-        required: false,
-    };
+    let selection = Selection::new("n", RequestedKey::Text("n".into()), Type::parse("int32").expect("a type"), repeat);
     let steps = vec![Step::Test(Operand::Header(0), Quantifier::Any, equals(7))];
     let filter = Arc::new(Filter { selections: vec![selection], fields: vec![], steps });
     let operation = Matches { filter, options: ReadOptions::default(), on_error };

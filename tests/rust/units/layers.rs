@@ -8,7 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["error", "varint", "interrupt", "codec"],
     &["value_type"],
     &["value"],
-    &["encoding", "amqp", "json"],
+    &["encoding", "amqp", "json", "text_form"],
     &["header", "types"],
     &["type_option", "log", "limits"],
     &["kernel"],

@@ -1,0 +1,410 @@
+//! Values that are text with a form of its own: times, dates, decimals and bytes.
+//!
+//! ```text
+//!   timestamp:iso        2026-01-31T09:30:00.5+01:00   RFC 3339, section 5.6; the offset is required
+//!   timestamp:ms         1769848200500                 ASCII digits since 1970; also `s`, `us` and `ns`
+//!   date:text            2026-01-31
+//!   decimal(9,2):text    -12.50, 1.25e1                digits that the type has no place for must be 0
+//!   binary:base64        AP8=                          RFC 4648, in either alphabet, padded or not
+//!   binary:hex           00ff
+//! ```
+//!
+//! Times and dates are in the years 1 to 9999, which Python and Spark have. Digits past the unit of the result are cut off.
+
+use std::borrow::Cow;
+
+use crate::error::Code;
+use crate::value::{InvalidValue, Value, invalid};
+
+/// A form of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextForm {
+    /// RFC 3339, read into this unit.
+    Iso(Unit),
+    /// Digits in this unit, read into microseconds.
+    Epoch(Unit),
+    Date,
+    Decimal(DecimalType),
+    Base64,
+    Hex,
+}
+
+/// A unit of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Second,
+    Millisecond,
+    Microsecond,
+    Nanosecond,
+}
+
+/// Digits of a number, and how many of them are decimals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecimalType {
+    pub precision: u8,
+    pub scale: u8,
+}
+
+/// The digits that 128 bits hold.
+const MAX_PRECISION: u8 = 38;
+
+const NANOS: i128 = 1_000_000_000;
+const SECONDS_OF_DAY: i64 = 86_400;
+
+/// The days since 1970 of January 1 in the years 1 and 10000.
+const DAYS: (i64, i64) = (-719_162, 2_932_897);
+
+impl TextForm {
+    /// The form that a type and its suffix name; `None` if it is not a type of text forms.
+    pub fn parse(name: &str, suffix: &str) -> Option<TextForm> {
+        Some(match (name, suffix) {
+            ("timestamp", "iso") => TextForm::Iso(Unit::Microsecond),
+            ("timestamp", unit) => TextForm::Epoch(Unit::named(unit)?),
+            ("date", "text") => TextForm::Date,
+            ("binary", "base64") => TextForm::Base64,
+            ("binary", "hex") => TextForm::Hex,
+            (name, "text") => TextForm::Decimal(DecimalType::parse(name)?),
+            _ => return None,
+        })
+    }
+
+    /// What `parse` reads back.
+    pub fn name(self) -> String {
+        match self {
+            TextForm::Iso(_) => "timestamp:iso".into(),
+            TextForm::Epoch(unit) => format!("timestamp:{}", unit.name()),
+            TextForm::Date => "date:text".into(),
+            TextForm::Decimal(of) => format!("{}:text", of.name()),
+            TextForm::Base64 => "binary:base64".into(),
+            TextForm::Hex => "binary:hex".into(),
+        }
+    }
+
+    /// Reads text: a time as its number of units, a date as days since 1970, a decimal without its point.
+    pub fn read(self, bytes: &[u8]) -> Result<Value<'static>, Box<InvalidValue>> {
+        match self {
+            TextForm::Iso(unit) => read_iso(bytes, unit).map(Value::Int),
+            TextForm::Epoch(unit) => read_epoch(bytes, unit).map(Value::Int),
+            TextForm::Date => read_date(bytes).map(Value::Int),
+            TextForm::Decimal(of) => of.read(bytes).map(Value::Wide),
+            TextForm::Base64 => {
+                let bytes = from_base64(bytes).ok_or_else(|| bad_text("the text is not Base64".into()))?;
+                Ok(Value::Bytes(Cow::Owned(bytes)))
+            }
+            TextForm::Hex => {
+                let bytes = from_hex(bytes).ok_or_else(|| bad_text("the text is not pairs of hex digits".into()))?;
+                Ok(Value::Bytes(Cow::Owned(bytes)))
+            }
+        }
+    }
+}
+
+impl Unit {
+    const ALL: [Unit; 4] = [Unit::Second, Unit::Millisecond, Unit::Microsecond, Unit::Nanosecond];
+
+    pub fn named(name: &str) -> Option<Unit> {
+        Unit::ALL.into_iter().find(|unit| unit.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Second => "s",
+            Unit::Millisecond => "ms",
+            Unit::Microsecond => "us",
+            Unit::Nanosecond => "ns",
+        }
+    }
+
+    pub fn nanos(self) -> i128 {
+        match self {
+            Unit::Second => NANOS,
+            Unit::Millisecond => 1_000_000,
+            Unit::Microsecond => 1_000,
+            Unit::Nanosecond => 1,
+        }
+    }
+}
+
+impl DecimalType {
+    /// Reads `decimal(precision, scale)`.
+    fn parse(name: &str) -> Option<DecimalType> {
+        let (precision, scale) = name.strip_prefix("decimal(")?.strip_suffix(')')?.split_once(',')?;
+        let number = |digits: &str| digits.trim().parse::<u8>().ok();
+        let of = DecimalType { precision: number(precision)?, scale: number(scale)? };
+        ((1..=MAX_PRECISION).contains(&of.precision) && of.scale <= of.precision).then_some(of)
+    }
+
+    pub fn name(self) -> String {
+        format!("decimal({},{})", self.precision, self.scale)
+    }
+
+    fn read(self, bytes: &[u8]) -> Result<i128, Box<InvalidValue>> {
+        let bad = || bad_text(format!("the text does not spell {}", self.name()));
+        let text = std::str::from_utf8(bytes).map_err(|_| bad())?;
+        let (number, exponent) = match text.split_once(['e', 'E']) {
+            Some((number, exponent)) => (number, exponent),
+            None => (text, "0"),
+        };
+        let (is_negative, number) = match number.as_bytes().first() {
+            Some(b'-') => (true, &number[1..]),
+            Some(b'+') => (false, &number[1..]),
+            _ => (false, number),
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let exponent_digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        if whole.len() + fraction.len() == 0
+            || exponent_digits.is_empty()
+            || ![whole, fraction, exponent_digits].into_iter().all(is_digits)
+        {
+            return Err(bad());
+        }
+        let digits = || whole.bytes().chain(fraction.bytes()).map(|digit| i128::from(digit - b'0'));
+        let Some(first) = digits().position(|digit| digit != 0) else { return Ok(0) };
+        let last = digits().enumerate().filter(|(_, digit)| *digit != 0).map(|(place, _)| place).last();
+        let last = last.unwrap_or(first);
+        // The places of the first and the last digit, the first before the point being 0 and the first after it -1.
+        let place = |index: usize| {
+            let exponent = exponent.parse::<i64>().ok()?;
+            exponent.checked_add(whole.len() as i64 - 1 - index as i64)
+        };
+        match (place(first), place(last)) {
+            (Some(high), Some(low))
+                if high < i64::from(self.precision) - i64::from(self.scale) && low >= -i64::from(self.scale) =>
+            {
+                let size = digits().skip(first).take(last - first + 1).fold(0, |size, digit| size * 10 + digit);
+                let size = size * 10i128.pow((low + i64::from(self.scale)) as u32);
+                Ok(if is_negative { -size } else { size })
+            }
+            _ => Err(self.too_large()),
+        }
+    }
+
+    /// Writes a number of another scale, with the decimals of this type.
+    pub fn write(self, number: i128, scale: i8) -> Result<String, Box<InvalidValue>> {
+        let shift = i32::from(self.scale) - i32::from(scale);
+        let power = 10i128.checked_pow(shift.unsigned_abs()).ok_or_else(|| self.too_large())?;
+        let size = match shift {
+            0.. => number.checked_mul(power),
+            _ => (number % power == 0).then(|| number / power),
+        };
+        let size = size.filter(|size| size.unsigned_abs() < 10u128.pow(self.precision.into()));
+        let size = size.ok_or_else(|| self.too_large())?;
+        let scale = usize::from(self.scale);
+        let digits = format!("{:0width$}", size.unsigned_abs(), width = scale + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - scale);
+        let (sign, point) = (if size < 0 { "-" } else { "" }, if scale == 0 { "" } else { "." });
+        Ok(format!("{sign}{whole}{point}{fraction}"))
+    }
+
+    fn too_large(self) -> Box<InvalidValue> {
+        invalid(Code::OutOfRange, || format!("the number does not fit {}", self.name()))
+    }
+}
+
+#[cold]
+fn bad_text(message: String) -> Box<InvalidValue> {
+    invalid(Code::BadText, || message)
+}
+
+fn read_iso(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
+    let bad = || bad_text("the text is not a time with an offset, such as 2026-01-31T09:00:00Z".into());
+    let (start, rest) = bytes.split_at_checked(19).ok_or_else(bad)?;
+    let (date, hour, minute, second) = match start {
+        [date @ .., b'T' | b't' | b' ', h1, h2, b':', m1, m2, b':', s1, s2] => {
+            (date, digits(&[*h1, *h2]), digits(&[*m1, *m2]), digits(&[*s1, *s2]))
+        }
+        _ => return Err(bad()),
+    };
+    let seconds = seconds_of_day(hour, minute, second).ok_or_else(bad)?;
+    let (fraction, offset) = match rest {
+        [b'.', rest @ ..] => {
+            let len = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if len == 0 {
+                return Err(bad());
+            }
+            rest.split_at(len)
+        }
+        _ => rest.split_at(0),
+    };
+    let offset = match offset {
+        b"Z" | b"z" => 0,
+        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
+            let seconds = seconds_of_day(digits(&[*h1, *h2]), digits(&[*m1, *m2]), Some(0)).ok_or_else(bad)?;
+            if *sign == b'-' { -seconds } else { seconds }
+        }
+        _ => return Err(bad()),
+    };
+    let days = days_of(date).ok_or_else(bad)??;
+    let nanos = fraction.iter().chain(std::iter::repeat(&b'0')).take(9);
+    let nanos = nanos.fold(0, |nanos, digit| nanos * 10 + i128::from(digit - b'0'));
+    time(i128::from(days * SECONDS_OF_DAY + seconds - offset) * NANOS + nanos, unit)
+}
+
+fn read_epoch(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
+    let (is_negative, number) = match bytes {
+        [b'-', number @ ..] => (true, number),
+        number => (false, number),
+    };
+    if number.is_empty() || !number.iter().all(u8::is_ascii_digit) {
+        return Err(bad_text(format!("the text does not spell timestamp:{}", unit.name())));
+    }
+    // 38 digits of nanoseconds are past the year 9999 by far.
+    let size = number.iter().fold(0i128, |size, digit| (size * 10 + i128::from(digit - b'0')).min(10i128.pow(27)));
+    time(if is_negative { -size } else { size } * unit.nanos(), Unit::Microsecond)
+}
+
+/// A time since 1970 in a unit, if it is in the years 1 to 9999 and fits 64 bits.
+pub fn time(nanos: i128, unit: Unit) -> Result<i64, Box<InvalidValue>> {
+    let day = nanos.div_euclid(NANOS * i128::from(SECONDS_OF_DAY));
+    if !(i128::from(DAYS.0)..i128::from(DAYS.1)).contains(&day) {
+        return Err(invalid(Code::OutOfRange, || "the time is not in the years 1 to 9999".into()));
+    }
+    i64::try_from(nanos.div_euclid(unit.nanos()))
+        .map_err(|_| invalid(Code::OutOfRange, || format!("the time does not fit 64 bits of {}", unit.name())))
+}
+
+fn read_date(bytes: &[u8]) -> Result<i64, Box<InvalidValue>> {
+    days_of(bytes).ok_or_else(|| bad_text("the text is not a date, such as 2026-01-31".into()))?
+}
+
+/// The days since 1970 of `year-month-day`; `None` if the bytes have another form.
+fn days_of(bytes: &[u8]) -> Option<Result<i64, Box<InvalidValue>>> {
+    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = bytes else { return None };
+    let (year, month, day) = (digits(&[*y1, *y2, *y3, *y4])?, digits(&[*m1, *m2])?, digits(&[*d1, *d2])?);
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    if day > last {
+        return Some(Err(bad_text("the date does not exist".into())));
+    }
+    if year == 0 {
+        return Some(Err(invalid(Code::OutOfRange, || "the date is not in the years 1 to 9999".into())));
+    }
+    // Years that begin in March end with the day that some lack.
+    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leap_days = years / 4 - years / 100 + years / 400;
+    Some(Ok(365 * years + leap_days + (153 * months + 2) / 5 + day - 719_469))
+}
+
+/// Writes days since 1970 as `year-month-day`.
+pub fn date_text(days: i64) -> Result<String, Box<InvalidValue>> {
+    if !(DAYS.0..DAYS.1).contains(&days) {
+        return Err(invalid(Code::OutOfRange, || "the date is not in the years 1 to 9999".into()));
+    }
+    let (year, month, day) = date(days);
+    Ok(format!("{year:04}-{month:02}-{day:02}"))
+}
+
+/// The year, month and day of a day since 1970, in the Gregorian calendar.
+///
+/// Years begin in March here, so that the day that some years lack is the last one; 400 years have 146,097 days.
+pub fn date(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
+/// Writes a time as RFC 3339 in UTC, with as many decimals as it has: none, three, six or nine.
+pub fn iso_text(nanos: i128) -> Result<String, Box<InvalidValue>> {
+    time(nanos, Unit::Second)?;
+    let (seconds, nanos) = (nanos.div_euclid(NANOS) as i64, nanos.rem_euclid(NANOS));
+    let (date, second) = (date_text(seconds.div_euclid(SECONDS_OF_DAY))?, seconds.rem_euclid(SECONDS_OF_DAY));
+    let fraction = match nanos {
+        0 => String::new(),
+        _ if nanos % 1_000_000 == 0 => format!(".{:03}", nanos / 1_000_000),
+        _ if nanos % 1_000 == 0 => format!(".{:06}", nanos / 1_000),
+        _ => format!(".{nanos:09}"),
+    };
+    Ok(format!("{date}T{:02}:{:02}:{:02}{fraction}Z", second / 3600, second / 60 % 60, second % 60))
+}
+
+fn seconds_of_day(hour: Option<i64>, minute: Option<i64>, second: Option<i64>) -> Option<i64> {
+    let (hour, minute, second) = (hour?, minute?, second?);
+    (hour < 24 && minute < 60 && second < 60).then_some(hour * 3600 + minute * 60 + second)
+}
+
+/// The number of ASCII digits.
+fn digits(bytes: &[u8]) -> Option<i64> {
+    bytes.iter().try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
+}
+
+fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let unpadded = match text {
+        [text @ .., b'=', b'='] | [text @ .., b'='] => text,
+        text => text,
+    };
+    let is_padded = unpadded.len() < text.len();
+    if unpadded.len() % 4 == 1 || (is_padded && !text.len().is_multiple_of(4)) {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(unpadded.len() / 4 * 3 + 2);
+    for group in unpadded.chunks(4) {
+        let mut bits = 0u32;
+        for character in group {
+            bits = bits << 6 | u32::from(sextet(*character)?);
+        }
+        bits <<= 6 * (4 - group.len());
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
+    }
+    Some(bytes)
+}
+
+fn sextet(character: u8) -> Option<u8> {
+    Some(match character {
+        b'A'..=b'Z' => character - b'A',
+        b'a'..=b'z' => character - b'a' + 26,
+        b'0'..=b'9' => character - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    })
+}
+
+/// Appends bytes as Base64, in the standard alphabet and padded.
+pub fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = |[first, second, third]: [u8; 3]| {
+        let bits = u32::from(first) << 16 | u32::from(second) << 8 | u32::from(third);
+        [18, 12, 6, 0].map(|shift| DIGITS[(bits >> shift & 63) as usize])
+    };
+    let (chunks, rest) = bytes.as_chunks::<3>();
+    out.extend(chunks.iter().flat_map(|chunk| digits(*chunk)));
+    if !rest.is_empty() {
+        let mut last = [0; 3];
+        last[..rest.len()].copy_from_slice(rest);
+        let mut last = digits(last);
+        last[rest.len() + 1..].fill(b'=');
+        out.extend_from_slice(&last);
+    }
+}
+
+fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let (pairs, rest) = text.as_chunks::<2>();
+    let bytes = || pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
+    if rest.is_empty() { bytes() } else { None }
+}
+
+/// Appends bytes as pairs of lower-case hexadecimal digits.
+pub fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend(
+        bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| b"0123456789abcdef"[usize::from(digit)]),
+    );
+}
+
+#[cfg(test)]
+#[path = "../tests/rust/units/text_form.rs"]
+mod tests;

@@ -1,0 +1,79 @@
+use super::*;
+
+fn read(form: &str, suffix: &str, text: &str) -> Result<Value<'static>, Code> {
+    TextForm::parse(form, suffix).unwrap().read(text.as_bytes()).map_err(|invalid| invalid.code)
+}
+
+#[test]
+fn every_day_is_written_and_read_back() {
+    for days in DAYS.0..DAYS.1 {
+        let text = date_text(days).unwrap();
+        assert_eq!(read_date(text.as_bytes()).unwrap(), days, "{text}");
+    }
+    assert_eq!(date_text(DAYS.0).unwrap(), "0001-01-01");
+    assert_eq!(date_text(DAYS.1 - 1).unwrap(), "9999-12-31");
+    assert!(date_text(DAYS.1).is_err() && date_text(DAYS.0 - 1).is_err());
+}
+
+#[test]
+fn an_offset_is_subtracted_and_digits_past_the_unit_are_cut_off() {
+    let micros = |text| read("timestamp", "iso", text);
+    assert_eq!(micros("1970-01-01T01:00:00.0000019+01:00"), Ok(Value::Int(1)));
+    assert_eq!(micros("1969-12-31 23:59:59.9999999z"), Ok(Value::Int(-1)));
+    assert_eq!(micros("1970-01-01T00:00:00"), Err(Code::BadText));
+    assert_eq!(micros("2026-02-29T00:00:00Z"), Err(Code::BadText));
+    assert_eq!(micros("0001-01-01T00:00:00+00:01"), Err(Code::OutOfRange));
+    assert_eq!(micros("9999-12-31T23:59:59-00:01"), Err(Code::OutOfRange));
+}
+
+#[test]
+fn digits_of_each_unit_become_microseconds() {
+    for (unit, text, micros) in [("s", "-2", -2_000_000), ("ms", "3", 3_000), ("us", "4", 4), ("ns", "-1", -1)] {
+        assert_eq!(read("timestamp", unit, text), Ok(Value::Int(micros)));
+    }
+    assert_eq!(read("timestamp", "s", "253402300800"), Err(Code::OutOfRange));
+    assert_eq!(read("timestamp", "s", &"9".repeat(99)), Err(Code::OutOfRange));
+    assert_eq!(read("timestamp", "s", "1.5"), Err(Code::BadText));
+}
+
+#[test]
+fn a_decimal_has_no_more_digits_than_its_type() {
+    let decimal = |text| read("decimal(5, 2)", "text", text);
+    for (text, number) in [("1.5", 150), ("-.25", -25), ("+7", 700), ("12e1", 12_000), ("1500e-3", 150), ("0e99", 0)] {
+        assert_eq!(decimal(text), Ok(Value::Wide(number)), "{text}");
+    }
+    for text in ["1.005", "1000", "1e3", "1e-3", "1e99999999999999999999", "1e-99999999999999999999"] {
+        assert_eq!(decimal(text), Err(Code::OutOfRange), "{text}");
+    }
+    for text in ["", ".", "-", "1e", "e1", "1.2.3", "NaN", "1 ", "--1", "1e+-1"] {
+        assert_eq!(decimal(text), Err(Code::BadText), "{text}");
+    }
+    let of = DecimalType { precision: 5, scale: 2 };
+    assert_eq!([of.write(-5, 2).unwrap(), of.write(7, 0).unwrap()], ["-0.05", "7.00"]);
+    assert_eq!(of.write(1500, 3).unwrap(), "1.50");
+    assert!(of.write(1501, 3).is_err() && of.write(100_000, 2).is_err());
+}
+
+#[test]
+fn base64_is_read_in_both_alphabets_with_and_without_padding() {
+    for len in 0..70 {
+        let bytes: Vec<u8> = (0..len).map(|place: u8| place.wrapping_mul(37) ^ 0xfb).collect();
+        let mut text = Vec::new();
+        write_base64(&bytes, &mut text);
+        let url: Vec<u8> = text
+            .iter()
+            .map(|byte| [*byte, b'-', b'_'][(*byte == b'+') as usize + 2 * (*byte == b'/') as usize])
+            .collect();
+        let unpadded = url.trim_ascii_end().iter().copied().filter(|byte| *byte != b'=').collect::<Vec<_>>();
+        assert!([text, url, unpadded].iter().all(|text| from_base64(text).as_ref() == Some(&bytes)));
+    }
+    for text in ["A", "A===", "AA=", "AAA==", "AAAA=", "AAAA==", "=", "==", "A A=", "AA=A", "AAAA===="] {
+        assert_eq!(from_base64(text.as_bytes()), None, "{text}");
+    }
+}
+
+#[test]
+fn hex_is_pairs_of_digits_of_either_case() {
+    assert_eq!(from_hex(b"00fFA1"), Some(vec![0, 0xff, 0xa1]));
+    assert_eq!([from_hex(b"0"), from_hex(b"0g"), from_hex(b"0x00")], [None, None, None]);
+}
