@@ -158,7 +158,9 @@ def main() -> None:
         counts[package(mutant)]["killed" if noticed else "survived"] += 1
         if not noticed:
             survivors.append(number)
-        print(f"{place} of {len(mutants)}  {'killed' if noticed else 'survived':8}  {number} {mutant['name']}", flush=True)
+        print(
+            f"{place} of {len(mutants)}  {'killed' if noticed else 'survived':8}  {number} {mutant['name']}", flush=True
+        )
     if chosen.python and survivors:
         directory = build_module()
         for number in survivors:
