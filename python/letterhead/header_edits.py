@@ -251,8 +251,8 @@ def _pairs(parameter: str, pairs: Any, *, only_mapping: bool = False) -> list[tu
     if isinstance(pairs, Mapping):
         return [(header_key(key), value) for key, value in pairs.items()]
     if only_mapping or isinstance(pairs, str | bytes) or not isinstance(pairs, Sequence):
-        other = "" if only_mapping else " or a list of pairs"
-        raise TypeError(f"{parameter} must be a mapping of keys{other}, not {pairs.__class__.__name__}")
+        alternative = "" if only_mapping else " or a list of pairs"
+        raise TypeError(f"{parameter} must be a mapping of keys{alternative}, not {pairs.__class__.__name__}")
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError(f"{parameter} takes pairs of a key and a value, not {pair.__class__.__name__}")

@@ -470,7 +470,7 @@ def test_reading_an_index_entry_without_its_row_deletes_it(tmp_path: Path) -> No
     store = windows(tmp_path, ordered=True)
     store.put(b"a", b"1", 5)
     entry = b"\1" + keys.window_key(b"b", 5)
-    store._open_segments().of(0).rows.put(entry, b"")  # as Kafka Streams leaves it
+    store._open_segments().at(0).rows.put(entry, b"")  # as Kafka Streams leaves it
     assert [row.key for row, _ in store.fetch_range(None, None, 0, 9)] == [b"a"]
     store.close()
     assert entry not in dict(families(tmp_path, 0)["windowKeyValueWithHeaders"])

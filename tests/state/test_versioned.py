@@ -49,7 +49,7 @@ def test_rows_are_written_step_by_step_as_kafka_streams_does(vectors: Path) -> N
             row = SegmentRow.read(data) if data else None
             value = some_bytes(op["value"])
             if op["op"] == "new":
-                row = SegmentRow.of(int(op["valid_from"]), int(op["valid_to"]), value)
+                row = SegmentRow.of_version(int(op["valid_from"]), int(op["valid_to"]), value)
             elif op["op"] == "insert_as_latest":
                 row.insert_as_latest(int(op["valid_from"]), int(op["valid_to"]), value)
             elif op["op"] == "insert_as_earliest":

@@ -99,7 +99,7 @@ class HeaderField:
         kind = _kind(kind)
         data = bytes_of(value, f"the bytes of a {cls._part}")
         typed = of_message(kind._value_type, _reordered(kind._value_type, data))
-        return cls._checked(typed) if validate else cls._of(typed)
+        return cls._checked(typed) if validate else cls._from_typed(typed)
 
     @classmethod
     def from_kind_str_and_value_str(cls, kind: str, value: str) -> Self:
@@ -218,14 +218,14 @@ class HeaderField:
             return f"{name}.from_kind_bytes({str(self.kind)!r}, {self.value!r}, validate=False)"
 
     @classmethod
-    def _of(cls, typed: Value) -> Self:
+    def _from_typed(cls, typed: Value) -> Self:
         field = object.__new__(cls)
         field._typed = typed
         return field
 
     @classmethod
     def _checked(cls, typed: Value) -> Self:
-        return cls._of(typed)._with_length()._with_size()
+        return cls._from_typed(typed)._with_length()._with_size()
 
     def _with_length(self) -> Self:
         """Raise if there are no bytes, or too many."""
@@ -295,7 +295,7 @@ class HeaderKey(HeaderField):
             more bytes in lower case: they wrote keys that they could not read.
         """
         lowered = String(cls.from_str(name).as_str().lower())
-        return cls._checked(lowered) if validate else cls._of(lowered)
+        return cls._checked(lowered) if validate else cls._from_typed(lowered)
 
     def __repr__(self) -> str:
         return super().__repr__().replace("HeaderKey.from_str(", "HeaderKey(", 1)

@@ -292,7 +292,7 @@ _CONVERTERS: tuple[tuple[Any, Callable[[Any], HeaderValue]], ...] = (
 def _key_from(key: object, index: int) -> HeaderKey:
     """Return the key of a header of any format."""
     if isinstance(key, Value):
-        return HeaderKey._of(_with_type_of_iggy(key, "key", index))._with_length()
+        return HeaderKey._from_typed(_with_type_of_iggy(key, "key", index))._with_length()
     return HeaderKey.from_int32(key) if isinstance(key, int) else HeaderKey(str(key))
 
 
@@ -300,7 +300,7 @@ def _value_from(value: object, index: int) -> HeaderValue:
     if value is None:
         raise EncodeError("the value is null", format="iggy", code="null_not_carried", header=index)
     if isinstance(value, Value):
-        return HeaderValue._of(_with_type_of_iggy(value, "value", index))._with_length()
+        return HeaderValue._from_typed(_with_type_of_iggy(value, "value", index))._with_length()
     message = 'iggy values need a type: pass types={"retry": "int32"} or types="binary" to HeaderMap.from_headers'
     raise ConversionError(message, format="iggy", code="unknown_type", header=index)
 

@@ -147,7 +147,7 @@ class _Deliveries:
         self.places: dict[int, tuple[int, int]] = {}
         self.errors: dict[int, str] = {}
 
-    def of(self, row: int) -> Any:
+    def callback(self, row: int) -> Any:
         """Return the function that is called with the answer for a row."""
 
         def answered(error: Any, message: Any) -> None:
@@ -191,7 +191,7 @@ def _send(
         partitions = [partition] * len(batch)
     parts = (keys, values, _headers(batch, types, before), _times(batch, before), partitions)
     for row, (key, value, headers, time, place) in enumerate(zip(*parts, strict=True), before):
-        options: dict[str, Any] = {"key": key, "value": value, "on_delivery": deliveries.of(row)}
+        options: dict[str, Any] = {"key": key, "value": value, "on_delivery": deliveries.callback(row)}
         if headers:
             options["headers"] = [(header["key"], header["value"]) for header in headers]
         if time is not None:

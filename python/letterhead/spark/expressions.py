@@ -416,10 +416,10 @@ def _utf8_of(unit: Column) -> Column:
     def tail(shift: int) -> Column:
         return F.shiftright(unit, shift).bitwiseAND(F.lit(0x3F)) + F.lit(0x80)
 
-    one = F.lpad(F.hex(unit), 2, "0")
-    two = F.concat(F.hex(F.shiftright(unit, 6) + F.lit(0xC0)), F.hex(tail(0)))
-    three = F.concat(F.hex(F.shiftright(unit, 12) + F.lit(0xE0)), F.hex(tail(6)), F.hex(tail(0)))
-    return F.unhex(F.when(unit < 0x80, one).when(unit < 0x800, two).otherwise(three)).cast("string")
+    one_byte = F.lpad(F.hex(unit), 2, "0")
+    two_bytes = F.concat(F.hex(F.shiftright(unit, 6) + F.lit(0xC0)), F.hex(tail(0)))
+    three_bytes = F.concat(F.hex(F.shiftright(unit, 12) + F.lit(0xE0)), F.hex(tail(6)), F.hex(tail(0)))
+    return F.unhex(F.when(unit < 0x80, one_byte).when(unit < 0x800, two_bytes).otherwise(three_bytes)).cast("string")
 
 
 # Checks -----------------------------------------------------------------------------------------------------------

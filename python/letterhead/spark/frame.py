@@ -178,16 +178,16 @@ def check_no_collision(df: DataFrame, kept: Iterable[str], new: Iterable[str]) -
     kept = list(kept)
     taken = {name.lower(): name for name in kept}
     for name in new:
-        other = taken.setdefault(name.lower(), name)
-        if other not in kept and other == name:
+        earlier = taken.setdefault(name.lower(), name)
+        if earlier not in kept and earlier == name:
             continue
-        if other == name or not _is_case_sensitive(df):
-            if other in kept:
+        if earlier == name or not _is_case_sensitive(df):
+            if earlier in kept:
                 raise ValueError(
-                    f"column {name!r} would be there twice, kept from the frame as {other!r} and made here: "
+                    f"column {name!r} would be there twice, kept from the frame as {earlier!r} and made here: "
                     "leave it out of keep=, or rename it before"
                 )
-            raise same_but_for_case(other, name)
+            raise same_but_for_case(earlier, name)
 
 
 def _is_case_sensitive(df: DataFrame) -> bool:

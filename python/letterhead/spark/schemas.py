@@ -97,16 +97,16 @@ def check_case(names: Iterable[str]) -> None:
     """Raise ``ValueError`` if two names differ only by case."""
     taken: dict[str, str] = {}
     for name in names:
-        other = taken.setdefault(name.lower(), name)
-        if other != name:
-            raise same_but_for_case(other, name)
+        earlier = taken.setdefault(name.lower(), name)
+        if earlier != name:
+            raise same_but_for_case(earlier, name)
 
 
-def same_but_for_case(name: str, other: str) -> ValueError:
+def same_but_for_case(name: str, later: str) -> ValueError:
     """Return the error for two columns that Spark cannot tell apart."""
     return ValueError(
-        f"two columns {name!r} and {other!r} would be made, and Spark ignores the case of names: rename one of them; "
-        f"lh.field(..., key={other!r}) reads a header into a column of another name"
+        f"two columns {name!r} and {later!r} would be made, and Spark ignores the case of names: rename one of them; "
+        f"lh.field(..., key={later!r}) reads a header into a column of another name"
     )
 
 

@@ -90,7 +90,7 @@ class BytesStore:
             _log.warning("store %s: Skipping record for expired %s (%d so far)", self.name, part, self.expired_records)
 
     def _iterate(self, rows: Iterator[tuple[K, V] | DamagedRowError]) -> StoreIterator[K, V]:
-        iterator = StoreIterator(rows, self.name, what=self._iterator_name)
+        iterator = StoreIterator(rows, self.name, noun=self._iterator_name)
         self._iterators.add(iterator)  # type: ignore[arg-type]
         return iterator
 

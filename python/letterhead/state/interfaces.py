@@ -89,19 +89,19 @@ class StoreIterator(Closing, Generic[K, V]):
     letterhead.errors.InvalidStateStoreError: Iterator for store latest has closed
     """
 
-    __slots__ = ("__weakref__", "_on_close", "_peeked", "_rows", "_store", "_unreadable", "_what")
+    __slots__ = ("__weakref__", "_noun", "_on_close", "_peeked", "_rows", "_store", "_unreadable")
 
     def __init__(
         self,
         rows: Iterator[tuple[K, V] | DamagedRowError],
         store: str,
         *,
-        what: str = "Iterator",
+        noun: str = "Iterator",
         on_close: Callable[[], object] | None = None,
     ) -> None:
         self._rows: Iterator[tuple[K, V] | DamagedRowError] | None = rows
         self._store = store
-        self._what = what
+        self._noun = noun
         self._on_close = on_close
         self._peeked: tuple[K, V] | DamagedRowError | None = None
         self._unreadable: str | None = None  # the reason, if there is no next row
@@ -180,4 +180,4 @@ class StoreIterator(Closing, Generic[K, V]):
             raise
 
     def _error(self, why: str) -> InvalidStateStoreError:
-        return InvalidStateStoreError(f"{self._what} for store {self._store} {why}")
+        return InvalidStateStoreError(f"{self._noun} for store {self._store} {why}")

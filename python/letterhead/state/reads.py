@@ -18,7 +18,7 @@ class StoreScan(NamedTuple):
 
     Examples
     --------
-    >>> StoreScan.of("fetch", b"k", 0, 10).one_key
+    >>> StoreScan.of_key("fetch", b"k", 0, 10).one_key
     True
     """
 
@@ -40,7 +40,7 @@ class StoreScan(NamedTuple):
     """Prefix of the keys, instead of bounds; key-value stores only."""
 
     @classmethod
-    def of(
+    def of_key(
         cls, operation: str, key: Any, time_from: int = 0, time_to: int = MAX_TIME, backward: bool = False
     ) -> StoreScan:
         """Return the scan of one key, which must not be null."""
@@ -109,11 +109,11 @@ class WindowReads(Generic[K, V]):
 
     def fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
         """Return the windows of a key that start between two times, both included."""
-        return self.scan(StoreScan.of("fetch", key, first, last))
+        return self.scan(StoreScan.of_key("fetch", key, first, last))
 
     def backward_fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
         """Return the windows of a key that start between two times, in reverse order."""
-        return self.scan(StoreScan.of("fetch", key, first, last, backward=True))
+        return self.scan(StoreScan.of_key("fetch", key, first, last, backward=True))
 
     def fetch_range(self, low: K | None, high: K | None, first: int, last: int) -> StoreIterator[WindowedKey, V]:
         """Return the windows between two keys that start between two times, all included; ``None`` means no bound."""
@@ -155,11 +155,11 @@ class SessionReads(Generic[K, V]):
 
     def find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
         """Return the sessions of a key that end at or after one time and start at or before another."""
-        return self.scan(StoreScan.of("find_sessions", key, earliest_end, latest_start))
+        return self.scan(StoreScan.of_key("find_sessions", key, earliest_end, latest_start))
 
     def backward_find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
         """Return the sessions of :meth:`find_sessions` in reverse order."""
-        return self.scan(StoreScan.of("find_sessions", key, earliest_end, latest_start, backward=True))
+        return self.scan(StoreScan.of_key("find_sessions", key, earliest_end, latest_start, backward=True))
 
     def find_sessions_range(
         self, low: K | None, high: K | None, earliest_end: int, latest_start: int
@@ -185,11 +185,11 @@ class SessionReads(Generic[K, V]):
 
     def fetch(self, key: K) -> StoreIterator[SessionKey, V]:
         """Return the sessions of a key."""
-        return self.scan(StoreScan.of("fetch", key))
+        return self.scan(StoreScan.of_key("fetch", key))
 
     def backward_fetch(self, key: K) -> StoreIterator[SessionKey, V]:
         """Return the sessions of a key, in reverse order."""
-        return self.scan(StoreScan.of("fetch", key, backward=True))
+        return self.scan(StoreScan.of_key("fetch", key, backward=True))
 
     def fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:
         """Return the sessions between two keys, both included; ``None`` means no bound."""

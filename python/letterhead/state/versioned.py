@@ -293,7 +293,7 @@ class VersionedStore(BytesStore):
             return
         row = self._row(segment, key)
         if row is None:
-            row = SegmentRow.of(timestamp, next_start, value)
+            row = SegmentRow.of_version(timestamp, next_start, value)
         elif row.next <= timestamp:
             # The versions of the row ended before: the key was deleted in this segment, and has had no value since.
             row.insert_as_latest(timestamp, next_start, value)
@@ -306,7 +306,7 @@ class VersionedStore(BytesStore):
     ) -> tuple[bytes, bytes]:
         row = self._row(segment, key)
         if row is None:
-            row = SegmentRow.of(valid_from, valid_to, value)
+            row = SegmentRow.of_version(valid_from, valid_to, value)
         else:
             row.insert_as_latest(valid_from, valid_to, value)
         return _row_key(segment, key), row.write()

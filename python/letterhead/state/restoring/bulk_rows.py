@@ -367,7 +367,7 @@ class SegmentedTarget(WrittenTarget):
         for segment in np.unique(segments):
             indexes = np.flatnonzero(segments == segment)
             time = int(times[indexes[0]])
-            is_new = self._segments.of(time) is None
+            is_new = self._segments.at(time) is None
             database = self._segments.live(time, self.observed)
             if database is None:
                 continue

@@ -98,14 +98,14 @@ class SegmentedStore(PersistentStore, Generic[K]):
         self._check_open()
         time = self._keys.time(stored)
         self._observed = max(self._observed, time)
-        segment = self._open_segments().of(time)
+        segment = self._open_segments().at(time)
         if segment is not None:
             self._write(segment, stored, None)
 
     def _get_stored(self, stored: bytes) -> bytes | None:
         self._check_open()
         time = self._keys.time(stored)
-        segment = self._open_segments().of(time) if time >= self._oldest() else None
+        segment = self._open_segments().at(time) if time >= self._oldest() else None
         return None if segment is None else segment.rows.get(self._row_key(stored))
 
     def scan(self, query: StoreScan) -> StoreIterator[K, bytes]:

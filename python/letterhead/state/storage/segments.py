@@ -94,7 +94,7 @@ class Segments:
         """Return the number of the segment of a time."""
         return segment_of(time, self._interval)
 
-    def of(self, time: int) -> Database | None:
+    def at(self, time: int) -> Database | None:
         """Return the segment of a time, if it exists."""
         return self._open.get(self.id(time))
 

@@ -94,7 +94,7 @@ class SegmentRow:
         self.versions = versions
 
     @classmethod
-    def of(cls, valid_from: int, valid_to: int, value: bytes | None) -> SegmentRow:
+    def of_version(cls, valid_from: int, valid_to: int, value: bytes | None) -> SegmentRow:
         """Return the row of one version; if it is never valid, the row has no version."""
         return cls(valid_to, [] if valid_from == valid_to else [Version(valid_from, value)])
 
