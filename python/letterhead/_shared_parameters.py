@@ -56,6 +56,44 @@ where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
     its type, or a message whose headers are broken, is an error unless fields alone exclude the message: it is raised, null
     with ``errors="null"``, and returned with its error with ``errors="column"``.
 
+headers_as_columns : mapping of str to str or Field, or a schema, optional
+    Headers to return as typed columns after the others: the name of a column to a type, such as ``"int64"``, or to a
+    :func:`letterhead.field`. A header that is missing is null.
+
+iggy_address : str
+    ``iggy://user:password@host:port``, or ``iggy://token@host:port`` with a personal access token. Special characters are
+    percent-encoded; the port is 8090 by default. ``?tls=true`` encrypts the connection; ``tls_ca_file`` is a file of trusted
+    certificates, and ``tls_domain`` the name in the server's certificate, if it is not the host.
+
+iggy_topic : str or int
+    Name or number of the stream, and of the topic in it.
+
+bootstrap_servers : str or sequence of str, optional
+    ``host:port`` of brokers; by default ``bootstrap.servers`` of the settings.
+
+settings : mapping or path, optional
+    Connection settings by Kafka's property names, such as ``{"security.protocol": "SSL"}``, or the path of a property file.
+    Names of librdkafka are accepted, too, and settings that tune other clients are ignored. ``${env:NAME}`` and
+    ``${file:PATH}`` in a value stand for a secret that is stored elsewhere.
+
+token_provider : callable, optional
+    For ``sasl.mechanism=OAUTHBEARER``: a function without arguments that returns a token. It is called in another thread
+    before a token expires; a token that is not a JSON web token is renewed every four minutes.
+
+offsets : int, str, datetime or mapping, default "earliest" and "latest"
+    Where to begin, and where to stop; the row at ``end`` is not read. An offset, ``"earliest"``, ``"latest"``, a negative
+    number (``-10``: ten offsets before the end), or a time: a datetime with its time zone, ISO 8601 text in UTC unless it
+    names a zone, or ``"@"`` with milliseconds since 1970. A time stands for the first row that is not older. All partitions
+    use it, as far as they reach. A mapping of partition to one of these sets every partition separately; its offsets must
+    exist.
+
+last : int, optional
+    Read only the last rows of each partition, at most this many, that the other options select.
+
+follow : bool, default False
+    After the last row, wait for new ones, and return them as they arrive, until the reader is closed. Partitions that are
+    added later are not read.
+
 threads : int, default 1
     Number of threads. It changes neither the result and its chunks nor the error. Of a stream, one chunk per thread is read
     ahead. If these are of similar size, each thread works on a whole chunk, and nothing is copied between threads. The
@@ -147,7 +185,7 @@ link_errors : {"raise", "null"}, default "raise"
 """
 
 _RENAMED = {
-    "headers_with_ids": "headers", "headers_format": "format", "id_header": "header", "text_or_binary": "column",
+    "headers_as_columns": "headers", "iggy_address": "address", "iggy_topic": "stream, topic", "offsets": "start, end", "headers_with_ids": "headers", "headers_format": "format", "id_header": "header", "text_or_binary": "column",
     "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",
 }  # fmt: skip
 """The parameter that an entry describes, where several entries describe parameters of one name."""

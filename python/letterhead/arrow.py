@@ -341,8 +341,7 @@ def messages(
     columns : sequence of str, optional
         Fields of the result, in order. ``row`` is the input row of a message, counted from 0 over the whole stream. The
         default is ``row`` and all fields of the format.
-    headers : mapping of str to str or Field, optional
-        Headers to return as typed columns after the fields, as in :func:`select`.
+    {headers_as_columns}
     {errors}
         Where the framing of a batch is broken, one row represents the rest of it.
     {error_column} {lenient}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead._optional_dependencies import needed
+from letterhead._shared_parameters import documented
 
 with needed("reading segments", "'letterhead[arrow]'"):
     import numpy  # noqa: F401
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["segments"]
 
 
+@documented
 def segments(
     path: Paths,
     *,
@@ -59,26 +61,21 @@ def segments(
         Columns to return, in order; by default all: ``topic``, ``partition``, ``offset``, ``timestamp``,
         ``timestamp_type``, ``key``, ``value``, ``headers``, ``producer_id``, ``producer_epoch``, ``sequence``,
         ``transactional``. Topic and partition come from the name of the directory, and are null if it has another name.
-    headers : mapping of str to str or Field, optional
-        Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
-    start, end : int, str, datetime or mapping, default "earliest" and "latest"
-        Where to begin, and where to stop, in every partition, as in :func:`letterhead.read.topic`; the record at ``end`` is
-        not read. A time stands for the first record that is not older. A record without a timestamp is older than all.
-    last : int, optional
-        Read only the last rows of each partition, at most this many, that the other options select.
+    {headers_as_columns}
+    {offsets}
+        A record without a timestamp is older than all others.
+    {last}
     isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
         ``"read_committed"`` leaves out records of aborted transactions, and stops reading a partition at its first open
         transaction, which the reader lists in ``open_transactions``.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with an invalid record, as in :func:`letterhead.arrow.messages`. An invalid batch becomes one such
-        row, whose error names the missing offsets. An incomplete batch at the end of a partition has no row.
-    error_column : str, default "error"
-        Name of the column that ``errors="column"`` adds.
+    {errors}
+        An invalid batch is one such row, whose error names the missing offsets. An incomplete batch at the end of a
+        partition has no row.
+    {error_column}
     where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
         Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
         :mod:`letterhead.arrow`. Batches that it excludes by their offsets or timestamps are not read, and not verified.
-    limits : Limits, optional
-        Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
+    {limits}
 
     Returns
     -------

@@ -117,7 +117,7 @@ def decode_by_schema(
     Raises
     ------
     DecodeError
-        As in :func:`by_schema_id`, and ``unknown_type`` for an unknown schema.
+        If a value has no valid id, or its schema is unknown (``unknown_type``), and ``errors="raise"``.
     ValueError
         If the decoder returns another number of rows.
     Exception

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from letterhead._optional_dependencies import needed
+from letterhead._shared_parameters import documented
 
 with needed("reading a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["iggy"]
 
 
+@documented
 def iggy(
     address: str,
     *,
@@ -62,37 +64,18 @@ def iggy(
 
     Parameters
     ----------
-    address : str
-        ``iggy://user:password@host:port``, or ``iggy://token@host:port`` with a personal access token. Special characters
-        are percent-encoded; the port is 8090 by default. ``?tls=true`` encrypts the connection; ``tls_ca_file`` is a file
-        of trusted certificates, and ``tls_domain`` the name in the server's certificate, if it is not the host.
-    stream, topic : str or int
-        Name or number of the stream, and of the topic in it.
+    {iggy_address} {iggy_topic}
     columns : sequence of str, optional
         Columns to return, in order, of ``stream topic partition offset timestamp origin_timestamp id headers payload
         checksum``. Other columns are not built. By default all but the checksum, without ``headers`` if the argument
         ``headers`` is given. Timestamps are in microseconds: when the server stored the message, and when it was made.
-    headers : mapping of str to str or Field, optional
-        Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
-    start, end : int, str, datetime or mapping, default "earliest" and "latest"
-        Where to begin, and where to stop; the message at ``end`` is not read. An offset, ``"earliest"``, ``"latest"``, a
-        negative number (``-10``: ten offsets before the end), or a time: a datetime with its time zone, ISO 8601 text in
-        UTC unless it names a zone, or ``"@"`` with milliseconds since 1970. A time stands for the first message that was
-        not stored earlier. All partitions use it, as far as they reach. A mapping of partition to one of these sets every
-        partition separately; its offsets must exist.
-    last : int, optional
-        Read only the last rows of each partition, at most this many, that the other options select.
-    follow : bool, default False
-        After the last message, wait for new ones, and return them as they arrive, until the reader is closed. Partitions
-        that are added later are not read.
+    {headers_as_columns}
+    {offsets} {last} {follow}
     partitions : iterable of int, optional
         The partitions to read; all by default. The first one is 0.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with an invalid message, as in :func:`letterhead.arrow.messages`.
-    error_column : str, default "error"
-        Name of the column that ``errors="column"`` adds.
+    {errors} {error_column}
     where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
-        Which messages to return, as in :func:`letterhead.read.topic`: a condition on headers and on ``stream topic
+        Which messages to return: a condition on headers and on ``stream topic
         partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
         limit what is polled. With ``mapping``, it tests the fields and headers of the records, and limits nothing.
     mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
@@ -103,8 +86,7 @@ def iggy(
         Approximate size of a poll and of its batch of rows in bytes; at least one message.
     timeout_ms : int, default 60 000
         How long a request may take, with name lookup, connection, login and retries.
-    limits : Limits, optional
-        Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
+    {limits}
 
     Returns
     -------

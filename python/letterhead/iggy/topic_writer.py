@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead._context_managers import Closing
 from letterhead._optional_dependencies import needed
+from letterhead._shared_parameters import documented
 
 with needed("writing to a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow as pa
@@ -52,6 +53,7 @@ _MAPPED_TYPES = (pa.binary(), pa.binary(), pa.int64())
 _MOST_PAYLOAD = 64_000_000
 
 
+@documented
 def iggy(
     data: Any,
     address: str,
@@ -78,10 +80,7 @@ def iggy(
         structs as :func:`letterhead.read.iggy` returns them, or as :func:`letterhead.arrow.encode` accepts them. An id has
         16 bytes, and a null is replaced by a random one. The time is a timestamp, by default the current time. Columns
         that the server sets (``stream topic partition offset timestamp checksum``) are ignored.
-    address : str
-        As in :func:`letterhead.read.iggy`.
-    stream, topic : str or int
-        Name or number of the stream, and of the topic in it.
+    {iggy_address} {iggy_topic}
     partition : int or str, optional
         The partition to append to, or the name of a column with the partition of each row. By default partitions are used
         in turn.
@@ -92,8 +91,7 @@ def iggy(
         Write Kafka records, as :func:`letterhead.read.topic` returns them, with the columns ``key``, ``value``,
         ``headers`` and ``timestamp`` instead; see :func:`letterhead.read.iggy`, which reads them back. The first mapping
         is version 1 of the proposal of Iggy's Kafka gateway. The second also keeps repeated headers and their order.
-    types : mapping of key to type, optional
-        The types of untyped header values, as in :func:`letterhead.arrow.encode`.
+    {types}
     timeout_ms : int, default 60 000
         How long each batch may take to be acknowledged, with name lookup, connection, login and retries.
 
@@ -108,8 +106,13 @@ def iggy(
         If a row cannot be written; it names the row. Rows of earlier chunks of a stream are written by then.
     TypeError, ValueError
         If a column is missing, unknown or of another type, or the stream, the topic or a partition does not exist.
-    PermissionError, ConnectionError, TimeoutError, ProtocolError, RuntimeError
-        As in :func:`letterhead.read.iggy`. After TimeoutError and ProtocolError, the last batch may have been appended.
+    PermissionError
+        If the server rejects the user, or the user must not write to the topic.
+    ConnectionError, TimeoutError
+        If a certificate is not trusted, or the server does not answer in time.
+    ProtocolError, RuntimeError
+        If a reply of the server is invalid, or it answers with another error. After TimeoutError and ProtocolError, the last
+        batch may have been appended.
 
     Examples
     --------

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from letterhead._optional_dependencies import needed
+from letterhead._shared_parameters import documented
 
 with needed("reading a topic", "'letterhead[arrow,kafka]'"):
     import numpy  # noqa: F401
@@ -39,6 +40,7 @@ COLUMNS = ("topic", "partition", "offset", "timestamp", "timestamp_type", "key",
 """The default columns; without the headers if some are asked for as columns."""
 
 
+@documented
 def topic(
     topic: str,
     *,
@@ -65,40 +67,23 @@ def topic(
     """Read a Kafka topic into Arrow, without a Python object per record.
 
     Rows come partition by partition, in the order of their offsets, up to the last offsets at the time of the first
-    batch. No group is joined, and offsets are committed only with ``commit_group``. The next fetch runs while the current one is decoded, so about
-    three times ``fetch_bytes`` and one batch of rows are in memory.
+    batch. No group is joined, and offsets are committed only with ``commit_group``. The next fetch runs while the current
+    one is decoded, so about three times ``fetch_bytes`` and one batch of rows are in memory.
 
     Parameters
     ----------
     topic : str
         Name of the topic.
-    bootstrap_servers : str or sequence of str, optional
-        ``host:port`` of brokers; by default ``bootstrap.servers`` of the settings.
-    settings : mapping or path, optional
-        Connection settings by Kafka's property names, such as ``{"security.protocol": "SSL"}``, or the path of a property
-        file. Names of librdkafka are accepted, too, and settings that tune other clients are ignored. ``${env:NAME}``
-        and ``${file:PATH}`` in a value stand for a secret that is stored elsewhere.
-    token_provider : callable, optional
-        For ``sasl.mechanism=OAUTHBEARER``: a function without arguments that returns a token. It is called in another
-        thread before a token expires; a token that is not a JSON web token is renewed every four minutes.
+    {bootstrap_servers} {settings} {token_provider}
     columns : sequence of str, optional
         Columns to return, in order, of ``topic partition offset timestamp timestamp_type key value headers producer_id
         producer_epoch sequence transactional``. Other columns are not built. By default the first eight, without
         ``headers`` if the argument ``headers`` is given.
-    headers : mapping of str to str or Field, optional
-        Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
-    start, end : int, str, datetime or mapping, default "earliest" and "latest"
-        Where to begin, and where to stop; the record at ``end`` is not read. An offset, ``"earliest"``, ``"latest"``, a
-        negative number (``-10``: ten offsets before the end), or a time: a datetime with its time zone, ISO 8601 text in
-        UTC unless it names a zone, or ``"@"`` with milliseconds since 1970. A time stands for the first record that is not older.
-        All partitions use it, as far as they reach. A mapping of partition to one of these sets every partition
-        separately; its offsets must exist. ``start="group:NAME"`` begins at the committed offsets of a consumer group, and
-        at the first offset of a partition that has none.
-    last : int, optional
-        Read only the last rows of each partition, at most this many, that the other options select.
-    follow : bool, default False
-        After the last record, wait for new ones, and return them as they arrive, until the reader is closed. Partitions
-        that are added later are not read.
+    {headers_as_columns}
+    {offsets}
+        ``start="group:NAME"`` begins at the committed offsets of a consumer group, and at the first offset of a partition
+        that has none.
+    {last} {follow}
     partitions : iterable of int, optional
         The partitions to read; all by default.
     commit_group : str, optional
@@ -109,10 +94,7 @@ def topic(
     isolation_level : {"read_uncommitted", "read_committed"}, optional
         ``"read_committed"`` leaves out records of aborted transactions, and stops before the oldest open transaction. By
         default ``isolation.level`` of the settings, or ``"read_uncommitted"``.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with an invalid record, as in :func:`letterhead.arrow.messages`.
-    error_column : str, default "error"
-        Name of the column that ``errors="column"`` adds.
+    {errors} {error_column}
     where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
         Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
         :mod:`letterhead.arrow`. Offsets and timestamps that it excludes are not fetched, as far as brokers can tell.
@@ -124,8 +106,7 @@ def topic(
     timeout_ms : int, optional
         How long a call to the brokers may take, with name lookup, connection, login and retries of temporary errors.
         By default ``default.api.timeout.ms`` of the settings, or 60 000.
-    limits : Limits, optional
-        Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
+    {limits}
 
     Returns
     -------

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from letterhead._optional_dependencies import needed
+from letterhead._shared_parameters import documented
 
 with needed("writing to a topic", "'letterhead[arrow,produce]'"):
     import pyarrow as pa
@@ -38,6 +39,7 @@ _POLL = 0.1
 _FLUSH_SECONDS = 0.5
 
 
+@documented
 def topic(
     data: Any,
     topic: str,
@@ -62,18 +64,13 @@ def topic(
         Columns that a broker sets (``topic partition offset timestamp_type`` and so on) are ignored.
     topic : str
         Name of the topic, which must exist unless the brokers create topics.
-    bootstrap_servers : str or sequence of str, optional
-        ``host:port`` of brokers; by default ``bootstrap.servers`` of the settings.
-    settings : mapping or path, optional
-        Connection settings as in :func:`letterhead.read.topic`, and settings of a producer, such as
-        ``{"compression.type": "zstd"}``. Other names of librdkafka are accepted.
-    token_provider : callable, optional
-        A function that returns tokens, as in :func:`letterhead.read.topic`.
+    {bootstrap_servers} {settings}
+        Settings of a producer, such as ``{"compression.type": "zstd"}``, are applied.
+    {token_provider}
     partition : int or str, optional
         The partition to append to, or the name of a column with the partition of each row. By default the key chooses it,
         as in Kafka's Java producer.
-    types : {"be", "le", "text", "binary"}, optional
-        How typed header values are written, as in :func:`letterhead.arrow.encode`.
+    {types}
     timeout_ms : int, optional
         How long to retry a record before it is an error; by default ``delivery.timeout.ms`` of the settings, or 60 000.
 

@@ -267,9 +267,7 @@ def explode_batches(
     columns : sequence of str, optional
         Fields of the messages to return, in order; by default all. ``row`` is the row number within the Arrow batch that
         Spark passed, which does not identify a row of the frame: keep the columns that do.
-    headers : mapping of str to str or Field, optional
-        Headers as typed columns, as in :func:`select_headers`; they follow the fields.
-    {keep} {identify} {errors}
+    {headers_as_columns} {keep} {identify} {errors}
         Where the framing is damaged, one row describes the rest of the batch.
     {error_column} {lenient}
         This also ignores a truncated message at the end of a batch, as brokers return in a fetch.

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from letterhead._shared_parameters import documented
 from letterhead.errors import check_name, unknown_name
 from letterhead.fields import Columns, columns_of, field, normalise
 from letterhead.limits import Limits, parse_limits
@@ -41,6 +42,7 @@ class Option(NamedTuple):
     doc: str
 
 
+@documented
 def options(
     *, columns: Sequence[str] | None = None, headers: Columns | None = None, limits: Limits | None = None
 ) -> dict[str, str]:
@@ -52,10 +54,9 @@ def options(
     ----------
     columns : sequence of str, optional
         Columns of the data source, in order.
-    headers : mapping of str to str or Field, optional
-        Headers as typed columns, as in :func:`letterhead.spark.select_headers`; they follow the columns.
+    {headers_as_columns}
     limits : Limits, optional
-        Limits on what is read. Unset fields use the defaults of each worker, see :class:`letterhead.Limits`.
+        The most to read. Unset limits use the process-wide defaults of each worker, see :class:`letterhead.Limits`.
 
     Returns
     -------

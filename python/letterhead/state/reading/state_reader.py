@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from letterhead._optional_dependencies import needed
+from letterhead._shared_parameters import documented
 
 with needed("reading a state directory", "'letterhead[arrow,state]'"):
     import pyarrow as pa
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["state"]
 
 
+@documented
 def state(
     directory: str | os.PathLike[str],
     *,
@@ -63,8 +65,7 @@ def state(
         * ``timestamp``, if values have one; like all of these times it is ``timestamp[ms, UTC]``;
         * ``value``, the payload; null for a version that deletes the key;
         * ``headers``, if the store keeps them.
-    headers : mapping of str to str or Field, optional
-        Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
+    {headers_as_columns}
     store_type : str, optional
         The type, if the files leave it open: ``key-value``, ``window``, ``session``, ``versioned``,
         ``time-ordered-window`` or ``time-ordered-session``.
@@ -75,12 +76,10 @@ def state(
     errors : {"raise", "null", "column"}, default "raise"
         What to do with an invalid row: raise the first error, return null for what cannot be read, or also describe the
         errors in a last column, null for a valid row. Columns that were not asked for are not checked.
-    error_column : str, default "error"
-        Name of the column that ``errors="column"`` adds.
+    {error_column}
     where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
         Which rows to return: a condition on headers and on the columns above, as in :mod:`letterhead.arrow`.
-    limits : Limits, optional
-        Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
+    {limits}
 
     Returns
     -------
