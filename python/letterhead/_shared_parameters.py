@@ -94,6 +94,29 @@ follow : bool, default False
     After the last row, wait for new ones, and return them as they arrive, until the reader is closed. Partitions that are
     added later are not read.
 
+draft : {"typed", "int", "wrapper"}, default "typed"
+    The draft: text keys and typed values; integer keys; or integer keys inside the value.
+
+header_serializers : mapping of key to HeaderSerializer, optional
+    Serializers for header values, by key.
+
+key_and_value_serializers : Serializer, optional
+    Serializers for keys and values that are not bytes.
+
+header_errors : {"raise", "null"}, default "raise"
+    What accessing the headers of a record does if they cannot be parsed: raise, or read them as no headers.
+    ``record.headers.error`` then has the reason.
+
+acks : int, default -1
+    When a log answers: with -1, once the messages are on disk, otherwise once they are written, see ``sync`` of
+    :class:`~letterhead.kip82.MessageLog`.
+
+now : int, optional
+    Milliseconds since 1970; by default the current time.
+
+delete_retention_ms : int, default 86,400,000
+    Milliseconds for which a delete is kept.
+
 threads : int, default 1
     Number of threads. It changes neither the result and its chunks nor the error. Of a stream, one chunk per thread is read
     ahead. If these are of similar size, each thread works on a whole chunk, and nothing is copied between threads. The
@@ -185,7 +208,8 @@ link_errors : {"raise", "null"}, default "raise"
 """
 
 _RENAMED = {
-    "headers_as_columns": "headers", "iggy_address": "address", "iggy_topic": "stream, topic", "offsets": "start, end", "headers_with_ids": "headers", "headers_format": "format", "id_header": "header", "text_or_binary": "column",
+    "headers_as_columns": "headers", "draft": "header_format", "header_serializers": "serializers", "header_errors": "errors",
+    "key_and_value_serializers": "key_serializer, value_serializer", "iggy_address": "address", "iggy_topic": "stream, topic", "offsets": "start, end", "headers_with_ids": "headers", "headers_format": "format", "id_header": "header", "text_or_binary": "column",
     "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",
 }  # fmt: skip
 """The parameter that an entry describes, where several entries describe parameters of one name."""

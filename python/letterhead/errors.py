@@ -222,8 +222,16 @@ class ErrorDetail(NamedTuple):
 
     Attributes
     ----------
-    code, message, byte_offset, header, key, column
-        As in :class:`HeaderError`.
+    code : str
+        One of :data:`CODES`.
+    message : str
+        The error without its place; lower case, no full stop.
+    byte_offset, header : int or None
+        Byte in the message, and header in the message, each counted from 0.
+    key : str or None
+        Key of that header, if it could be read.
+    column : str or None
+        Output column that could not be filled.
     """
 
     code: str
@@ -240,8 +248,10 @@ class ErrorDetail(NamedTuple):
         ----------
         error : type of HeaderError
             Class of the exception.
-        format, row
-            As in :class:`HeaderError`.
+        format : str
+            Name of the format.
+        row : int, optional
+            Row in the column, counted from 0.
 
         Examples
         --------

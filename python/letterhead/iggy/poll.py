@@ -291,7 +291,7 @@ class PollMessages:
         Raises
         ------
         EncodeError
-            As in :meth:`to_bytes`.
+            If a stream, topic, consumer or partition is 0 in ``iggy-2023`` (``out_of_range``).
         ConversionError
             If the consumer is a group, or its name would be read as a number (``field_not_carried``).
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from typing import Any, Generic
 
 from letterhead._context_managers import Closing
+from letterhead._shared_parameters import documented
 from letterhead.errors import DecodeError, check_name
 from letterhead.kip82.compaction import now_ms
 from letterhead.kip82.draft_headers import HeaderErrors
@@ -42,6 +43,7 @@ class _RecordClient(Closing):
             self._interceptors.close()
 
 
+@documented
 class Producer(_RecordClient):
     """Send records through interceptors.
 
@@ -51,8 +53,7 @@ class Producer(_RecordClient):
         Answers a :class:`ProduceRequest` with a :class:`ProduceResponse`, as :meth:`MessageLog.produce` does.
     interceptors : ProducerInterceptors or iterable of ProducerInterceptor, optional
         Called for every record before it is serialized, and with the result.
-    acks : int, default -1
-        As in :class:`ProduceRequest`.
+    {acks}
     codec : {"none", "gzip", "snappy", "lz4"}, default "none"
         Compression of each message.
 
@@ -122,6 +123,7 @@ class Producer(_RecordClient):
         return RecordMetadata(record.topic, partition, written.offset, timestamp)
 
 
+@documented
 class Consumer(_RecordClient, Generic[K, V]):
     """Fetch the records of a partition through interceptors.
 
@@ -133,14 +135,12 @@ class Consumer(_RecordClient, Generic[K, V]):
         The topic.
     partition : int, default 0
         The partition.
-    header_format : {"typed", "int", "wrapper"}, default "typed"
-        Header format of the records.
+    {draft}
     interceptors : ConsumerInterceptors or iterable of ConsumerInterceptor, optional
         Called for records before the program gets them, and for commits.
     offsets : mutable mapping of TopicPartition to int, optional
         Where :meth:`commit` stores the offset of the next record. Reading begins with the stored offset, or with 0.
-    serializers, key_serializer, value_serializer, errors
-        As in :meth:`ConsumerRecord.read`.
+    {header_serializers} {key_and_value_serializers} {header_errors}
     max_bytes : int, default 1 MiB
         How many bytes a :meth:`poll` requests.
 

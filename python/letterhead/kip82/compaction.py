@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
+from letterhead._shared_parameters import documented
 from letterhead.errors import check_name
 from letterhead.message import Message
 
@@ -61,15 +62,13 @@ def latest_offsets(messages: Iterable[Message]) -> dict[bytes, int]:
     return latest
 
 
+@documented
 def delete_horizon(now: int | None = None, delete_retention_ms: int = DELETE_RETENTION_MS) -> int:
     """Return the time up to which deletes have outlived their retention, for :func:`should_retain`.
 
     Parameters
     ----------
-    now : int, optional
-        Milliseconds since 1970; by default the current time.
-    delete_retention_ms : int, default 86,400,000
-        Milliseconds for which a delete is kept.
+    {now} {delete_retention_ms}
 
     Returns
     -------

@@ -43,7 +43,7 @@ class ProducerInterceptor(_Interceptor):
     serializers : mapping of key to HeaderSerializer
         Serializers for the headers of this interceptor. The chain adds them to its records.
     required : bool
-        Whether an exception in ``on_send`` or ``on_consume`` is raised, so that the record is not passed on; default
+        Whether an exception in ``on_send`` is raised, so that the record is not passed on; default
         false.
 
     Examples
@@ -87,8 +87,10 @@ class ConsumerInterceptor(_Interceptor):
 
     Attributes
     ----------
-    serializers, required
-        As in :class:`ProducerInterceptor`.
+    serializers : mapping of key to HeaderSerializer
+        Serializers for the headers of this interceptor. The chain adds them to its records.
+    required : bool
+        Whether an exception in ``on_consume`` is raised, so that the records are not passed on; default false.
     """
 
     def on_consume(self, records: Sequence[ConsumerRecord[Any, Any]]) -> Sequence[ConsumerRecord[Any, Any]]:

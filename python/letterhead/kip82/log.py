@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from letterhead._context_managers import Closing
 from letterhead._read_once import ReadOnce
+from letterhead._shared_parameters import documented
 from letterhead.errors import (
     ConversionError,
     Damage,
@@ -345,8 +346,10 @@ class MessageLog(Closing):
 
         Raises
         ------
-        LogClosedError, OSError
-            As in :meth:`append`.
+        LogClosedError
+            If the log is closed.
+        OSError
+            If writing fails; nothing is appended.
         """
         with self._files.guard:
             self._files.check_open(writing=True)
@@ -526,6 +529,7 @@ class MessageLog(Closing):
 
     # Compaction ---------------------------------------------------------------------------------------------------
 
+    @documented
     def compact(
         self, *, now: int | None = None, delete_retention_ms: int = DELETE_RETENTION_MS, keyless: Keyless = "keep"
     ) -> Compacted:
@@ -536,8 +540,8 @@ class MessageLog(Closing):
 
         Parameters
         ----------
-        now, delete_retention_ms
-            As in :func:`delete_horizon`; the time of a delete is its timestamp.
+        {now} {delete_retention_ms}
+            The time of a delete is its timestamp.
         keyless : {"keep", "drop"}, default "keep"
             What to do with messages without a key.
 
@@ -545,8 +549,10 @@ class MessageLog(Closing):
         ------
         DamagedLogError
             If the log is damaged; nothing is changed.
-        LogClosedError, OSError
-            As in :meth:`append`.
+        LogClosedError
+            If the log is closed.
+        OSError
+            If writing fails.
         """
         horizon = delete_horizon(now, delete_retention_ms)
         check_name("keyless value", keyless, ("keep", "drop"))

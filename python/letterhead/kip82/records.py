@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, NoReturn, S
 
 from letterhead import _native
 from letterhead._read_once import ReadOnce
+from letterhead._shared_parameters import documented
 from letterhead.errors import EncodeError, check_name
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.draft_headers import HeaderErrors, HeadersInput
@@ -202,6 +203,7 @@ class _DraftRecord(Generic[K, V]):
         return dataclasses.replace(self, **{**stored, **fields})
 
 
+@documented
 @dataclass(frozen=True, repr=False)
 class ProducerRecord(_DraftRecord[K, V]):
     """A record to be produced. Its headers can be changed, its fields cannot.
@@ -221,13 +223,12 @@ class ProducerRecord(_DraftRecord[K, V]):
         Milliseconds since 1970; written as -1 if missing.
     headers : Headers, IntHeaders, mapping, pairs or bytes, optional
         The headers, in the header format. An object of its class is kept, not copied; bytes are encoded headers.
-    header_format : {"typed", "int", "wrapper"}, default "typed"
-        The draft: text keys and typed values; integer keys; or integer keys inside the value.
+    {draft}
     tombstone : bool, optional
         Whether the record deletes its key; by default if it has no value. Only ``wrapper`` has a mark for it, so that a
         record with a value can be a tombstone, and one without a value need not be.
-    key_serializer, value_serializer : Serializer, optional
-        Serializers for keys and values that are not bytes, called after the interceptors.
+    {key_and_value_serializers}
+        They are called after the interceptors.
 
     Raises
     ------
@@ -330,24 +331,36 @@ class ProducerRecord(_DraftRecord[K, V]):
         return encode(self.to_message(offset), MESSAGE_FORMATS[self.header_format]) or b""
 
 
+@documented
 @dataclass(frozen=True, repr=False)
 class ConsumerRecord(_DraftRecord[K, V]):
     """A consumed record. It is immutable, and so are its headers: an interceptor returns a changed copy.
 
     Parameters
     ----------
-    topic, key, value, timestamp, header_format, tombstone, key_serializer, value_serializer
-        As in :class:`ProducerRecord`. The key and the value of a record that was read are deserialized on first access.
-        Messages of magic 0 have no timestamp.
+    topic : str
+        The topic.
+    key : bytes or object, optional
+        The key: bytes, or an object for ``key_serializer``. If the record was read, it is deserialized on first access.
+    value : bytes, object or MessageWrapper, optional
+        The payload: bytes, or an object for ``value_serializer``, deserialized like the key; ``None`` is null.
     partition, offset : int, default 0
         The partition and the offset.
+    timestamp : int, optional
+        Milliseconds since 1970. Messages of magic 0 have none.
+    {draft}
+    tombstone : bool, optional
+        Whether the record deletes its key; by default if it has no value.
+    {key_and_value_serializers}
     headers : Headers, IntHeaders, mapping, pairs or bytes, optional
         The headers, in the header format. Bytes are encoded headers, which are parsed on first access.
 
     Raises
     ------
-    TypeError, EncodeError
-        As in :class:`ProducerRecord`.
+    TypeError
+        If an argument has a wrong type.
+    EncodeError
+        If a key has the type of another header format, or ``tombstone`` contradicts the value.
 
     Examples
     --------
@@ -386,6 +399,7 @@ class ConsumerRecord(_DraftRecord[K, V]):
         self._set("headers", self.headers.frozen())
 
     @classmethod
+    @documented
     def from_message(
         cls,
         message: Message,
@@ -404,10 +418,9 @@ class ConsumerRecord(_DraftRecord[K, V]):
         message : Message
             A message of :func:`letterhead.messages` in the message format. If it is of magic 0 or 1, which have no
             headers, the record has none.
-        topic, partition, header_format, key_serializer, value_serializer
-            As in :class:`ConsumerRecord`.
-        serializers : mapping of key to HeaderSerializer, optional
-            Serializers for header values, by key.
+        topic, partition : str and int
+            The topic and the partition of the log.
+        {draft} {header_serializers} {key_and_value_serializers}
         """
         check_header_format(header_format)
         headers = _HEADERS[header_format](message.headers, serializers=serializers)
@@ -425,6 +438,7 @@ class ConsumerRecord(_DraftRecord[K, V]):
         return cls(key=key, value=value, **fields)
 
     @classmethod
+    @documented
     def read(
         cls,
         data: Data,
@@ -445,11 +459,9 @@ class ConsumerRecord(_DraftRecord[K, V]):
         ----------
         data : bytes-like
             Messages of magic 0, 1 or 2; compressed sets are opened.
-        topic, partition, header_format, serializers, key_serializer, value_serializer
-            As in :meth:`from_message`.
-        errors : {"raise", "null"}, default "raise"
-            What accessing the headers of a record does if they cannot be parsed: raise, or read them as no headers.
-            ``record.headers.error`` then has the reason.
+        topic, partition : str and int
+            The topic and the partition of the messages.
+        {draft} {header_serializers} {key_and_value_serializers} {header_errors}
 
         Yields
         ------

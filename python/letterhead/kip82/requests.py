@@ -25,6 +25,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from letterhead._read_once import ReadOnce
+from letterhead._shared_parameters import documented
 from letterhead.errors import ConversionError, RequestError
 from letterhead.kip82 import wire
 from letterhead.kip82.header_formats import MESSAGE_FORMATS, Codec, HeaderFormat, check_header_format
@@ -181,6 +182,7 @@ class ProducePartition:
         return f"{len(self.message_set)} bytes"
 
 
+@documented
 @dataclass(frozen=True, repr=False)
 class ProduceRequest(_Body):
     """A request to append messages.
@@ -191,9 +193,7 @@ class ProduceRequest(_Body):
         0 to 4; determines the message format.
     topics : tuple of TopicPartitions of ProducePartition
         The messages.
-    acks : int, default -1
-        When a log answers: with -1, once the messages are on disk, otherwise once they are written, see ``sync`` of
-        :class:`~letterhead.kip82.MessageLog`.
+    {acks}
     timeout_ms : int, default 1500
         How long the server may take. A log ignores it.
 
@@ -219,6 +219,7 @@ class ProduceRequest(_Body):
     timeout_ms: int = 1500
 
     @classmethod
+    @documented
     def for_partition(
         cls,
         topic: str,
@@ -244,8 +245,7 @@ class ProduceRequest(_Body):
             Selects the draft of version 4, which two drafts share.
         codec : {"none", "gzip", "snappy", "lz4"}, default "none"
             Compression of the messages, as one set.
-        acks : int, default -1
-            As in :class:`ProduceRequest`.
+        {acks}
 
         Raises
         ------
@@ -412,8 +412,12 @@ class FetchResult(_PartitionResult):
 
     Attributes
     ----------
-    partition, error_code, reason
-        As in :class:`ProduceResult`.
+    partition : int
+        Number of the partition.
+    error_code : int
+        0, or why there are no messages.
+    reason : str or None
+        Description of the error; not encoded.
     high_watermark : int
         Offset of the next message to be appended; -1 if unknown.
     message_set : bytes
@@ -442,8 +446,10 @@ class FetchResponse(_Body):
     ----------
     topics : tuple of TopicPartitions of FetchResult
         The messages.
-    version, throttle_time_ms
-        As in :class:`ProduceResponse`.
+    version : int
+        Version of the request.
+    throttle_time_ms : int, default 0
+        How long the client was delayed. A log delays none.
     """
 
     _NAME = "fetch response"

@@ -67,8 +67,8 @@ class HeaderSerializer(Serializer[Any]):
 
     Parameters
     ----------
-    serialize, deserialize
-        As in :class:`Serializer`.
+    serialize, deserialize : callable
+        Convert an object to bytes, and the bytes to the object.
     type : str, default "byte[]"
         The type of the draft that is written before the bytes in the header format ``typed``. The bytes must be those that the
         draft specifies for it; numbers are big-endian.
