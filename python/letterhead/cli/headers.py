@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.table import Table
 from rich.text import Text
 
 import letterhead as lh
 from letterhead._formatting import printable, quoted, spaced_hex
-from letterhead.cli.document import headers_of
-from letterhead.cli.render import counted, short, table, value_text
+from letterhead.cli.render import short, table, value_text
 from letterhead.headers import HeaderKey, HeaderValue
 from letterhead.value_text import text_of, text_with_type
 from letterhead.values import Value
 
 SUMMARY_LIMIT = 24
 VALUE_LIMIT = 60
-HEADERS_IN_SUMMARY = 4
 
 
 def headers_table(headers: lh.Headers, *, limit: int | None) -> Table:
@@ -32,17 +28,6 @@ def headers_table(headers: lh.Headers, *, limit: int | None) -> Table:
         name = quoted(key) if isinstance(key, str) else printable(key_text(key))
         view.add_row(str(index), name, *type, typed_text(value, limit=limit), size)
     return view
-
-
-def headers_summary(headers_or_rows: Any, *, everything: bool) -> Text:
-    """Return the first headers as key=value."""
-    headers = headers_of(headers_or_rows)
-    shown = headers if everything else headers[:HEADERS_IN_SUMMARY]
-    limit = None if everything else SUMMARY_LIMIT
-    lines = [header_text(key, value, limit) for key, value in shown]
-    if len(headers) > len(shown):
-        lines.append(Text(f"… {counted(len(headers) - len(shown), 'more header')}", style="dim"))
-    return Text("\n").join(lines) if lines else Text("none", style="dim")
 
 
 def header_text(key: HeaderKey, value: HeaderValue, limit: int | None) -> Text:

@@ -16,7 +16,7 @@ from letterhead.errors import HeaderError, unknown_name
 from letterhead.headers import HeaderKey
 from letterhead.offsets.specs import epoch_milliseconds, is_compact_date, read_iso_time
 from letterhead.types import type_name
-from letterhead.value_text import BYTES, UNNAMED, parse_number, text_with_type
+from letterhead.value_text import BYTES, UNNAMED, parse_number
 from letterhead.values import VALUE_TYPES, Char, String, Value, of_message
 
 KeyForm: TypeAlias = Literal["text", "int", "typed"]
@@ -47,13 +47,6 @@ def read_value(text: str) -> Value | None:
         return None
     type, _, rest = text.partition(":")
     return of_message(type, parse_hex(rest, type)) if type in BYTES else of_text(type, rest)
-
-
-def spell_key(key: HeaderKey, form: KeyForm) -> str:
-    """Return a key as text."""
-    if isinstance(key, Value):
-        return text_with_type(key)
-    return f"string:{key}" if form == "typed" and looks_typed(str(key)) else str(key)
 
 
 def read_key(text: str, form: KeyForm) -> HeaderKey:
