@@ -48,7 +48,6 @@ def test_the_payload_of_a_value_is_extracted_as_in_kafka_streams(vectors: Path) 
         assert raw.raw_plain_value(data) == bytes.fromhex(line["value"])
         assert raw.timestamp(data) == int(line["timestamp"])
         assert raw.headers(data) == headers_of(line.get("decoded_headers", line["headers"]))
-        assert raw.has_empty_headers(data) == line["has_empty_headers"]
     for line in read_lines(vectors, "aggregation_with_headers"):
         if line.get("hex") is not None:
             assert raw.raw_aggregation(bytes.fromhex(line["hex"])) == bytes.fromhex(line["aggregation"])
@@ -60,7 +59,6 @@ def test_nothing_is_taken_off_nothing() -> None:
     assert HeadersBytesStore.convert_to_header_format(None) is None
     assert HeadersBytesStore.convert_from_plain_to_header_format(None) is None
     assert raw.convert_to_timestamped_format(None) is None
-    assert not raw.has_empty_headers(b"")
 
 
 def test_malformed_values_are_rejected_and_never_misread(vectors: Path) -> None:

@@ -32,7 +32,7 @@ def connection_settings(
         ),
     ] = None,
 ) -> BrokerSettings:
-    """Return the settings of the file of --config, overridden by those of -X."""
+    """Return the settings of the file of --config; settings of -X replace them."""
     values: BrokerSettings = {}
     if config is not None:
         from letterhead.kafka.properties import read_properties

@@ -164,7 +164,7 @@ def _decode_column(
 
 
 def _operation(format: str, options: ReadOptions, columns: Columns | None) -> ColumnOperation:
-    """Return the operation that reads a column: all headers, or those of a profile."""
+    """Return the operation that reads a column: all headers, or the columns of a profile."""
     if is_batch(format):
         return ExplodeBatches(format, headers=columns, options=options)
     return Decode(format, options) if columns is None else Select(format, columns, options)

@@ -14,6 +14,7 @@ from letterhead.values import Value
 
 SUMMARY_LIMIT = 24
 VALUE_LIMIT = 60
+HEADERS_IN_SUMMARY = 4
 
 
 def headers_table(headers: lh.Headers, *, limit: int | None) -> Table:

@@ -176,7 +176,7 @@ class _BatchPart(NamedTuple):
 
 
 class _DecompressedSet(NamedTuple):
-    """The decompressed messages of a compressed set. What precedes them in ``data``, ``skip`` bytes, is not shown again."""
+    """The decompressed messages of a compressed set, after ``skip`` bytes of ``data`` that are not shown again."""
 
     data: bytes
     skip: int

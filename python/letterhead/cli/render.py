@@ -33,7 +33,7 @@ ROWS_IN_TABLE = 1000
 
 @dataclass
 class TerminalSettings:
-    """What the options of every command set."""
+    """Settings that the common options of all commands change."""
 
     quiet: bool = False
 
@@ -59,7 +59,7 @@ def console(stream: TextIO | None = None) -> Console:
 
 
 def screen_width(stream: TextIO) -> int:
-    """Return the width of tables: COLUMNS, or else that of the terminal, or else one that does not depend on a terminal."""
+    """Return the width of tables: COLUMNS, the width of the terminal, or a constant without a terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)

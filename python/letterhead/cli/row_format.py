@@ -44,7 +44,7 @@ class RowFormat(NamedTuple):
 
 
 def form_of(format: RowFormat) -> Form:
-    """Return the form that the options name: the explicit one, or that of the file's ending."""
+    """Return the form that the options name, or that the ending of the file implies."""
     if format.form is not None or format.target is None:
         return format.form or Form.TABLE
     if format.target == STANDARD_OUTPUT:

@@ -111,7 +111,7 @@ class RowTable(RowWriter):
                     print(f"{GAP}{_padded('' if place else name, label)}{GAP}{line}".rstrip())
 
     def _measured(self, rows: list[tuple[list[str], ...]]) -> list[int]:
-        """Return the widths of the columns: those of their values, as far as the screen has room."""
+        """Return the width of each column: as wide as its values, as far as the screen has room."""
         natural = []
         for column, name in enumerate(self._names):
             texts = [printable(name), *(line for row in rows for line in row[column])]

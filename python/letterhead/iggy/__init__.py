@@ -9,9 +9,9 @@ Other Parameters
 ----------------
 format : {"iggy-2023", "iggy"}, default "iggy-2023"
     The format of headers: ``iggy-2023`` of the releases 0.0.30 to 0.8.1, in which keys are text, or ``iggy`` since 0.8.2,
-    in which keys have kinds. Requests and replies of ``iggy-2023`` are those up to 0.6, of ``iggy`` those since 0.11;
-    those of :class:`PollMessages` are up to 0.7 and since 0.8. Methods that read headers or JSON also accept
-    ``iggy-auto``, which detects the format.
+    in which keys have kinds. Requests and replies have the form of releases up to 0.6 in ``iggy-2023``, and of 0.11 and
+    later in ``iggy``; for :class:`PollMessages` the form changed with 0.8. Methods that read headers or JSON also
+    accept ``iggy-auto``, which detects the format.
 validate : bool, default True
     On reading, whether to raise for wrong checksums and for headers that cannot be read. If False, such checksums are
     returned, and such headers are returned as bytes.

@@ -221,7 +221,7 @@ class KafkaClient(Closing):
         """Start a fetch in the background, and return a handle for :meth:`fetched`.
 
         The broker waits up to ``wait_ms`` for a record. ``last_epoch`` is the leader epoch of the record before
-        ``offset``, or -1. With it, brokers since Kafka 2.7 compare their log with that of the leader who sent the record.
+        ``offset``, or -1. With it, brokers since Kafka 2.7 compare their log with the log of the leader that sent the record.
         """
 
         async def request(node: int, rack: str, until: float) -> Fetched:
@@ -414,7 +414,7 @@ class KafkaClient(Closing):
                 self._note_unreachable(place, "the connection was refused")
             elif "Handshake failed" in str(error) and not _final(error):
                 self._note_unreachable(
-                    place, "it ended the TLS handshake, so security.protocol may not be that of its port"
+                    place, "it ended the TLS handshake, so its port may expect another security.protocol"
                 )
             raise
         except Exception as error:  # of Kerberos, or a response to the login that kafka-python does not check

@@ -51,7 +51,7 @@ class IamSettings:
     role_arn: str | None = None
     role_session: str = "letterhead"
     role_external_id: str | None = None
-    role_access_key: str | None = None  # credentials that may assume the role, instead of those of the chain
+    role_access_key: str | None = None  # credentials that may assume the role, instead of the chain
     role_secret_key: str | None = None
     role_session_token: str | None = None
     sts_region: str | None = None
@@ -77,7 +77,7 @@ class Credentials(NamedTuple):
 
 
 class IamIdentity:
-    """Who logs in; methods can be called by several threads.
+    """The credentials of a login; methods can be called by several threads.
 
     Parameters
     ----------

@@ -46,10 +46,10 @@ _LEAST_ZEROS = 16
 """A batch that ends with at least this many zeros may not have been written to its end."""
 
 LARGEST_CHECKED = 128 << 20
-"""An end of a log of more bytes is not read to find out whether it is whole."""
+"""Largest end of a log that is read to find out whether it is whole, in bytes."""
 
 _MOST_SEARCHED = 128 << 20
-"""Bytes of candidates that may be read to find the next batch after damage, beyond four times those of the file."""
+"""Bytes of candidates that may be read to find the next batch after damage, beyond four times the size of the file."""
 
 _CODEC_BITS = 0x07
 

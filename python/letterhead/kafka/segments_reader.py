@@ -154,7 +154,7 @@ class SegmentsReader(Reader):
         before, done_before = [len(report) for report in reports], self.done
 
         def read(part: OffsetRange) -> Iterator[pa.RecordBatch]:
-            # What an earlier, shorter part had is in this one, too.
+            # This part contains the earlier, shorter one: drop what that one reported.
             self.done = done_before
             for report, length in zip(reports, before, strict=True):
                 del report[length:]

@@ -22,7 +22,7 @@ HeadersInput: TypeAlias = (
 )
 
 HeaderErrors: TypeAlias = Literal["raise", "null"]
-"""What accessing headers does if their bytes cannot be parsed."""
+"""Whether accessing headers that cannot be parsed raises, or reads them as no headers."""
 
 
 class DraftHeaders(ABC, Generic[K]):

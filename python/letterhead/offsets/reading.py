@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["last_of_range", "last_rows", "read_partitions", "read_ranges"]
 
 NoteRead: TypeAlias = Callable[[TopicPartition, int], None]
-"""What is told a partition, and the offset up to which its rows were requested."""
+"""Called with a partition, and the offset up to which its rows were requested."""
 
 _log = logging.getLogger(__name__)
 

@@ -98,7 +98,7 @@ class Source(ABC):
     """A source of rows. It is opened when the first row is read."""
 
     noun: ClassVar[str] = "row"
-    """What a row is, in counts."""
+    """The noun that counts of rows use."""
 
     has_stores: ClassVar[bool] = False
     """Whether the options of stores select rows."""
@@ -184,7 +184,7 @@ class LogSource(Source):
         return self.where_fields
 
     def columns(self, request: RowRequest) -> Iterable[str]:
-        """Return the names of all columns: those of the fields, and the headers."""
+        """Return the names of all columns: the fields and the headers."""
         return (*self.where_fields, "headers")
 
     def unseen(self, request: RowRequest) -> list[PlainKey]:
@@ -198,7 +198,7 @@ class LogSource(Source):
         return _unseen_headers(where.headers, lambda condition: self.reader(replace(probed, where=condition)))
 
     def requested_columns(self, request: RowRequest, *, several: bool) -> tuple[str, ...] | None:
-        """Return the requested columns, or those of a screen, None for the default of the reader.
+        """Return the requested columns, the columns for a screen, or None for the default of the reader.
 
         With ``several`` partitions, a screen shows the columns that tell them apart.
         """

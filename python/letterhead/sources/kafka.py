@@ -96,7 +96,7 @@ class KafkaTopic(LogSource):
 
 
 def row_reader(request: RowRequest) -> Any:
-    """Return the reader of batches for a view other than that of records."""
+    """Return the reader of batches for every view but records."""
     if request.view == "batches":
         from letterhead.kafka.batch_rows import BatchRowReader
 
@@ -118,7 +118,7 @@ def control_columns(request: RowRequest) -> tuple[str, ...]:
 
 
 def chosen_partitions(partition: int | None, request: RowRequest) -> Iterable[int] | None:
-    """Return the partitions to read: those of --partition, or the one that the address names."""
+    """Return the partitions to read, which --partition or the address names."""
     if partition is None:
         return request.partitions
     if request.partitions is not None and request.partitions != {partition}:

@@ -56,7 +56,7 @@ def compact(
     ------
     TypeError, ValueError
         If an argument is not valid; when called, if the frame lacks one of the columns ``key``, ``offset``,
-        ``timestamp`` (milliseconds), ``headers``, ``value`` and ``tombstone``, or of those of ``by``.
+        ``timestamp`` (milliseconds), ``headers``, ``value`` and ``tombstone``, or a column of ``by``.
 
     Examples
     --------

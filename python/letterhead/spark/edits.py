@@ -128,7 +128,7 @@ def edit_headers(
     result_name = name_of_result(column, into)
     check_name("nulls value", nulls, ("insert", "skip"))
     only, drop, rename = _keys("only", only), _keys("drop", drop), _renames(rename)
-    # The rules of keys are those of all edits; a function of a Column has no keys to check.
+    # All edits have the same rules for keys; a function of a Column has no keys to check.
     has_function = any(map(callable, (only, drop, rename)))
     if not has_function or replace or set or append:
         HeaderEdit.of(
@@ -329,7 +329,7 @@ def _position(headers: Column, key: str) -> Column:
 
 
 def _is_first(key: str, first: Column, others: Column) -> Callable[[Column, Column], Column]:
-    """Return the predicate of headers, and their places from 0, that drops those of a key after the first."""
+    """Return the predicate of headers and their positions, from 0, that drops the headers of a key after the first."""
 
     def is_kept(header: Column, place: Column) -> Column:
         return F.coalesce(header["key"] != key, F.lit(True)) | (place + 1 == first) | others

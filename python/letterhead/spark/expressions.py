@@ -1,6 +1,6 @@
 r"""Parse the bytes of one value as a type, in expressions of Spark SQL: :func:`parser` and :func:`header_parser`.
 
-The rules are those of the native ``select``; tests compare the two. A parser takes a binary column and returns a
+The native ``select`` has the same rules; tests compare the two. A parser takes a binary column and returns a
 :class:`Checked`: the value, and before it every condition that makes the bytes invalid, in order. Numbers are read from
 the digits of ``hex``::
 

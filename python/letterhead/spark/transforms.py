@@ -215,7 +215,7 @@ def convert_headers(
     format, target : str
         Names of the formats to read and to write: headers formats or message formats.
     into : str, optional
-        Name of the new binary column; by default that of ``column``.
+        Name of the new binary column; by default the name of ``column``.
     {keep} {identify} {on_loss}
         They are reported in a column ``losses``.
     {types} {nulls} {canonical} {errors} {error_column} {lenient} {strict_types} {limits}

@@ -94,11 +94,11 @@ def _narrow(name: str, number: Column) -> Column:
 
 
 def _wide(name: str, number: Column) -> Column:
-    """Return the digits of 16 bytes; for a negative number n the complement of those of -1 - n."""
+    """Return the digits of 16 bytes; for a negative number n, the complement of the digits of -1 - n."""
     number = number.cast("decimal(38,0)")
     size = F.when(number < 0, F.lit(Decimal(-1)) - number).otherwise(number).cast("decimal(38,0)")
     half = F.lit(Decimal(1 << 64))
-    # Of 38 digits the upper half has 63 bits at most.
+    # The upper half of 38 digits has 63 bits at most.
     high = F.lpad(F.hex(F.call_function("div", size, half)), 16, "0")
     low = F.lpad(F.conv((size % half).cast("string"), 10, 16), 16, "0")
     digits = F.concat(high, low)

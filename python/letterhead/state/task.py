@@ -191,7 +191,7 @@ class Task:
 
     def _offsets(self, name: str, store: Any, written: dict[tuple[str, int], int]) -> dict[tuple[str, int], Any]:
         """Return the offset of the last record in a store's changelog; empty without a changelog."""
-        if not getattr(self.topology.stores[name], "logged", True):
+        if not self.topology.stores[name].logged:
             return {}
         changelog = changelog_topic(self.context.application_id, name), self.context.partition
         if changelog in written:

@@ -53,7 +53,7 @@ class Condition:
 
 
 Where: TypeAlias = "Condition | str | pc.Expression | pl.Expr"
-"""What ``where`` accepts: a condition, SQL text, or an expression of pyarrow or polars."""
+"""The types that ``where`` accepts: a condition, SQL text, or an expression of pyarrow or polars."""
 
 
 class Logic(Condition):

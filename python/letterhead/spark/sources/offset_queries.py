@@ -70,7 +70,7 @@ class OffsetQuery(ABC, Generic[LogT]):
     """A query with the values of its options, on the driver and in tasks."""
 
     remedies: ClassVar[str]
-    """What to do if a partition of the checkpoint was deleted or truncated; remedies that lose no data come first."""
+    """Remedies if a partition of the checkpoint was deleted or truncated; those that lose no data come first."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values

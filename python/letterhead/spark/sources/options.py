@@ -246,7 +246,7 @@ COMMON = {
     "errors": Option(one_of("raise", "null", "column"), "What to do with an error in a row, as in `decode_headers`."),
     "errorColumn": Option(text, "Name of the column of `errors=column`; `error` by default."),
     "limits": Option(
-        _limits, "Limits of `letterhead.Limits`, as in `headers=1000,records=5`; by default those of each worker."
+        _limits, "Limits of `letterhead.Limits`, as in `headers=1000,records=5`; by default the limits of each worker."
     ),
 }
 """Options of all data sources."""

@@ -83,7 +83,7 @@ def topic_retained_from(
 ) -> dict[int, int]:
     """Do :func:`retained_from` for a topic: brokers find the first record by its time, so only the last one is read.
 
-    ``settings`` are those of :func:`letterhead.read.topic`, with ``bootstrap.servers``.
+    ``settings`` must contain ``bootstrap.servers``; see :func:`letterhead.read.topic`.
     """
     from letterhead.kafka.client import EARLIEST, LATEST, KafkaClient
     from letterhead.kafka.settings import reader_settings

@@ -13,7 +13,7 @@ from letterhead.headers import Headers
 from letterhead.one_message import decode
 
 __all__ = [
-    "convert_to_timestamped_format", "has_empty_headers", "headers", "headers_end", "raw_aggregation", "raw_plain_value",
+    "convert_to_timestamped_format", "headers", "headers_end", "raw_aggregation", "raw_plain_value",
     "raw_timestamped_value", "timestamp",
 ]  # fmt: skip
 
@@ -23,11 +23,6 @@ NO_TIMESTAMP = b"\xff" * 8  # -1
 def convert_to_timestamped_format(value: bytes | None) -> bytes | None:
     """Prepend the timestamp -1 to a payload."""
     return None if value is None else NO_TIMESTAMP + value
-
-
-def has_empty_headers(value: bytes) -> bool:
-    """Return whether a value has no headers, judging by its first byte."""
-    return value[:1] == b"\0"
 
 
 def headers(value: bytes | None) -> Headers | None:
