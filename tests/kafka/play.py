@@ -21,7 +21,13 @@ Kafka {version} runs at {address}; its files are in {directory}. `make kafka-sto
   orders-clean       empty
   orders-quarantine  empty
 
-Spark with its Kafka connector, from this directory:
+In a shell, from this directory:
+
+{shell}
+In Python (`{python}`):
+
+{lines}
+In Spark with its Kafka connector:
 
   PYSPARK_PYTHON={python} SPARK_LOCAL_IP=127.0.0.1 {pyspark} --master 'local[2]' \\
     --jars "$(echo target/kafka/connector/*.jar | tr ' ' ,)"
@@ -30,6 +36,19 @@ Then paste:
 
 {snippet}
 docs/how-to/set-bad-rows-aside.md goes on from here: a quarantine, edits, and back to Kafka.
+"""
+
+SHELL = """\
+{letterhead} scan kafka://{address}/orders
+{letterhead} read kafka://{address}/orders --last 3
+{letterhead} read kafka://{address}/orders --count-by tenant --errors column
+"""
+
+LINES = """\
+import letterhead as lh
+types = {{"tenant": "string", "amount_cents": "int64", "retry": "int32"}}
+orders = lh.read.topic("orders", bootstrap_servers="{address}", columns=["partition", "offset"], headers=types, errors="column").read_all()
+print(orders.group_by("tenant").aggregate([("amount_cents", "sum")]).to_pandas())
 """
 
 SNIPPET = """\
@@ -67,6 +86,8 @@ def start(broker: Broker) -> str:
         damaged=len(damaged),
         python=_short(Path(sys.executable)),
         pyspark=_short(scripts / "pyspark"),
+        shell=SHELL.format(address=broker.address, letterhead=_short(scripts / "letterhead")),
+        lines=LINES.format(address=broker.address),
         snippet=SNIPPET.format(address=broker.address),
     )
 

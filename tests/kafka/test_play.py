@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import socket
 
 import pytest
@@ -11,6 +12,7 @@ from tests.versions import KAFKA
 
 import play
 from broker import Broker, java
+from letterhead.cli import main
 from topics import consume, create, damage, orders, produce
 
 pytestmark = [pytest.mark.broker, pytest.mark.full]
@@ -35,14 +37,30 @@ def test_a_broker_to_play_with_is_started_once_and_stopped(tmp_path, samples):
     broker.stop()
 
 
-def test_what_is_pasted_runs(broker, spark, samples, capsys):
-
+@pytest.fixture(scope="module")
+def filled(broker, samples):
     create(broker, "orders")
     produce(broker, "orders", damage(orders(samples, 2_000))[0])
-    exec(play.SNIPPET.format(address=broker), {"spark": spark})
+    return broker
+
+
+def test_the_lines_for_spark_run(filled, spark, capsys):
+    exec(play.SNIPPET.format(address=filled), {"spark": spark})
     printed = capsys.readouterr().out
     assert re.search(r"\|umbrella\| +\d+\|", printed)
     assert "the value is not UTF-8" in printed
+
+
+def test_the_lines_for_python_run(filled, capsys):
+    exec(play.LINES.format(address=filled), {})
+    assert re.search(r"umbrella +\d", capsys.readouterr().out)
+
+
+def test_the_lines_for_a_shell_run(filled, capsys):
+    lines = [shlex.split(line) for line in play.SHELL.format(address=filled, letterhead="letterhead").splitlines()]
+    assert {program for program, *_ in lines} == {"letterhead"}
+    assert [main(arguments) for _, *arguments in lines] == [0, 0, 1]  # the last one meets records that were damaged
+    assert re.search(r"umbrella +\d+", capsys.readouterr().out)
 
 
 def test_a_broker_that_does_not_start_reports_the_reason(tmp_path):
