@@ -177,6 +177,13 @@ def test_many_damaged_batches_are_counted(run: Run, folder: Callable[[bytes], Pa
     assert "10 more damaged ranges" in result.err
 
 
+def test_a_row_that_is_left_out_of_a_count_is_named(run: Run, folder: Callable[[bytes], Path]) -> None:
+    result = run("read", folder(FIRST + batch(record(block=b"\2\x0ctenant\2\xff"), base_offset=110)), "--count-by", "tenant",
+                 "--errors", "skip", "--csv")  # fmt: skip
+    assert (result.code, result.lines) == (1, ['"tenant","count"', '"acme",1', ",1"])
+    assert "letterhead: partition 3, offset 110: the value is not UTF-8 (value_not_utf8, byte " in result.err
+
+
 def test_a_pipe_is_no_log(run: Run, tmp_path: Path) -> None:
     import os
 
@@ -205,6 +212,7 @@ def test_an_open_transaction_is_printed(run: Run, folder: Callable[[bytes], Path
         (["{orders}", "--start", "yesterday"], "--start must be 'earliest', 'latest', an offset"),
         (["{orders}", "--json", "-o", "x.parquet"], "exclude each other"),
         (["{orders}", "--start", "9", "--end", "8"], "--end is before --start"),
+        (["kafka://127.0.0.1:1/orders", "--start", "yesterday"], "--start must be 'earliest', 'latest', an offset"),
         (["{orders}", "--start", "1767225600000"], "for a time in milliseconds since 1970, pass '@1767225600000'"),
         ([], "Missing argument"),
     ],
@@ -221,7 +229,7 @@ def test_what_cannot_be_read_is_exit_code_3(run: Run, tmp_path: Path) -> None:
     assert result.err == f"letterhead: cannot read {tmp_path / 'none'}: no such file or directory\n"
     result = run("read", tmp_path)
     assert (result.code, result.out) == (3, "")
-    assert "no segments are there" in result.err
+    assert "has no log segments" in result.err
 
 
 def test_help_has_examples_and_exit_codes(run: Run) -> None:

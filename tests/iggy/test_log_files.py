@@ -99,7 +99,7 @@ def test_a_torn_end_is_reported_and_damage_before_it_is_rejected(
 
 
 def test_a_directory_without_segments_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no segments are there"):
+    with pytest.raises(FileNotFoundError, match="has no log segments"):
         read(tmp_path)
 
 

@@ -20,7 +20,8 @@ def changelog_of(address: str, name: str, store_type: str) -> str:
     from confluent_kafka.admin import AdminClient, NewTopic
 
     changelog = f"{name}-store-changelog"
-    AdminClient({"bootstrap.servers": address}).create_topics([NewTopic(changelog, 1, 1)])[changelog].result(30)
+    admin = AdminClient({"bootstrap.servers": address})
+    admin.create_topics([NewTopic(changelog, 1, 1)])[changelog].result(30)
     produce(address, changelog, store_type, 0, 200)
     return changelog
 

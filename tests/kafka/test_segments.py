@@ -153,7 +153,7 @@ def test_missing_files_are_rejected_at_once(tmp_path: Path) -> None:
             lh.read.segments(path)
     with pytest.raises(IsADirectoryError, match="pass it alone, or the files in it"):
         lh.read.segments([tmp_path])
-    with pytest.raises(FileNotFoundError, match="no segments are there"):
+    with pytest.raises(FileNotFoundError, match="has no log segments"):
         lh.read.segments(tmp_path)
 
 

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COUNT = "count"
+_OFFSETS = ("partition", "offset")
 
 
 class Counts:
     """Counts rows by the values of columns. A name that no source has as a column names a header, read as text."""
 
-    def __init__(self, names: str, request: RowRequest, sources: Sequence[Source]) -> None:
+    def __init__(self, names: str, request: RowRequest, sources: Sequence[Source], *, locates: bool = False) -> None:
         self._names = [*filter(None, map(str.strip, names.split(",")))]
         if not self._names or len(set(self._names)) < len(self._names) or COUNT in self._names:
             raise Failure("--count-by needs names of columns or headers, and each once")
@@ -28,8 +29,9 @@ class Counts:
         common = set[str].intersection(*({*source.columns(request)} for source in sources))
         columns = [name for name in self._names if name in common and name not in typed]
         headers = {name: typed.get(name, "string") for name in self._names if name not in columns}
-        self.request = replace(request, columns=tuple(columns), headers=headers or None)
-        """The request for the columns that are counted."""
+        places = [name for name in _OFFSETS if locates and name in common and name not in columns]
+        self.request = replace(request, columns=(*columns, *places), headers=headers or None)
+        """The request for the columns that are counted, and with ``locates`` for those that name a row in an error."""
         self._counts: Counter[tuple[Any, ...]] = Counter()
         self._types: dict[str, pa.DataType] = {}
 

@@ -153,7 +153,7 @@ def read_command(
     if count_by is not None:
         if follow or columns is not None:
             raise Failure("--count-by excludes --follow and --columns")
-        counts = Counts(count_by, request, opened)
+        counts = Counts(count_by, request, opened, locates=errors is ReadErrors.skip)
         return Rows(opened, counts.request, errors, None).count(counts, output.format, output.limit)
     limit = output.limit
     if limit is None and on_screen and not (follow or output.format.everything or request.last is not None):

@@ -210,7 +210,7 @@ def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
             raise FileNotFoundError(f"{root}: there is no such file or directory")
         segments = [file for file in root.rglob("*.log") if _LOG.fullmatch(file.name)] if root.is_dir() else [root]
         if not segments:
-            raise FileNotFoundError(f"{root}: no segments are there (00000000000000000000.log and the like)")
+            raise FileNotFoundError(f"{root} has no log segments (00000000000000000000.log and the like)")
         files.update(segments)
     for file in files:
         check_regular(file)

@@ -511,7 +511,12 @@ class KafkaClient(Closing):
                 self._leaders.clear()
                 self._check_reachable()
                 if time.monotonic() + _BACKOFF >= until:
-                    reason = failure.args[0] if isinstance(failure, kafka_errors.KafkaTimeoutError) else str(failure)
+                    if isinstance(failure, kafka_errors.RequestTimedOutError):
+                        reason = "a request timed out"
+                    else:
+                        reason = (
+                            failure.args[0] if isinstance(failure, kafka_errors.KafkaTimeoutError) else str(failure)
+                        )
                     raise kafka_errors.KafkaTimeoutError(reason) from error
             await self._net.sleep(_BACKOFF)
 

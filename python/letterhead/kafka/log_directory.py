@@ -74,7 +74,8 @@ def _partitions_in(directory: Path) -> list[list[LogSegment]]:
     )
     if not partitions:
         raise FileNotFoundError(
-            f"{printable(str(directory))}: no segments are there (00000000000000000000.log and the like), nor in directories such as orders-0"
+            f"{printable(str(directory))} has no log segments (00000000000000000000.log and the like), and no partitions "
+            "(directories such as orders-0)"
         )
     return partitions
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import letterhead as lh
+from letterhead.offsets.specs import OffsetBounds
 from letterhead.sources.base import Logins, LogSource, RowRequest
 
 if TYPE_CHECKING:
@@ -61,8 +62,9 @@ class KafkaTopic(LogSource):
         """Return a stream of the records."""
         several = self.address.partition is None and (request.partitions is None or len(request.partitions) > 1)
         request = replace(request, columns=self.requested_columns(request, several=several))
+        bounds = OffsetBounds.parse(request.start, request.end, ("start=", "end="))
         if request.view != "records":
-            return self._view(request)
+            return self._view(request, bounds)
         return lh.read.topic(
             self.address.topic, bootstrap_servers=self.address.servers, settings=self._settings(request),
             columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
@@ -74,11 +76,10 @@ class KafkaTopic(LogSource):
     def _settings(self, request: RowRequest) -> dict[str, Any]:
         return self._logins.kafka_settings(request.settings or {}, has_servers=self.address.servers is not None)
 
-    def _view(self, request: RowRequest) -> Reader:
+    def _view(self, request: RowRequest, bounds: OffsetBounds) -> Reader:
         """Return a stream of batches, or of records and control records."""
         from letterhead.kafka.settings import reader_settings
         from letterhead.kafka.topic_reader import topic_view
-        from letterhead.offsets.specs import OffsetBounds
 
         if request.follow:
             raise ValueError(f"follow= excludes {request.view}=")
@@ -87,7 +88,7 @@ class KafkaTopic(LogSource):
             self.address.topic,
             row_reader(request),
             connection,
-            OffsetBounds.parse(request.start, request.end, ("start=", "end=")),
+            bounds,
             chosen_partitions(self.address.partition, request),
             last=request.last,
             isolation="read_committed" if request.committed else "read_uncommitted",
