@@ -8,8 +8,12 @@ Topic, offset and one header of five:
 * `Apache Flink`: a job of one slot, in `benches/opponents/flink`, that fills the same arrays; its source and sink are
   chained. Each pass starts a cluster in the JVM.
 * `confluent-kafka`: Python over librdkafka, as in `plain_python.py`.
-* `kafkarrow, without headers`: Rust over librdkafka, into Arrow columns; it returns no headers.
 * `Daft, without headers`: `daft.read_kafka`, which returns no headers; only offsets are taken.
+
+Topic without headers, all other columns into Arrow: key, value, topic, partition, offset and timestamp:
+
+* `letterhead`: checksums verified.
+* `kafkarrow`: Rust over librdkafka, which verifies none by default; kafkarrow returns no headers.
 
 Segments, the same columns from the broker's files:
 
@@ -26,7 +30,9 @@ connecting, and opening files.
 
 Sides take turns on one core. A side that returns other sums is an error. What is aimed at is in :data:`GOAL`.
 
-    python -m benches.direct.opponents [--record FILE]     LETTERHEAD_BENCH_RECORDS=2000000
+    python -m benches.direct.opponents [--record FILE] [--job JOB]     LETTERHEAD_BENCH_RECORDS=2000000
+
+With `--job`, the results of one job replace those on record, and the others stay.
 """
 
 from __future__ import annotations
@@ -60,9 +66,10 @@ LIMIT_SECONDS = 300
 HERE = Path(__file__).resolve().parents[1] / "opponents"
 DAFT = restore.ROOT / ".venv-daft" / "bin" / "python"
 KAFKARROW = restore.ROOT / ".venv-kafkarrow" / "bin" / "python"
-TOPIC, SEGMENTS, STATE = "topic", "segments", "state store"
+TOPIC, NO_HEADERS, SEGMENTS, STATE = "topic", "topic without headers", "segments", "state store"
+JOBS = [TOPIC, NO_HEADERS, SEGMENTS, STATE]
 OURS = "letterhead"
-NO_HEADERS = ("Daft, without headers", "kafkarrow, without headers", "kafka-dump-log, text")
+LESS = ("Daft, without headers", "kafka-dump-log, text")
 """Sides that return no value of a header, and so do less than the others."""
 GOAL = 2.0
 """How many times our time the fastest other reader of headers of the topic takes at least."""
@@ -80,7 +87,9 @@ def main() -> None:
     """Write the records, measure, print and record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", type=Path, help="where to write the results as JSON")
-    record = parser.parse_args().record
+    parser.add_argument("--job", choices=JOBS, help="measure this one only")
+    options = parser.parse_args()
+    jobs = [options.job] if options.job else JOBS
     from tests.kafka import broker as kafka
 
     with tempfile.TemporaryDirectory(prefix="letterhead-opponents-") as name:
@@ -88,27 +97,37 @@ def main() -> None:
         broker = kafka.Broker(scratch / "broker")
         broker.start()
         try:
-            records.fill(broker.address)
-            segments = linked_segments(broker, scratch)
-            task = restored_store(broker.address, scratch, ROWS_OF_STORE)
+            if jobs != [STATE]:
+                records.fill(broker.address)
+            segments = linked_segments(broker, scratch) if SEGMENTS in jobs else scratch
+            task = restored_store(broker.address, scratch, ROWS_OF_STORE) if STATE in jobs else scratch
             # The last core, as for other benchmarks of one core. Programs that this one starts inherit it.
             os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
             load = [os.getloadavg()]
             answer = records.answer()
-            results = [
-                *measured(TOPIC, topic_sides(broker.address, kafka), (answer.rows, answer.offsets, answer.amounts)),
-                *measured(SEGMENTS, segment_sides(segments), (answer.rows, answer.offsets, answer.amounts)),
-                *measured(STATE, state_sides(task, scratch), answer_of_store(ROWS_OF_STORE)),
-            ]
+            amounts = (answer.rows, answer.offsets, answer.amounts)
+            measures: dict[str, Callable[[], list[dict[str, Any]]]] = {
+                TOPIC: lambda: measured(TOPIC, topic_sides(broker.address, kafka), amounts),
+                NO_HEADERS: lambda: measured(
+                    NO_HEADERS, column_sides(broker.address), (answer.rows, answer.offsets, answer.timestamps)
+                ),
+                SEGMENTS: lambda: measured(SEGMENTS, segment_sides(segments), amounts),
+                STATE: lambda: measured(STATE, state_sides(task, scratch), answer_of_store(ROWS_OF_STORE)),
+            }
+            results = [row for job in jobs for row in measures[job]()]
             load.append(os.getloadavg())
         finally:
             broker.stop()
     show(results)
-    if record is not None:
-        machine = ran_on("src", "python", "benches")
-        rows = {TOPIC: records.ROWS, SEGMENTS: records.ROWS, STATE: ROWS_OF_STORE}
-        found = {"rows": rows, "load": load, "machine": machine, "goal": GOAL, "results": results}
-        record.write_text(json.dumps(found, indent=1) + "\n")
+    if options.record is not None:
+        run = {"load": load, "machine": ran_on("src", "python", "benches")}
+        runs = {job: {"rows": ROWS_OF_STORE if job == STATE else records.ROWS, **run} for job in jobs}
+        if options.job and options.record.exists():
+            before = json.loads(options.record.read_text())
+            runs = before["runs"] | runs
+            results = [*(row for row in before["results"] if row["job"] not in jobs), *results]
+            results.sort(key=lambda row: JOBS.index(row["job"]))
+        options.record.write_text(json.dumps({"goal": GOAL, "runs": runs, "results": results}, indent=1) + "\n")
 
 
 def topic_sides(address: str, kafka: Any) -> dict[str, Side]:
@@ -124,9 +143,20 @@ def topic_sides(address: str, kafka: Any) -> dict[str, Side]:
         "Kafka's Java consumer": lambda: program(*consume, *topic),
         "Apache Flink": lambda: program(*flink, *topic),
         "confluent-kafka": lambda: in_python(lambda: plain_python.from_consumer(address)),
-        "kafkarrow, without headers": lambda: program(KAFKARROW, HERE / "kafkarrow/read_topic.py", *topic),
         "Daft, without headers": lambda: program(DAFT, HERE / "daft/read_topic.py", *topic),
     }
+
+
+def column_sides(address: str) -> dict[str, Side]:
+    """Return the readers of all columns of a topic but its headers."""
+    # The first two are added up.
+    columns = ["offset", "timestamp", "topic", "partition", "key", "value"]
+
+    def ours() -> Any:
+        return lh.read.topic(records.TOPIC, bootstrap_servers=address, columns=columns).read_all()
+
+    theirs = (KAFKARROW, HERE / "kafkarrow/read_topic.py", address, records.TOPIC, str(records.ROWS))
+    return {OURS: lambda: in_python(ours), "kafkarrow": lambda: program(*theirs)}
 
 
 def segment_sides(segments: Path) -> dict[str, Side]:
@@ -197,7 +227,7 @@ def measured(job: str, sides: dict[str, Side], answer: Sums) -> list[dict[str, A
     for number in range(ROUNDS + 1):
         for side in list(sides)[:: -1 if number % 2 else 1]:
             taken, sums = sides[side]()
-            wanted = (*answer[:2], 0 if side in NO_HEADERS else answer[2])
+            wanted = (*answer[:2], 0 if side in LESS else answer[2])
             assert sums == wanted, (job, side, sums, wanted)
             seconds[side].append(taken)
             print(f"{job}, round {number}: {side} {taken:.3f} s", file=sys.stderr, flush=True)
@@ -211,7 +241,7 @@ def measured(job: str, sides: dict[str, Side], answer: Sums) -> list[dict[str, A
 
 def fastest_other(results: list[dict[str, Any]], job: str) -> dict[str, Any] | None:
     """Return the fastest of the other sides that read a header."""
-    others = [row for row in results if row["job"] == job and row["side"] not in (OURS, *NO_HEADERS)]
+    others = [row for row in results if row["job"] == job and row["side"] not in (OURS, *LESS)]
     return min(others, key=operator.itemgetter("ratio"), default=None)
 
 

@@ -458,10 +458,13 @@ def opponents() -> str:
             f"≥\N{NO-BREAK SPACE}{least:g}: {marked(goal.verdict(row['ratio'], least, at_least=True))}"
             if row == goals_of.get(row["job"]) else "",
         ])  # fmt: skip
-    load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
-    counts = ", ".join(f"{job} {count:,} rows" for job, count in found["rows"].items())
+    runs = [
+        f"* {job}: {found['runs'][job]['rows']:,} rows, sources {sources(found['runs'][job]['machine'])}, "
+        f"load {', '.join(f'{load[0]:.1f}' for load in found['runs'][job]['load'])}"
+        for job in dict.fromkeys(row["job"] for row in found["results"])
+    ]
     lines = table(["from", "reader", "time", "x", "", "goal"], rows, left=2)
-    return f"{counts[0].upper()}{counts[1:]}. Sources {sources(found['machine'])}; load {load}.\n\n{lines}"
+    return "\n".join(runs) + f"\n\n{lines}"
 
 
 def seconds(taken: Sequence[float]) -> str:
