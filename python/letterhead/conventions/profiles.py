@@ -121,7 +121,7 @@ _SCHEMA_ID = _profile(
 _STREAMS_DLQ = _profile(
     "streams-dlq",
     "Kafka Streams: dead letter queue",
-    "KIP-1034, written by `ExceptionHandlerUtils` of Kafka Streams 4.3.1; numbers are text",
+    "KIP-1034, written by `ExceptionHandlerUtils` of Kafka Streams 4.4.0; numbers are text",
     *_origin("__streams.errors.", ":text"),
     ("exception_class", "__streams.errors.exception", "string", "class of the exception"),
     ("exception_message", "__streams.errors.message", "string", "its message; a null header if it has none"),
@@ -131,7 +131,7 @@ _STREAMS_DLQ = _profile(
 _CONNECT_DLQ = _profile(
     "connect-dlq",
     "Kafka Connect: dead letter queue",
-    "KIP-298, written by `DeadLetterQueueReporter` of Kafka Connect 4.3.1 with "
+    "KIP-298, written by `DeadLetterQueueReporter` of Kafka Connect 4.4.0 with "
     "`errors.deadletterqueue.context.headers.enable`; numbers are text",
     *_origin("__connect.errors.", ":text"),
     ("connector", "__connect.errors.connector.name", "string", "name of the connector"),
