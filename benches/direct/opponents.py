@@ -210,7 +210,7 @@ def in_python(read: Callable[[], Any]) -> tuple[float, Sums]:
     started = time.perf_counter()
     table = read()
     seconds = time.perf_counter() - started
-    first, second = (pc.sum(column.cast("int64")).as_py() for column in table.columns)
+    first, second = (pc.sum(column.cast("int64")).as_py() for column in table.columns[:2])
     return seconds, (table.num_rows, first, second)
 
 
