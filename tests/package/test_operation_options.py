@@ -78,6 +78,40 @@ def test_unknown_error_policy_is_rejected(name: str) -> None:
         assert len(READING[name](errors=errors)) == 1
 
 
+CONVENTIONS: dict[str, Call] = {
+    "edit": lambda **options: lha.edit(pa.array([b"\0"]), "kafka", drop=["a"], **options),
+    "amqp": lambda **options: lha.amqp(pa.array([b"\xa1\x01a"]), "string", **options),
+    "rfc3339": lambda **options: lha.rfc3339(pa.array(["2026-01-31T09:00:00Z"]), **options),
+    "traceparent": lambda **options: lha.traceparent(pa.array([b""]), **options),
+    "trace_links": lambda **options: lha.trace_links(LISTS, **options),
+    "schema_id": lambda **options: lha.schema_id(pa.array([b"\0\0\0\0\1"]), **options),
+    "by_schema_id": lambda **options: lha.by_schema_id(pa.array([b"\0\0\0\0\1"]), **options),
+    "decode_by_schema": lambda **options: lha.decode_by_schema(
+        pa.array([None], pa.binary()), list, pa.schema([("a", pa.int32())]), **options
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_unknown_error_policy_of_a_convention_is_rejected(name: str) -> None:
+    with pytest.raises(ValueError, match="nonsense"):
+        CONVENTIONS[name](errors="nonsense")
+
+
+@pytest.mark.parametrize("call", [READING["decode"], READING["select"], READING["messages"], CONVENTIONS["edit"],
+                                  CONVENTIONS["by_schema_id"], CONVENTIONS["decode_by_schema"]])  # fmt: skip
+def test_limits_of_another_type_are_rejected(call: Call) -> None:
+    with pytest.raises(TypeError, match=r"limits must be letterhead\.Limits, not int"):
+        call(limits=5)
+
+
+def test_unknown_use_of_nulls_is_rejected() -> None:
+    with pytest.raises(ValueError, match="nonsense"):
+        CONVENTIONS["edit"](nulls="nonsense")
+    with pytest.raises(ValueError, match="nonsense"):
+        lha.pack(pa.record_batch({"a": ["x"]}), nulls="nonsense")
+
+
 def test_report_of_a_conversion_has_its_losses() -> None:
     converted = lh.convert(lh.encode([("a", None)], "kafka") or b"", "kafka", target="iggy", on_loss="report")
     assert [(loss.code, loss.key) for loss in converted.losses] == [("null_not_carried", "a")]

@@ -76,7 +76,8 @@ def by_schema_id(
     with needed("lha.by_schema_id", _INSTALL):
         from letterhead.conventions.readers.schema_groups import as_binary, group_by_schema
 
-    groups, _ = group_by_schema(as_binary(values), headers, format, header, errors, limits)
+    options = ReadOptions(limits=limits)
+    groups, _ = group_by_schema(as_binary(values), headers, format, header, errors, options.limits)
     return groups
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from letterhead import _native
 from letterhead._arrow_types import Column, ColumnT
+from letterhead.errors import check_name
 from letterhead.fields import plain_key
 from letterhead.header_edits import ColumnValues, Constant, Function, HeaderEdit, HeaderKey, Mask, NewValue
 from letterhead.operations.column_operation import ColumnOperation
@@ -38,6 +39,7 @@ class Edit(ColumnOperation):
     nulls: Literal["insert", "skip"] = "insert"
 
     def __post_init__(self) -> None:
+        check_name("nulls value", self.nulls, ("insert", "skip"))
         # The core rejects keys and values that the format cannot have.
         _native.schema("edit", self.format, **self.arguments())
 
