@@ -288,6 +288,53 @@ def test_the_name_of_the_store_is_on_the_disk_before_the_hidden_directory_is_rem
     assert last == [("fsync", "task"), ("rename", "store"), ("fsync", "rocksdb"), ("rmtree", ".store.restoring")]
 
 
+def steps_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record what a restore writes to its databases, in order."""
+    steps: list[str] = []
+
+    def recording(method: str, name_of: Callable[..., str]) -> None:
+        call = getattr(Database, method)
+
+        def record_and_call(self: Database, *arguments: Any) -> None:
+            steps.append(name_of(*arguments))
+            call(self, *arguments)
+
+        monkeypatch.setattr(Database, method, record_and_call)
+
+    def written(rows: Any, entries: list[tuple[bytes, bytes | None]], *_dropped: Any) -> str:
+        if entries[0] == (bulk_rows.OBSERVED, None):
+            return "end"
+        return "announce" if entries[0][0] == bulk_rows.ADDED else "rows" if rows else "offset"
+
+    recording("write", written)
+    recording("add_file", lambda *_: "file")
+    recording("flush", lambda: "flush")
+    recording("commit", lambda *_: "commit")
+    save = restoring.replace_file
+    monkeypatch.setattr(restoring, "replace_file", lambda *file: (steps.append("options"), save(*file)))
+    return steps
+
+
+def test_a_file_is_announced_on_the_disk_before_it_is_added_and_complete_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = steps_of(monkeypatch)
+    restore(source(table(2 * EACH)), tmp_path, "store")
+    file = ["announce", "flush", "file", "offset", "flush"]
+    assert steps == ["options", *file, *file, "commit", "flush", "options", "end"]
+
+
+def test_a_new_segment_has_an_offset_on_the_disk_before_it_has_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [record(window_key(b"k", time), b"1", time) for time in (10_000, 70_000)]
+    steps = steps_of(monkeypatch)
+    restore(changelogs.table(records), tmp_path, "store", store_type="window", retention=120_000)
+    assert steps == [
+        "options", *["offset", "flush"] * 2, *["rows"] * 2, *["commit", "flush"] * 2, "options", *["end"] * 2
+    ]  # fmt: skip
+
+
 def test_options_are_never_written_in_place(tmp_path: Path) -> None:
     interrupted(table(100), tmp_path)
     before = tmp_path / "before"
