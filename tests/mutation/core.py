@@ -15,6 +15,7 @@ import random
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -62,7 +63,7 @@ def compile_all(mutants: Mapping[int, Mutant]) -> dict[int, Mutant]:
     accepted = dict(mutants)
     for number in write(ROOT, TREE, accepted):
         del accepted[number]
-    while blamed := refused(TREE, ["cargo", "check", "--quiet", *OPTIONS], accepted.keys() - set()):
+    while blamed := refused(TREE, ["cargo", "check", "--quiet", *OPTIONS], accepted.keys()):
         for number in blamed:
             del accepted[number]
         write(ROOT, TREE, accepted)
@@ -82,24 +83,22 @@ def executables(command: Sequence[str]) -> list[str]:
 
 def tests_notice(programs: Sequence[str], number: int, seconds: float) -> bool:
     """Run the tests of the core with one mutant until the first of them fails."""
-    ends = time.monotonic() + seconds
-    for program in programs:
-        with subprocess.Popen(
-            [program, "--test-threads=2", *NOT_OF_MUTANTS], cwd=TREE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, env=os.environ | {"MUTANT": str(number)},
-        ) as tests:  # fmt: skip
-            watch = subprocess.Popen(["sleep", str(max(1, ends - time.monotonic()))])
-            os.set_blocking(tests.stdout.fileno(), False)
-            noticed = False
-            while tests.poll() is None and not noticed:
-                time.sleep(0.2)
-                noticed = "... FAILED" in (tests.stdout.read() or "") or watch.poll() is not None
-            watch.kill()
-            watch.wait()
-            tests.kill()
-            if noticed or tests.wait() != 0:
-                return True
-    return False
+    return any(fails([program, "--test-threads=2", *NOT_OF_MUTANTS], number, seconds) for program in programs)
+
+
+def fails(command: Sequence[str], number: int, seconds: float) -> bool:
+    """Return whether a test of a program fails, or the program takes too long."""
+    environment = os.environ | {"MUTANT": str(number)}
+    with subprocess.Popen(
+        command, cwd=TREE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as tests:
+        limit = threading.Timer(seconds, tests.kill)
+        limit.start()
+        for line in tests.stdout or ():
+            if line.endswith("FAILED\n"):
+                tests.kill()
+        limit.cancel()
+    return tests.returncode != 0
 
 
 def python_notices(package: Path, number: int) -> bool:
