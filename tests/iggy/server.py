@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.ports import free_ports
+
 START_LIMIT = 300.0
 STOP_LIMIT = 120.0
 """Seconds until a server that does not start or stop is ended."""
@@ -146,15 +148,3 @@ class Server:
             "max_topic_size": 0, "options": options or {},
         }  # fmt: skip
         self.call("POST", f"/streams/{stream}/topics", body)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports on which nobody listens."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()

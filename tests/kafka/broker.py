@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
+from tests.ports import free_ports
 from tests.versions import built, check_built
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -227,15 +228,6 @@ def connector() -> str:
     """The jars that Spark needs to reach a broker, as ``spark.jars`` wants them."""
     check_built(BUILT)
     return ",".join(map(str, sorted((BUILT / "connector").glob("*.jar"))))
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback on which nobody listens."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def _java(program: str, heap: str = "512m", options: Sequence[str] = ()) -> list[str]:

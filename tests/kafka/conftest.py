@@ -1,4 +1,4 @@
-"""One broker, and one Spark session that can reach it, for all tests here."""
+"""A broker, and a Spark session that can reach it: one of each in a process, which share the files of tests."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ import identity
 import letterhead as lh
 import secured
 from spark_session import local_session
+
+EXPENSIVE = {"spark", "safe", "oauth_broker"}
+"""Fixtures that take seconds to start: all files that need one run in the same process."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Group tests for ``--dist loadgroup``: by file, so that its tests share what they start, or by what they all need."""
+    expensive = {item.path for item in items if EXPENSIVE & set(getattr(item, "fixturenames", ()))}
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("expensive" if item.path in expensive else item.path.stem))
 
 
 @pytest.fixture(scope="session")

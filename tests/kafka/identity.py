@@ -10,10 +10,11 @@ import time
 import urllib.request
 from pathlib import Path
 
+from tests.ports import free_ports
 from tests.versions import check_built
 
 import secured
-from broker import BUILT, QUICK_JVM, START_LIMIT, Broker, free_ports
+from broker import BUILT, QUICK_JVM, START_LIMIT, Broker
 
 AUDIENCE = "letterhead-tests"
 LIFETIME = 12

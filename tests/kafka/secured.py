@@ -8,7 +8,9 @@ import ssl
 from pathlib import Path
 from typing import NamedTuple
 
-from broker import Broker, free_ports
+from tests.ports import free_ports
+
+from broker import Broker
 
 USER, PASSWORD = "alice", "pass; word = with all"
 PLAIN_USER, PLAIN_PASSWORD = "bob", "another-secret-word"

@@ -20,10 +20,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
+from tests.ports import free_ports
 
 import letterhead as lh
 import secured
-from broker import Broker, free_ports
+from broker import Broker
 from conftest import create_orders
 from letterhead.cli import main
 from letterhead.kafka.properties import read_properties

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.ports import free_ports
 
 import letterhead as lh
 from broker import Broker
@@ -223,8 +224,6 @@ def test_a_topic_that_does_not_exist_is_wrong_usage(run: Run, broker: str) -> No
 
 
 def test_a_broker_that_does_not_answer_is_exit_code_3(run: Run) -> None:
-    from broker import free_ports
-
     [port] = free_ports(1)
     result = run("read", f"kafka://127.0.0.1:{port}/orders", "--timeout", "1")
     assert (result.code, result.out) == (3, "")

@@ -15,9 +15,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.ports import free_ports
 
 import letterhead as lh
-from broker import ROOT, free_ports
+from broker import ROOT
 from letterhead import arrow as lha
 from sail_client import COLUMNS, TASKS
 from topics import create, orders, produce

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.ports import free_ports
 
 import environments
 import pages
@@ -147,7 +147,7 @@ def standalone(place: Path, workers: int) -> Iterator[str]:
     import pyspark
 
     start = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    port, web = free_port(), free_port()
+    port, web = free_ports(2)
     processes: list[subprocess.Popen] = []
 
     def run(type: str, *arguments: str) -> None:
@@ -193,9 +193,3 @@ def wait_for(web: int, workers: int, place: Path) -> None:
         time.sleep(0.5)
     logs = "".join(log.read_text()[-2000:] for log in sorted(place.glob("*.log")))
     raise AssertionError(f"the workers did not come: {logs}")
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
