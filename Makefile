@@ -200,6 +200,11 @@ $(SAIL)/.wheel: $(VENV)/.wheel $(SAIL)/.deps
 	$(@D)/bin/python -m pip install --quiet --force-reinstall --no-deps dist/letterhead-*.whl
 	touch $@
 
+# Classes that JVMs of Spark map instead of loading them.
+target/spark.jsa: tests/helpers/spark_archive.py tests/helpers/spark_session.py $(VENV)/.deps
+	@mkdir -p $(@D)
+	PYSPARK_PYTHON=$(BIN)/python $(BIN)/python $< $@ 2> target/spark-archive.log || { cat target/spark-archive.log >&2; exit 1; }
+
 # Java programs: benchmarks; Kafka Streams, for tests to read what it writes and the other way round; a broker, and the jars
 # with which Spark reaches one.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from spark_archive import java_options
 from time_limits import watched
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ settings.register_profile(
 )
 settings.load_profile("letterhead")
 
-# Most code of Spark runs a few times in a test. Not to compile it twice saves a third of the processor time.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
 
 TESTS = Path(__file__).parent
 
