@@ -7,7 +7,7 @@ use crate::error::{Code, Error, bad_length};
 use crate::header::{Header, Key, RequestedKey, TypedKey};
 use crate::kernel::edit::Hit;
 use crate::kernel::layout::WireLayout as _;
-use crate::log::{Log, Result};
+use crate::log::{CollectErrors, Log, OnLoss, Result};
 use crate::op::mask::Mask;
 use crate::traits::{Contents, Encoded, FieldValue, HeadersFormat, LayoutOf, MessageFormat, Presence, Role};
 use crate::value::{ByteOrder, bits_of};
@@ -486,7 +486,14 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
             .map(|(field, value)| if field.role == Role::Derived { FieldValue::Null } else { *value })
             .collect();
         let has_headers_field = presence != Presence::Absent || !headers.is_empty();
-        E::encode(Contents { fields: &fields, headers: &headers, has_headers_field }, log, out)
+        let mut writing = CollectErrors::new(OnLoss::Raise, 1);
+        let encoded = E::encode(Contents { fields: &fields, headers: &headers, has_headers_field }, &mut writing, out);
+        // Nobody agreed to a loss, so that what the message cannot carry is an error of its row.
+        let lost = writing.take_losses().into_iter().map(|loss| (loss.code, loss.message));
+        match writing.take_errors().into_iter().map(|error| (error.code, error.message)).chain(lost).next() {
+            Some((code, message)) => Err(log.fatal(code, None, || message)),
+            None => encoded,
+        }
     }
 
     /// The hit of a header that is not left as it is. Its offsets are those of a value that follows the last header.

@@ -193,6 +193,16 @@ def test_a_value_that_the_format_cannot_carry_is_an_error_of_its_row() -> None:
     assert result[1]["error"][0]["code"] == "too_long"
 
 
+def test_headers_that_an_older_message_cannot_carry_are_an_error_of_its_row() -> None:
+    rows = pa.array([lh.encode(lh.Message(headers={}, value=b"v", magic=magic), "kip82-message") for magic in (2, 0)])
+    with pytest.raises(lh.EncodeError, match="magic 0 has no headers") as caught:
+        lha.edit(rows, "kip82-message", set={"a": "1"})
+    assert caught.value.row == 1
+    result = lha.edit(rows, "kip82-message", set={"a": "1"}, errors="column").to_pylist()
+    assert result[0]["error"] is None
+    assert (result[1]["data"], result[1]["error"][0]["code"]) == (None, "field_not_carried")
+
+
 def test_an_invalid_message_is_an_error_even_if_the_edit_does_not_touch_it() -> None:
     with pytest.raises(lh.DecodeError, match="row 1"):
         lha.edit(pa.array([b"", b"\x02"]), "kafka", drop=["a"])
