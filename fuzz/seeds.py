@@ -38,6 +38,9 @@ PARTS = {
     "convert": [bytes([shape, target]) for shape in (0x00, 0x10, 0x18) for target in range(0, 14, 3)],
     "select": [b"\x00\x00", b"\x08\x02", b"\x40\x07", b"\x20\x10"],
     "filter": [b"\x00\x00\x01", b"\x08\x02\x44", b"\x40\x07\x8b", b"\x20\x10\xe6"],
+    "edit": [b"\x00\x1b\x00\x80", b"\x10\xe4\x93\xff", b"\x48\xd8\x6d\x80", b"\x20\xff\xff\x80", b"\x00\xaa\xaa\xff"],
+    "pack": [b"\x00\x00", b"\x08\x02", b"\x40\x07", b"\x20\x10"],
+    "json": [b"\x00", b"\x08", b"\x10", b"\x40"],
     "batches": [b"\x00", b"\x08", b"\x12", b"\x1a"],
     "stored": [b""],
     "log": [b"\x00", b"\x01"],
@@ -75,11 +78,11 @@ def inputs() -> Iterator[tuple[str, str, bytes]]:
     for index, (format, serialized) in enumerate(serialized_messages()):
         batch = "messages" in format or format in ("record-batch", "iggy-batch", "iggy-polled-2023")
         for target, parts in PARTS.items():
-            if format not in ONE.get(target, (format,)) or (batch and target in ("decode", "columns", "roundtrip")):
+            if format not in ONE.get(target, (format,)) or (batch and target in ("decode", "columns", "roundtrip", "edit", "pack", "json")):
                 continue
             if (batch and target == "convert") or (not batch and target == "batches"):
                 continue
-            if target == "roundtrip" and format == "iggy-auto":
+            if target in ("roundtrip", "edit") and format == "iggy-auto":
                 continue
             # The fuzzer finds the other ways to ask by itself.
             for part in (parts[index % len(parts)], parts[(index + 1) % len(parts)]):

@@ -88,6 +88,21 @@ fn imported() {
 }
 
 #[test]
+fn edit() {
+    every_input_holds(&targets::edit::TARGET);
+}
+
+#[test]
+fn pack() {
+    every_input_holds(&targets::pack::TARGET);
+}
+
+#[test]
+fn json() {
+    every_input_holds(&targets::json::TARGET);
+}
+
+#[test]
 fn what_is_kept_is_of_targets_and_formats_that_there_are() {
     for target in fs::read_dir(kept()).expect("inputs are kept") {
         let directory = target.expect("a directory").path();

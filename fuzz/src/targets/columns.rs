@@ -60,7 +60,7 @@ fn same_alone<V: Operation>(format: Format, operation: &V, layout: Layout, rows:
 }
 
 /// A stream is cut where a column would pass the limit; its parts are the whole.
-fn same_in_parts<V: Operation>(format: Format, operation: &V, column: &dyn Array, whole: &ArrayRef) {
+pub fn same_in_parts<V: Operation>(format: Format, operation: &V, column: &dyn Array, whole: &ArrayRef) {
     for max_offset in [16, MAX_OFFSET] {
         let mut from = 0;
         while from < column.len() {

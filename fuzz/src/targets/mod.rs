@@ -8,10 +8,13 @@ pub mod codecs;
 pub mod columns;
 pub mod convert;
 pub mod decode;
+pub mod edit;
 pub mod filter;
 pub mod imported;
+pub mod json;
 pub mod log;
 pub mod modes;
+pub mod pack;
 pub mod roundtrip;
 pub mod seal;
 pub mod select;
@@ -31,7 +34,7 @@ pub struct Target {
     pub check: fn(&str, &[u8]),
 }
 
-pub const ALL: [Target; 11] = [
+pub const ALL: [Target; 14] = [
     decode::TARGET,
     columns::TARGET,
     roundtrip::TARGET,
@@ -43,6 +46,9 @@ pub const ALL: [Target; 11] = [
     stored::TARGET,
     log::TARGET,
     imported::TARGET,
+    edit::TARGET,
+    pack::TARGET,
+    json::TARGET,
 ];
 
 /// The names of the formats of which this holds.

@@ -24,7 +24,7 @@ pub fn type_of(byte: u8) -> Type {
 /// The first keys of some messages in each way that keys may repeat, and one that none of them has.
 pub fn selections(messages: &[Message], keys: KeyForm, of: Type) -> Vec<Selection> {
     let heads = messages.iter().flat_map(|message| message.heads());
-    let mut wanted: Vec<RequestedKey> = heads.take(3).map(|head| wanted_key(&head.key, keys)).collect();
+    let mut wanted: Vec<RequestedKey> = heads.take(3).map(|head| requested_key(&head.key, keys)).collect();
     wanted.dedup();
     wanted.push(match keys {
         KeyForm::Int => RequestedKey::Int(-7),
@@ -39,7 +39,8 @@ pub fn selections(messages: &[Message], keys: KeyForm, of: Type) -> Vec<Selectio
     all.map(selection).collect()
 }
 
-fn wanted_key(key: &HeldKey, form: KeyForm) -> RequestedKey {
+/// The key of a header, as a caller names it.
+pub fn requested_key(key: &HeldKey, form: KeyForm) -> RequestedKey {
     match (key, form) {
         (HeldKey::Text(text), _) => RequestedKey::Text(text.clone()),
         (HeldKey::Int(number), KeyForm::Typed) => {

@@ -1,0 +1,5 @@
+#![no_main]
+
+use letterhead_fuzz::{fuzz, targets};
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz(&targets::edit::TARGET, data));
