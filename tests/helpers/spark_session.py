@@ -1,10 +1,11 @@
-"""The Spark session of tests: on this machine alone, with small batches, and with workers that say where they stood."""
+"""The Spark session of tests: on this machine alone, with small batches, and with workers that start quickly and say where they stood."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 
@@ -26,6 +27,8 @@ def local_session(name: str, more: Mapping[str, str] | None = None) -> Any:
         .config("spark.sql.session.timeZone", "UTC")
         # Small, so that a partition has several batches.
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
+        .config("spark.python.daemon.module", "preloaded_workers")
+        .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).parent))
         .config("spark.python.worker.faulthandler.enabled", "true")
         .config("spark.sql.execution.pyspark.udf.faulthandler.enabled", "true")
     )
