@@ -201,7 +201,7 @@ $(SAIL)/.wheel: $(VENV)/.wheel $(SAIL)/.deps
 	touch $@
 
 # Classes that JVMs of Spark map instead of loading them.
-target/spark.jsa: tests/helpers/spark_archive.py tests/helpers/spark_session.py $(VENV)/.deps
+target/spark.jsa: tests/helpers/spark_archive.py $(VENV)/.deps
 	@mkdir -p $(@D)
 	PYSPARK_PYTHON=$(BIN)/python $(BIN)/python $< $@ 2> target/spark-archive.log || { cat target/spark-archive.log >&2; exit 1; }
 

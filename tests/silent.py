@@ -61,7 +61,7 @@ def interrupted(program: str, *arguments: str, server: SilentServer) -> str:
     command = [sys.executable, "-c", program, *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
-            assert server.asked.wait(100)
+            assert server.asked.wait(300)
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=300)
         finally:

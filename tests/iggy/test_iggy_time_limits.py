@@ -16,8 +16,6 @@ import letterhead as lh
 from lying_server import LyingServer
 from server import Server
 
-pytestmark = pytest.mark.timeout(150)
-
 TOPIC = {"stream": "tests", "topic": "lies", "timeout_ms": 400}
 ACTIONS = {
     "reader": lambda address: lh.read.iggy(address, **TOPIC).read_all(),
@@ -71,9 +69,9 @@ def test_an_acknowledgement_that_does_not_come_times_out_and_says_that_the_batch
 
     with (
         LyingServer(lie) as server,
-        pytest.raises(TimeoutError, match=r"did not acknowledge a batch in 0\.4 s, and can still append it"),
+        pytest.raises(TimeoutError, match=r"did not acknowledge a batch in 3 s, and can still append it"),
     ):
-        ACTIONS["writer"](server.address)
+        lh.write.iggy(pa.table({"payload": ["x"]}), server.address, **TOPIC | {"timeout_ms": 3000})
     assert len(sent) == 1
 
 

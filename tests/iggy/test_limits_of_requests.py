@@ -33,7 +33,7 @@ def address() -> Iterator[str]:
 
 
 def write(address: str, table: pa.Table, **options: object) -> lh.write.Written:
-    return lh.write.iggy(table, address, stream="tests", topic="lies", timeout_ms=5000, **options)
+    return lh.write.iggy(table, address, stream="tests", topic="lies", timeout_ms=60_000, **options)
 
 
 # --- addresses and names ---------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ FIRST_POLLS = "2 100 010104010000000205746573747302046c696573010000000003"
 
 
 def read(address: str, **options: object) -> list[int]:
-    with lh.read.iggy(address, stream="tests", topic="lies", timeout_ms=1000, **options) as reader:
+    with lh.read.iggy(address, stream="tests", topic="lies", timeout_ms=60_000, **options) as reader:
         return reader.read_all()["offset"].to_pylist()
 
 

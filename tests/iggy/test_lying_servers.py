@@ -108,7 +108,7 @@ def test_an_invalid_reply_is_an_error_that_names_the_server(
 ) -> None:
     with LyingServer(lies_about(request_key, change)) as server:
         with pytest.raises(ProtocolError, match=message) as raised:
-            read(server.address, timeout_ms=2000)
+            read(server.address, timeout_ms=60_000)
         assert str(raised.value).startswith(server.place)
 
 
@@ -130,13 +130,13 @@ def test_an_invalid_acknowledgement_is_an_error_that_names_the_server(
 ) -> None:
     with LyingServer(lies_about(request_key, change)) as server:
         with pytest.raises(ProtocolError, match=message) as raised:
-            write(server.address, timeout_ms=2000)
+            write(server.address, timeout_ms=60_000)
         assert str(raised.value).startswith(server.place)
 
 
 def test_partitions_are_sorted_whatever_their_order_in_the_reply() -> None:
     swap = resized(lambda body: body[:-80] + body[-40:] + body[-80:-40])
-    with LyingServer(lies_about(TOPIC, swap)) as server, IggyClient(Address.parse(server.address), 2000) as client:
+    with LyingServer(lies_about(TOPIC, swap)) as server, IggyClient(Address.parse(server.address), 60_000) as client:
         assert [place.partition for place in client.partitions(IggyTopic("tests", "lies"))] == [0, 1]
 
 
@@ -144,10 +144,10 @@ def test_connections_that_a_user_may_not_list_are_unknown() -> None:
     unauthorized = resized(lambda body: b"")
     with (
         LyingServer(lies_about("2 22", lambda reply: at(216, u32(41))(unauthorized(reply)))) as server,
-        IggyClient(Address.parse(server.address), 2000) as client,
+        IggyClient(Address.parse(server.address), 60_000) as client,
     ):
         assert client.has_session(b"any") is None
-    with LyingServer() as server, IggyClient(Address.parse(server.address), 2000) as client:
+    with LyingServer() as server, IggyClient(Address.parse(server.address), 60_000) as client:
         assert client.has_session(b"any") is False
         assert client.has_session(bytes(client._read(22, b"", 1000))) is True
 
@@ -171,14 +171,14 @@ def evicted(reason: int) -> Callable[[bytes], bytes]:
             r"frames of 0\.11; update it, or if these frames are the same, add \?protocol_version=0\.12\.0 to the address",
         ),
         (15, Refused, r"cannot read the login of protocol 0\.11\.0$"),
-        (3, TimeoutError, r"did not answer in 0\.3 s: 127.* ended the session \(reason 3\)"),
+        (3, TimeoutError, r"did not answer in 3 s: 127.* ended the session \(reason 3\)"),
     ],
 )
 def test_a_login_that_the_server_ends_is_reported_by_its_reason(
     reason: int, error: type[Exception], message: str
 ) -> None:
     with LyingServer(lies_about(LOGIN, evicted(reason))) as server, pytest.raises(error, match=message):
-        read(server.address, timeout_ms=300)
+        read(server.address, timeout_ms=3000)
 
 
 @pytest.mark.parametrize("status", [57, 58])
@@ -192,7 +192,7 @@ def test_a_request_that_the_server_does_not_accept_yet_is_repeated(status: int) 
         return at(216, u32(status))(reply[:HEADER_LEN].replace(reply[48:52], u32(HEADER_LEN)))
 
     with LyingServer(lie) as server:
-        assert read(server.address, timeout_ms=5000).num_rows == 6
+        assert read(server.address, timeout_ms=60_000).num_rows == 6
     assert len(refused) == 2
 
 
@@ -206,7 +206,7 @@ def test_an_error_of_the_server_is_raised_at_once_with_its_number() -> None:
         return resized(lambda body: b"")(at(216, u32(1234))(reply))
 
     with LyingServer(lie) as server, pytest.raises(Refused, match="refuses the request with error 1234") as raised:
-        read(server.address, timeout_ms=5000)
+        read(server.address, timeout_ms=60_000)
     assert (raised.value.status, len(refused)) == (1234, 1)
 
 
@@ -216,7 +216,7 @@ def test_a_topic_without_messages_ends_after_its_last_one() -> None:
         empty = resized(lambda body, current=current: body[:4] + u64(current) + u32(0))
         with (
             LyingServer(lies_about(LAST_POLLS, empty)) as server,
-            IggyClient(Address.parse(server.address), 2000) as client,
+            IggyClient(Address.parse(server.address), 60_000) as client,
         ):
             assert client.end_offset(TopicPartition(IggyTopic("tests", "lies"), 0)) == end
 
@@ -227,7 +227,7 @@ def test_the_recorded_replies_are_read_and_written_as_they_were() -> None:
         assert table["offset"].to_pylist() == [1, 2, 3, 4, 0, 1]
         assert table["payload"].to_pylist() == [b"payload %d" % number for number in (1, 2, 3, 4, 0, 1)]
         assert write(server.address) == (1, [(1, 2, 1)])
-        with IggyClient(Address.parse(server.address), 2000) as client:
+        with IggyClient(Address.parse(server.address), 60_000) as client:
             assert [place.partition for place in client.partitions(IggyTopic("tests", "lies"))] == [0, 1]
             assert client.end_offset(TopicPartition(IggyTopic("tests", "lies"), 0)) == 5
 
@@ -235,7 +235,7 @@ def test_the_recorded_replies_are_read_and_written_as_they_were() -> None:
 def test_a_short_reply_of_more_than_fetch_bytes_is_not_requested_again() -> None:
     # The server has no other replies.
     with LyingServer() as server:
-        assert read(server.address, fetch_bytes=1, timeout_ms=2000)["offset"].to_pylist() == [1, 2, 3, 4, 0, 1]
+        assert read(server.address, fetch_bytes=1, timeout_ms=60_000)["offset"].to_pylist() == [1, 2, 3, 4, 0, 1]
 
 
 def changed_replies(values: Callable[[int], Iterator[int]]) -> list[tuple[str, int, int]]:

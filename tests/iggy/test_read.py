@@ -181,7 +181,7 @@ def test_a_server_that_stops_answering_times_out_and_is_read_on(server: Server, 
     topic = create()
     fill(server, topic, 0, numbered(1000))
     options = {"stream": "tests", "topic": topic, "columns": ["offset"], "fetch_bytes": 1000}
-    with lh.read.iggy(server.address, **options, timeout_ms=2000) as reader:
+    with lh.read.iggy(server.address, **options, timeout_ms=5000) as reader:
         offsets = next(reader).column(0).to_pylist()
         with server.paused():
             try:
@@ -190,7 +190,7 @@ def test_a_server_that_stops_answering_times_out_and_is_read_on(server: Server, 
                 error = ""
             except TimeoutError as raised:
                 error = str(raised)
-    assert "did not answer in 2 s" in error
+    assert "did not answer in 5 s" in error
     assert 0 < len(offsets) < 1000
     with lh.read.iggy(server.address, **options, start={0: len(offsets)}) as reader:
         offsets += reader.read_all()["offset"].to_pylist()
@@ -221,7 +221,7 @@ def test_a_partition_whose_only_message_expired_looks_empty(server: Server, tmp_
 def test_purged_messages_are_gone(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     fill(server, topic, 0, numbered(300))
-    with lh.read.iggy(server.address, stream="tests", topic=topic, timeout_ms=500, fetch_bytes=100) as reader:
+    with lh.read.iggy(server.address, stream="tests", topic=topic, timeout_ms=60_000, fetch_bytes=100) as reader:
         next(reader)
         next(reader)
         server.call("DELETE", f"/streams/tests/topics/{topic}/purge")
@@ -280,7 +280,7 @@ def test_tls_checks_the_certificate(server: Server, tmp_path: Path) -> None:
     other.start()
     try:
         other.create("tests", "secret")
-        options = {"stream": "tests", "topic": "secret", "timeout_ms": 5000}
+        options = {"stream": "tests", "topic": "secret", "timeout_ms": 60_000}
         trusted = f"{other.address}?tls=true&tls_ca_file={certificate}"
         address = f"{trusted}&tls_domain=iggy.test"
         assert lh.write.iggy(pa.table({"payload": ["x"]}), address, **options).rows == 1

@@ -201,7 +201,7 @@ class Broker:
         return self._log.read_text(errors="replace")[-4000:]
 
 
-def java(program: str, *arguments: str, limit: float = 60.0) -> str:
+def java(program: str, *arguments: str, limit: float = 300.0) -> str:
     """Run a Java program of the broker's, or of the tests', to its end; give what it prints."""
     command = [*_java(program), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

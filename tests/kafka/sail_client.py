@@ -47,7 +47,7 @@ def meeting(scratch: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Re
         for _ in batches:
             pass
         Path(scratch, uuid.uuid4().hex).touch()
-        until = time.monotonic() + 30
+        until = time.monotonic() + 200
         while len(list(Path(scratch).iterdir())) < tasks and time.monotonic() < until:
             time.sleep(0.02)
         yield pa.RecordBatch.from_pydict({"met": pa.array([len(list(Path(scratch).iterdir()))], pa.int32())})

@@ -13,8 +13,6 @@ import letterhead as lh
 from letterhead.kafka import client
 from lying_broker import API_VERSIONS, METADATA, Lie, LyingBroker, read
 
-pytestmark = pytest.mark.timeout(150)
-
 HALF_A_RESPONSE = (4000).to_bytes(4, "big") + (1).to_bytes(4, "big")
 SASL = {
     "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p",
@@ -51,9 +49,9 @@ def test_a_broker_that_stops_answering_times_out(silent_about: int) -> None:
 
     with (
         LyingBroker(lie) as broker,
-        pytest.raises(TimeoutError, match=rf"no answer from {broker.address} in 0\.6 s: {broker.address}"),
+        pytest.raises(TimeoutError, match=rf"no answer from {broker.address} in 2 s: {broker.address}"),
     ):
-        read(broker.address, timeout_ms=600)
+        read(broker.address, timeout_ms=2000)
 
 
 @pytest.mark.parametrize("error", [5, 6, 3])  # leader not available, not the leader, unknown topic or partition
@@ -63,14 +61,14 @@ def test_a_temporary_error_that_does_not_end_times_out(error: int) -> None:
         return frame[:place] + error.to_bytes(2, "big") + frame[place + 2 :] if api_key in (1, 2) else frame
 
     lie: Lie = without_leader
-    with LyingBroker(lie) as broker, pytest.raises(TimeoutError, match=rf"in 0\.6 s: \[Error {error}\]"):
-        read(broker.address, timeout_ms=600)
+    with LyingBroker(lie) as broker, pytest.raises(TimeoutError, match=rf"in 3 s: \[Error {error}\]"):
+        read(broker.address, timeout_ms=3000)
 
 
 def test_a_silent_broker_does_not_keep_the_next_one_from_answering() -> None:
     with SilentServer() as silent, LyingBroker() as broker:
         for _ in range(4):  # the order of brokers is random
-            assert read(f"127.0.0.1:{silent.port},{broker.address}", timeout_ms=3000).num_rows == 8
+            assert read(f"127.0.0.1:{silent.port},{broker.address}", timeout_ms=12_000).num_rows == 8
 
 
 def test_a_host_whose_name_is_not_looked_up_times_out() -> None:

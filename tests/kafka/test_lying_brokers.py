@@ -176,7 +176,7 @@ PARTITION = 1
 def test_an_invalid_response_is_an_error_that_names_the_broker(api_key: int, change: Change, message: str) -> None:
     with LyingBroker(lies_about(api_key, change)) as broker:
         with pytest.raises(ProtocolError, match=message) as raised:
-            read(broker.address, timeout_ms=5000)
+            read(broker.address, timeout_ms=60_000)
         assert str(raised.value).startswith(broker.address)
 
 
@@ -184,7 +184,7 @@ def test_an_invalid_response_is_an_error_that_names_the_broker(api_key: int, cha
 def test_a_server_of_another_kind_is_an_error_that_names_the_setting(change: Change) -> None:
     with LyingBroker(lies_about(API_VERSIONS, change)) as broker:
         with pytest.raises(ConnectionError, match="does not speak Kafka's protocol over PLAINTEXT") as raised:
-            read(broker.address, timeout_ms=5000)
+            read(broker.address, timeout_ms=60_000)
         assert str(raised.value).startswith(broker.address)
 
 
@@ -203,7 +203,7 @@ def test_records_of_earlier_offsets_are_not_taken_for_the_requested_ones() -> No
 
     with LyingBroker(lies_about(FETCH, repeat)) as broker:
         with pytest.raises(ProtocolError, match="sent records of lies-0 before offset 2") as raised:
-            read(broker.address, timeout_ms=5000)
+            read(broker.address, timeout_ms=60_000)
         assert str(raised.value).startswith(broker.address)
 
 
@@ -212,7 +212,7 @@ def test_records_after_the_end_of_the_partition_are_not_taken_for_the_requested_
     moved = with_records(at(0, offset.to_bytes(8, "big")))
     message = f"sent records of lies-0 from offset {offset} on, and says that they end at 4"
     with LyingBroker(lies_about(FETCH, moved)) as broker, pytest.raises(ProtocolError, match=message):
-        read(broker.address, timeout_ms=5000)
+        read(broker.address, timeout_ms=60_000)
 
 
 def test_a_response_without_records_because_of_a_quota_is_no_end_of_the_partition() -> None:
@@ -225,7 +225,7 @@ def test_a_response_without_records_because_of_a_quota_is_no_end_of_the_partitio
         return with_records(lambda batch: b"")(at(9, i32(50))(frame))
 
     with LyingBroker(lies_about(FETCH, throttle)) as broker:
-        assert read(broker.address, timeout_ms=5000)["offset"].to_pylist() == [0, 1, 2, 3] * 2
+        assert read(broker.address, timeout_ms=60_000)["offset"].to_pylist() == [0, 1, 2, 3] * 2
 
 
 def test_a_final_error_of_one_broker_is_raised_and_no_other_one_is_asked() -> None:
@@ -233,7 +233,7 @@ def test_a_final_error_of_one_broker_is_raised_and_no_other_one_is_asked() -> No
     rejects = lies_about(API_VERSIONS, resized(lambda body: body[:4] + (31).to_bytes(2, "big") + bytes(4)))
     with LyingBroker(rejects) as one, LyingBroker(rejects) as other:
         with pytest.raises(PermissionError, match="does not allow it"):
-            read(f"{one.address},{other.address}", timeout_ms=5000)
+            read(f"{one.address},{other.address}", timeout_ms=60_000)
         assert one.connections + other.connections == 1
 
 
@@ -249,7 +249,7 @@ def test_rows_whose_offset_the_broker_does_not_return_are_written() -> None:
     """A broker that recognizes a repeated request has the rows, and may not know their offsets any more."""
     unknown = after_topic(PARTITION + 4 + 2, (-1001).to_bytes(8, "big", signed=True))
     with LyingBroker(lies_about(PRODUCE, unknown)) as broker:
-        assert write(broker.address, timeout_ms=5000) == (2, [(1, -1, 2)])
+        assert write(broker.address, timeout_ms=60_000) == (2, [(1, -1, 2)])
 
 
 def outcomes(changes: list[tuple[int, int, int]], *actions: Callable[..., object]) -> list[str]:
@@ -325,7 +325,7 @@ for key, size in ((lies.API_VERSIONS, 0x7FFFFFFF), (lies.METADATA, 128 << 20), (
             pass
 print(peak() - before)
 """
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
     assert int(ran.stdout) < 8, f"{ran.stdout} MiB"
 
 
@@ -338,7 +338,7 @@ def test_a_leader_of_an_epoch_before_the_newest_known_one_is_not_asked() -> None
         return frame
 
     place = TopicPartition(TOPIC, 0)
-    settings = {"timeout_ms": 600, "fetch_bytes": 100}
+    settings = {"timeout_ms": 3000, "fetch_bytes": 100}
     with LyingBroker(note) as broker, KafkaClient(reader_settings(broker.address, {}, **settings)) as client:
         client._epochs[place] = 1  # that of the metadata is 0
         with pytest.raises(TimeoutError, match=r"\[Error 5\]"):

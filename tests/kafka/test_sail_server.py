@@ -80,11 +80,11 @@ def _server(directory: Path, mode: str) -> Iterator[str]:
         yield f"sc://127.0.0.1:{port}"
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(120)
 
 
 def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while time.monotonic() < until and server.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

@@ -104,14 +104,12 @@ def produce(address: str, topic: str, records: Sequence[Record], first: int = 0)
             on_delivery=lambda error, _: error and failed.append(error),
         )
         producer.poll(0)
-    left = producer.flush(60)
+    left = producer.flush(300)
     if left or failed:
-        raise RuntimeError(
-            f"{topic}: {left} records were not sent in a minute, {len(failed)} were refused: {failed[:3]}"
-        )
+        raise RuntimeError(f"{topic}: {left} records were not sent in 300 s, {len(failed)} were refused: {failed[:3]}")
 
 
-def consume(address: str, topic: str, limit: float = 60.0) -> dict[Place, Record]:
+def consume(address: str, topic: str, limit: float = 300.0) -> dict[Place, Record]:
     """Read a whole topic with Kafka's Java consumer, in the order of the partitions and their offsets."""
     lines = java("letterhead.testing.broker.Consume", address, topic, limit=limit).split("\n")
     found = {}

@@ -18,7 +18,7 @@ def local_session(builder: Any) -> Any:
     lock = (Path(tempfile.gettempdir()) / "spark-connect-port.lock").open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)
     _held.append(lock)  # open, and so locked, until the process ends
-    deadline = time.monotonic() + 60  # the server of the last process may still be stopping
+    deadline = time.monotonic() + 120  # the server of the last process may still be stopping
     while _is_used() and time.monotonic() < deadline:
         time.sleep(0.2)
     return builder.remote("local[2]").getOrCreate()

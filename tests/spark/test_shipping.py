@@ -179,13 +179,13 @@ def standalone(place: Path, workers: int) -> Iterator[str]:
         for process in reversed(processes):
             process.terminate()
         for process in processes:
-            process.wait(30)
+            process.wait(120)
         for number in range(workers):
             shutil.rmtree(place / f"work-{number}", ignore_errors=True)
 
 
 def wait_for(web: int, workers: int, place: Path) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{web}/json/", timeout=5) as page:
             if json.load(page)["aliveworkers"] == workers:
