@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,16 +14,20 @@ import letterhead as lh
 import secured
 from spark_session import local_session
 
-EXPENSIVE = {"spark", "safe", "oauth_broker"}
-"""Fixtures that take seconds to start: all files that need one run in the same process."""
-
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group tests for ``--dist loadgroup``: by file, so that its tests share what they start, or by what they all need."""
-    expensive = {item.path for item in items if EXPENSIVE & set(getattr(item, "fixturenames", ()))}
+    """Group tests for ``--dist loadgroup``: files that need Spark, files that need a broker with logins, each other file.
+
+    What takes seconds to start is so started once, and the two groups take about as long.
+    """
+    fixtures: dict[Path, set[str]] = {}
     for item in items:
-        item.add_marker(pytest.mark.xdist_group("expensive" if item.path in expensive else item.path.stem))
+        fixtures.setdefault(item.path, set()).update(getattr(item, "fixturenames", ()))
+    for item in items:
+        needs = fixtures[item.path]
+        group = "spark" if "spark" in needs else "logins" if needs & {"safe", "oauth_broker"} else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
