@@ -161,7 +161,7 @@ def test_a_store_that_a_child_opens_works_or_is_refused(tmp_path: Path) -> None:
         own.put(b"k", b"v")
         own.close()
 
-    output = in_child(write, seconds=60)
+    output = in_child(write)
     assert output == ("gave", "None") or output[:2] == ("raised", InvalidStateStoreError.__name__)
 
 
@@ -181,7 +181,7 @@ def test_a_fork_at_any_moment_leaves_a_child_that_works(stored: pa.Array) -> Non
         thread.start()
     try:
         for _ in range(25):
-            assert in_child(lambda: same(work(stored[:500]), expected), seconds=60) == ("gave", "True")
+            assert in_child(lambda: same(work(stored[:500]), expected)) == ("gave", "True")
     finally:
         ended.set()
         for thread in threads:
@@ -191,13 +191,17 @@ def test_a_fork_at_any_moment_leaves_a_child_that_works(stored: pa.Array) -> Non
 # --- what a parent has open is its own -------------------------------------------------------------------------------
 
 
-def in_child(call: Callable[[], Any], seconds: int = 30) -> tuple[str, ...]:
+HANGS = 300
+"""Seconds after which a child is taken to hang."""
+
+
+def in_child(call: Callable[[], Any]) -> tuple[str, ...]:
     """Call a function in a forked process; say what it gave or raised, or that it hangs."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(seconds)
+        signal.alarm(HANGS)
         try:
             output: tuple[str, ...] = ("gave", repr(call()))
         except Exception as error:
@@ -407,7 +411,7 @@ def test_a_child_that_drops_a_reader_takes_nothing_away(samples: Path, tmp_path:
 def test_connections_are_not_used_after_a_fork(operation: str) -> None:
     # Nothing has to answer: who asks hangs before it gets that far.
     with KafkaClient(reader_settings("127.0.0.1:1", {}, timeout_ms=1000, fetch_bytes=1 << 20)) as client:
-        output = in_child(getattr(client, operation), seconds=60)
+        output = in_child(getattr(client, operation))
     assert output == ("gave", "None") if operation == "close" else output[0] == "raised"
 
 
