@@ -60,5 +60,6 @@ for row in letters:
 batch = lh.batch(again, codec="lz4")
 sent = list(lh.messages(batch, "record-batch"))
 print(
-    "no mark of the dead letter is left:", not any("__streams" in key for one in sent for key, _ in one.headers.items())
+    "no mark of the dead letter is left:",
+    not any("__streams" in key for message in sent for key, _ in message.headers.items()),
 )

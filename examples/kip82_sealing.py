@@ -76,7 +76,7 @@ class Unseal(ConsumerInterceptor):
 def covered(record: ProducerRecord | ConsumerRecord, covers: Sequence[str], value: bytes | None) -> bytes:
     """Return what must not change, as the bytes of one message."""
     headers = record.headers.to_headers()
-    kept = lh.Headers([(key, each) for key in (*covers, NONCE) for each in headers.get_all(key)])
+    kept = lh.Headers([(key, sealed) for key in (*covers, NONCE) for sealed in headers.get_all(key)])
     return ProducerRecord("", record.serialized_key(), value, headers=kept).to_bytes()
 
 

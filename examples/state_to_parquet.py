@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import letterhead as lh
 
 SAMPLES = Path(__file__).parents[1] / "tests" / "samples"
-given = sys.argv[1:] or [SAMPLES / "streams-state-0_0", "latest", Path(tempfile.mkdtemp()) / "latest.parquet"]
-directory, store, out = given
+arguments = sys.argv[1:] or [SAMPLES / "streams-state-0_0", "latest", Path(tempfile.mkdtemp()) / "latest.parquet"]
+directory, store, out = arguments
 
 # What a row of the store becomes. The headers stay beside the columns that are made of them.
 columns = {"tenant": "string", "amount_cents": "int64", "trace": lh.field("string", key="traceparent")}

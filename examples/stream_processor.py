@@ -63,7 +63,7 @@ for record in records:
             record["key"].decode(), record["value"], round(record["timestamp"].timestamp() * 1000), headers
         )
 out = driver.create_output_topic("orders-once").read_records()
-replacing = sum("replaces" in one.headers for one in out)
+replacing = sum("replaces" in record.headers for record in out)
 print(f"{2 * len(records)} records in, {len(out)} out, {replacing} of them replace one")
 driver.close(keep_state=True)
 

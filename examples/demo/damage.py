@@ -13,7 +13,7 @@ class Damage(NamedTuple):
     """What was done to a message, and the error that has to be reported for it."""
 
     row: int
-    what: str
+    kind: str
     code: str
     byte: int
     header: int | None = None
@@ -36,36 +36,36 @@ def damage_messages(messages: Sequence[bytes], share: float) -> tuple[list[bytes
     return damaged, done
 
 
-def _damaged(row: int, data: bytes, what: str) -> tuple[bytes, Damage]:
+def _damaged(row: int, data: bytes, kind: str) -> tuple[bytes, Damage]:
     labels = {(label.field, label.header): label for label in lh.inspect(data, FORMAT)["labels"]}
     headers = lh.decode(data, FORMAT).headers
     # Columns get the last value of a key.
     last = {key: place for place, (key, value) in enumerate(headers) if value}
-    if what == "number too short" and "retry" in last:
+    if kind == "number too short" and "retry" in last:
         message, header = lh.decode(data, FORMAT), last["retry"]
         pairs = [(key, value[:-1] if place == header else value) for place, (key, value) in enumerate(headers)]
         short = lh.encode(lh.Message(headers=pairs, timestamp=message.timestamp, payload=message.payload), FORMAT)
         value = next(
-            each for each in lh.inspect(short, FORMAT)["labels"] if (each.field, each.header) == ("value", header)
+            label for label in lh.inspect(short, FORMAT)["labels"] if (label.field, label.header) == ("value", header)
         )
-        return short, Damage(row, what, "wrong_size", value.start, header, "retry")
-    if what == "text not UTF-8" and "tenant" in last:
+        return short, Damage(row, kind, "wrong_size", value.start, header, "retry")
+    if kind == "text not UTF-8" and "tenant" in last:
         at = labels["value", last["tenant"]].start
-        return _with(data, at, 0xFF), Damage(row, what, "value_not_utf8", at, last["tenant"], "tenant")
-    if headers and what in ("negative count", "count too small"):
+        return _with(data, at, 0xFF), Damage(row, kind, "value_not_utf8", at, last["tenant"], "tenant")
+    if headers and kind in ("negative count", "count too small"):
         # Counts here are below 64, so they are one byte: twice the number.
         at = labels["header count", None].start
-        if what == "negative count":
-            return _with(data, at, 1), Damage(row, what, "negative_count", at)
+        if kind == "negative count":
+            return _with(data, at, 1), Damage(row, kind, "negative_count", at)
         behind = labels["key length", len(headers) - 1].start
-        return _with(data, at, data[at] - 2), Damage(row, what, "trailing_bytes", behind)
+        return _with(data, at, data[at] - 2), Damage(row, kind, "trailing_bytes", behind)
     header = row % max(len(headers), 1)
-    if headers and what == "negative key length":
+    if headers and kind == "negative key length":
         at = labels["key length", header].start
-        return _with(data, at, 1), Damage(row, what, "negative_length", at, header)
-    if headers and what == "key not UTF-8":
+        return _with(data, at, 1), Damage(row, kind, "negative_length", at, header)
+    if headers and kind == "key not UTF-8":
         at = labels["key", header].start
-        return _with(data, at, 0xFF), Damage(row, what, "key_not_utf8", at, header)
+        return _with(data, at, 0xFF), Damage(row, kind, "key_not_utf8", at, header)
     size = labels["headers size", None]
     return data[: size.end + 5], Damage(row, "cut off", "truncated", size.end)
 

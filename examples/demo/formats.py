@@ -55,7 +55,7 @@ def every_format(topic: Path, report: Report) -> None:
 
 
 def _shown(lost: Counter[str], messages: int) -> str | None:
-    return ", ".join(what if count == messages else f"{count:,} {what}" for what, count in lost.items()) or None
+    return ", ".join(loss if count == messages else f"{count:,} {loss}" for loss, count in lost.items()) or None
 
 
 def _messages(table: pa.Table) -> pa.StructArray:
@@ -71,16 +71,16 @@ def _converted(encoded: Any, source: str, target: str) -> tuple[Any, Any, Any]:
     how = {} if target in TARGETS or target.startswith("iggy") else {"types": "be"}  # the others carry no types
     data, losses = lha.convert(encoded, source, target=target, on_loss="report", **how).flatten()
     lost = pa.table({name: losses.flatten().field(name) for name in ("key", "type")})
-    types = {each["key"]: each["type"] for each in lost.drop_null().group_by(["key", "type"]).aggregate([]).to_pylist()}
+    types = {row["key"]: row["type"] for row in lost.drop_null().group_by(["key", "type"]).aggregate([]).to_pylist()}
     return data, losses, lha.convert(data, target, target=source, types=types or None, on_loss="report").field("data")
 
 
 def _changed(before: Any, after: Any, data: Any, losses: Any) -> list[str]:
     """List what is neither the same as before nor reported as lost."""
     numbers, headers = _numbered(before.field("headers"))
-    each, rows = losses.flatten(), pc.list_parent_indices(losses)
-    left_out = pc.and_(each.field("header").is_valid(), each.field("written").is_null())
-    lost = pc.add(pc.multiply(rows, STEP), each.field("header").cast(pa.int64())).filter(left_out)
+    entries, rows = losses.flatten(), pc.list_parent_indices(losses)
+    left_out = pc.and_(entries.field("header").is_valid(), entries.field("written").is_null())
+    lost = pc.add(pc.multiply(rows, STEP), entries.field("header").cast(pa.int64())).filter(left_out)
     places = pa.array(range(len(data)), pa.int64())
     no_message = pc.is_in(pc.divide(numbers, STEP), places.filter(data.is_null()))
     kept = pa.table({"number": numbers, "header": headers}).filter(
@@ -91,7 +91,7 @@ def _changed(before: Any, after: Any, data: Any, losses: Any) -> list[str]:
     in_place = pc.divide(came, STEP).equals(pc.divide(kept["number"].combine_chunks(), STEP))
     changed = [] if in_place and same.equals(kept["header"].combine_chunks()) else ["headers"]
     emptied = rows.filter(
-        pc.and_(each.field("header").is_null(), pc.equal(each.field("written"), "empty").fill_null(False))
+        pc.and_(entries.field("header").is_null(), pc.equal(entries.field("written"), "empty").fill_null(False))
     )
     fields = {name for name in ("offset", "timestamp", "key", "value") if before.type.get_field_index(name) >= 0}
     for name in fields - _lost(losses).keys():
@@ -105,8 +105,8 @@ def _changed(before: Any, after: Any, data: Any, losses: Any) -> list[str]:
 
 def _lost(losses: Any) -> Counter[str]:
     """Count losses by the field that is lost, or by their code."""
-    each = losses.flatten()
-    pairs = zip(each.field("code").to_pylist(), each.field("message").to_pylist(), strict=True)
+    entries = losses.flatten()
+    pairs = zip(entries.field("code").to_pylist(), entries.field("message").to_pylist(), strict=True)
     return Counter(message.split()[0] if code == "field_not_carried" else code for code, message in pairs)
 
 

@@ -33,11 +33,11 @@ class Report:
         self.screen.print(f"\n[bold]{escape(title)}[/]\n[dim]{escape(meaning)}[/]\n")
         self.screen.print(table)
 
-    def check(self, holds: bool, what: str) -> None:
+    def check(self, holds: bool, claim: str) -> None:
         """Print whether a check holds; one that does not makes the demo fail."""
-        self.screen.print(f"[green]✓[/] {escape(what)}" if holds else f"[bold red]✗ {escape(what)}[/]")
+        self.screen.print(f"[green]✓[/] {escape(claim)}" if holds else f"[bold red]✗ {escape(claim)}[/]")
         if not holds:
-            self.figures["failures"].append(what)
+            self.figures["failures"].append(claim)
 
     @contextmanager
     def timed(self, step: str, headers: int) -> Iterator[None]:

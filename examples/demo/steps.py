@@ -74,27 +74,27 @@ class Steps:
 
     def compare_with_damage(self, store: list[Any], damage: list[Damage], good: int, aside: DataFrame) -> None:
         """Check that exactly the damaged messages are set aside, each with its error at the damaged byte."""
-        found = {bytes(row["key"]): row for row in aside.collect()}
-        expected = {store[each.row]["key"]: each for each in damage}
-        done, exact, examples = Counter(each.what for each in damage), Counter(), {}
-        for key in expected.keys() & found.keys():
-            each, error = expected[key], found[key]["error"][0]
+        reported = {bytes(row["key"]): row for row in aside.collect()}
+        expected = {store[entry.row]["key"]: entry for entry in damage}
+        done, exact, examples = Counter(entry.kind for entry in damage), Counter(), {}
+        for key in expected.keys() & reported.keys():
+            entry, error = expected[key], reported[key]["error"][0]
             place = error["code"], error["byte_offset"], error["header"], error["column"]
-            if place == each[2:] and bytes(found[key]["value"]) == store[each.row]["value"]:
-                exact[each.what] += 1
-                examples[each.what] = f"{error['code']}: {error['message']} (byte {error['byte_offset']})"
+            if place == entry[2:] and bytes(reported[key]["value"]) == store[entry.row]["value"]:
+                exact[entry.kind] += 1
+                examples[entry.kind] = f"{error['code']}: {error['message']} (byte {error['byte_offset']})"
         self.report.step(
             "2  broken bytes are set aside, with what is wrong and where",
             f"A Kafka Streams store (KIP-1271) of {len(store):,} rows, {len(damage):,} of them damaged on purpose: "
-            f"{good:,} became rows, {len(found):,} went to a quarantine table. The job went on.",
+            f"{good:,} became rows, {len(reported):,} went to a quarantine table. The job went on.",
             ["damage", "done", "reported", "for example"],
-            [[what, done[what], exact[what], examples.get(what)] for what in done],
+            [[kind, done[kind], exact[kind], examples.get(kind)] for kind in done],
         )
         self.report.figures["store"] = {"rows": len(store), "damaged": len(damage), "exact": exact}
-        self.report.check(expected.keys() <= found.keys(), "every damaged row is set aside")
-        self.report.check(found.keys() <= expected.keys(), "no other row is set aside")
+        self.report.check(expected.keys() <= reported.keys(), "every damaged row is set aside")
+        self.report.check(reported.keys() <= expected.keys(), "no other row is set aside")
         self.report.check(exact == done, "each has the expected error code, byte, header and column, and its bytes")
-        self.report.check(good + len(found) == len(store), "no row is lost or doubled")
+        self.report.check(good + len(reported) == len(store), "no row is lost or doubled")
 
     def there_and_back(self) -> None:
         """Step 3: the headers of the topic to stored bytes and back."""
