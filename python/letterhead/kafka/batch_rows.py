@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from letterhead import arrow as lha
 from letterhead.errors import HeaderError, check_name
-from letterhead.kafka.record_sets import BatchHeader
+from letterhead.kafka.record_sets import BatchHeader, StoredBatches
 from letterhead.kafka.segment_file import KafkaSegmentFile
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
@@ -74,21 +74,19 @@ class BatchRowReader:
 
     def __call__(
         self,
-        record_set: Any,
-        batches: Iterable[BatchHeader],
+        stored: StoredBatches,
         *,
-        origin: int = 0,
         start: int = 0,
         end: int = LAST_OFFSET,
         skipped: Collection[int] = (),
         constants: Mapping[str, Any],
     ) -> pa.RecordBatch | None:
         """Return a row for each batch that has offsets from ``start`` to before ``end``; None if there are none."""
-        chosen = [batch for batch in batches if batch.last_offset >= start and batch.base_offset < end]
+        chosen = [batch for batch in stored.batches if batch.last_offset >= start and batch.base_offset < end]
         if not chosen:
             return None
-        view = memoryview(record_set)
-        data = [bytes(view[batch.position - origin : batch.end - origin]) for batch in chosen]
+        view = memoryview(stored.data)
+        data = [bytes(view[batch.position - stored.origin : batch.end - stored.origin]) for batch in chosen]
         rows = [{**_row(batch, batch_data), DATA: batch_data} for batch, batch_data in zip(chosen, data, strict=True)]
         names = {*self.schema.names}
         if "checksum" in names:
@@ -118,10 +116,7 @@ class SegmentBatchReader(BatchRowReader):
         """Yield the rows of batches."""
         if batches:
             constants = {"topic": file.segment.topic, "partition": file.segment.partition}
-            rows = self(
-                file.data(batches), batches, origin=batches[0].position, start=bounds.start, end=bounds.end,
-                constants=constants,
-            )  # fmt: skip
+            rows = self(file.stored(batches), start=bounds.start, end=bounds.end, constants=constants)
             if rows is not None:
                 yield rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead.errors import HeaderError, replaced
-from letterhead.kafka.record_sets import CONSTANTS, FIELDS, BatchHeader, KafkaRowReader
+from letterhead.kafka.record_sets import CONSTANTS, FIELDS, KafkaRowReader, StoredBatches
 from letterhead.offsets.partition_log import LAST_OFFSET
 
 __all__ = ["CONTROL_COLUMNS", "CONTROL_TYPES", "ControlRowReader"]
@@ -45,10 +45,8 @@ class ControlRowReader(KafkaRowReader):
 
     def __call__(
         self,
-        record_set: Any,
-        batches: Iterable[BatchHeader],
+        stored: StoredBatches,
         *,
-        origin: int = 0,
         start: int = 0,
         end: int = LAST_OFFSET,
         skipped: Collection[int] = (),
@@ -56,11 +54,11 @@ class ControlRowReader(KafkaRowReader):
     ) -> pa.RecordBatch | None:
         """Read the records of consecutive batches, of which ``skipped`` are the base offsets of those that were aborted."""
         parts, before = [], 0
-        for aborted, group in groupby(batches, key=lambda batch: batch.base_offset in skipped):
+        for aborted, group in groupby(stored.batches, key=lambda batch: batch.base_offset in skipped):
             part = [*group]
-            options: Any = {"origin": origin, "start": start, "end": end}
+            values = {**constants, "aborted": aborted}
             try:
-                rows = super().__call__(record_set, part, constants={**constants, "aborted": aborted}, **options)
+                rows = super().__call__(stored._replace(batches=part), start=start, end=end, constants=values)
             except HeaderError as error:
                 raise error if error.row is None else replaced(error, row=error.row + before) from None
             before += len(part)

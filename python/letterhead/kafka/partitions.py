@@ -10,6 +10,7 @@ from letterhead.kafka.client import EARLIEST, LATEST, KafkaClient
 from letterhead.kafka.record_sets import (
     BatchHeader,
     KafkaRowReader,
+    StoredBatches,
     aborted_batches,
     batches_of,
     leader_epoch,
@@ -104,12 +105,11 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         constants = self.constants(rest.partition)
         while batches:
             group, batches = _split(batches, self._pieces * self._batch_bytes)
+            stored = StoredBatches(fetched.records, group)
             try:
-                rows = self._reader(
-                    fetched.records, group, start=rest.start, end=rest.end, skipped=skipped, constants=constants
-                )
+                rows = self._reader(stored, start=rest.start, end=rest.end, skipped=skipped, constants=constants)
             except HeaderError as error:
-                located = self._reader.located(error, fetched.records, group, constants=constants)
+                located = self._reader.located(error, stored, constants=constants)
                 # The offset identifies the record.
                 raise replaced(located, without_message_number(located.message), row=None) from None
             if self._reader.where is not None:

@@ -21,8 +21,8 @@ from letterhead.output_columns import TIME_DETAIL, TIMES, Dialect, as_times, tim
 from letterhead.where.program import Filter, RecordField, fields_of_format
 
 __all__ = [
-    "CONSTANTS", "FIELDS", "WHERE_FIELDS", "BatchHeader", "KafkaRowReader", "aborted_batches", "batches_of",
-    "leader_epoch", "next_pieces",
+    "CONSTANTS", "FIELDS", "WHERE_FIELDS", "BatchHeader", "KafkaRowReader", "StoredBatches", "aborted_batches",
+    "batches_of", "leader_epoch", "next_pieces",
 ]  # fmt: skip
 
 FIELDS: tuple[str, ...] = (
@@ -82,6 +82,15 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & _TRANSACTIONAL)
 
 
+class StoredBatches(NamedTuple):
+    """Consecutive batches of a record set, and bytes that contain them."""
+
+    data: Any
+    batches: Sequence[BatchHeader]
+    origin: int = 0
+    """The position of the first byte of ``data`` in the record set, from which positions of batches are counted."""
+
+
 class KafkaRowReader(RowReader):
     """Converts record sets to record batches."""
 
@@ -102,10 +111,8 @@ class KafkaRowReader(RowReader):
 
     def __call__(
         self,
-        record_set: Any,
-        batches: Iterable[BatchHeader],
+        stored: StoredBatches,
         *,
-        origin: int = 0,
         start: int = 0,
         end: int = LAST_OFFSET,
         skipped: Collection[int] = (),
@@ -113,44 +120,34 @@ class KafkaRowReader(RowReader):
     ) -> pa.RecordBatch | None:
         """Read the records of consecutive batches from ``start`` to before ``end``; return None if there are none.
 
-        The bytes are read in place; they begin at byte ``origin`` of the record set. ``skipped`` are base offsets of
-        batches to leave out, see :func:`aborted_batches`; control batches have no rows. ``constants`` are the values of
-        :data:`CONSTANTS`. If a record is invalid and ``errors="raise"``, a DecodeError is raised, whose row is the index
+        The bytes are read in place. ``skipped`` are base offsets of batches to leave out, see :func:`aborted_batches`;
+        control batches have no rows. ``constants`` are the values of :data:`CONSTANTS`. If a record is invalid and ``errors="raise"``, a DecodeError is raised, whose row is the index
         of its batch; see :meth:`located`.
         """
-        all_batches = [*batches]
         where = self.where and self.where.bind(constants)
         low, high, first_time = _bounds(where)
         low, high = max(start, low), min(end - 1, high)
         kept = np.array([
             not batch.attributes & self.left_out_attributes and batch.base_offset not in skipped and batch.last_offset >= low
-            and batch.base_offset <= high and batch.max_timestamp >= first_time for batch in all_batches
+            and batch.base_offset <= high and batch.max_timestamp >= first_time for batch in stored.batches
         ], np.bool_)  # fmt: skip
         if not kept.any() or (where is not None and where.known is False):
             return None
-        rows = self._rows(_binary_column(record_set, all_batches, kept, origin), where, start, end)
+        rows = self._rows(_binary_column(stored, kept), where, start, end)
         if rows is None:
             return None
         if "timestamp" in self._columns:
-            rows = self._check_times(rows, all_batches)
+            rows = self._check_times(rows, stored.batches)
         return self._in_schema(rows, constants)
 
-    def located(
-        self,
-        error: HeaderError,
-        record_set: Any,
-        batches: Sequence[BatchHeader],
-        *,
-        origin: int = 0,
-        constants: Mapping[str, Any],
-    ) -> HeaderError:
+    def located(self, error: HeaderError, stored: StoredBatches, *, constants: Mapping[str, Any]) -> HeaderError:
         """Return an error that a call for these batches raised, with topic, partition and offset of its record."""
         if error.row is None:
             return replaced(error, **constants)
         offset = error.offset
         if offset is None:
-            batch = batches[error.row]
-            column = _binary_column(record_set, [batch], np.array([True]), origin)
+            batch = stored.batches[error.row]
+            column = _binary_column(stored._replace(batches=[batch]), np.array([True]))
             offset = self._offset_in_error(column, constants, batch.base_offset)
         return replaced(error, **constants, offset=offset)
 
@@ -218,15 +215,15 @@ def aborted_batches(batches: Iterable[BatchHeader], aborted: Iterable[tuple[int,
             yield batch.base_offset
 
 
-def _binary_column(record_set: Any, batches: Sequence[BatchHeader], kept: Any, origin: int) -> pa.BinaryArray:
+def _binary_column(stored: StoredBatches, kept: Any) -> pa.BinaryArray:
     """Return a column of one batch a row over the same bytes, null for batches that are not kept."""
+    batches = stored.batches
     first = batches[0].position
-    begin = first - origin
     bounds = np.array([batch.position - first for batch in batches] + [batches[-1].end - first], np.int64)
     if bounds[-1] > np.iinfo(np.int32).max:
         raise ValueError("more than 2 GiB of batches at a time")
     present = None if kept.all() else pa.py_buffer(np.packbits(kept, bitorder="little"))
-    data = pa.py_buffer(record_set).slice(begin, int(bounds[-1]))
+    data = pa.py_buffer(stored.data).slice(first - stored.origin, int(bounds[-1]))
     return pa.BinaryArray.from_buffers(
         pa.binary(), len(batches), [present, pa.py_buffer(bounds.astype(np.int32)), data]
     )

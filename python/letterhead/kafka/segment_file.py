@@ -14,7 +14,7 @@ from letterhead.errors import DecodeError, counted
 from letterhead.file_window import FileWindow
 from letterhead.kafka.indexes import position_before
 from letterhead.kafka.log_directory import LogSegment
-from letterhead.kafka.record_sets import BatchHeader, batches_of
+from letterhead.kafka.record_sets import BatchHeader, StoredBatches, batches_of
 from letterhead.limits import how_to_raise
 from letterhead.offsets.partition_log import LAST_OFFSET
 
@@ -154,9 +154,10 @@ class KafkaSegmentFile(FileWindow):
             return (batches, None) if last_flaw is None else (batches[:-1], last_flaw)
         return batches, None
 
-    def data(self, batches: Sequence[BatchHeader]) -> memoryview:
-        """Return the bytes of consecutive batches."""
-        return self.view(batches[0].position, batches[-1].end)
+    def stored(self, batches: Sequence[BatchHeader]) -> StoredBatches:
+        """Return consecutive batches with their bytes."""
+        first = batches[0].position
+        return StoredBatches(self.view(first, batches[-1].end), batches, first)
 
     def damage(self, position: int, least: int, flaw: BatchFlaw) -> DamagedRange:
         """Find the end of the damage that begins at a position."""

@@ -293,7 +293,6 @@ class SegmentRowReader:
         options: Any = {
             "start": bounds.start, "end": bounds.end,
             "skipped": set(aborted_batches(batches, aborted)) if aborted else (), "constants": _constants(file),
-            "origin": batches[0].position,
         }  # fmt: skip
         # Control batches have no rows, so nothing else validates their checksums.
         control = [at for at, batch in enumerate(batches) if batch.control]
@@ -303,7 +302,7 @@ class SegmentRowReader:
         if not batches:
             return None, invalid
         try:
-            rows = self._strict(file.data(batches), batches, **options)
+            rows = self._strict(file.stored(batches), **options)
         except HeaderError as error:
             if error.code == "too_large":
                 raise
@@ -311,11 +310,9 @@ class SegmentRowReader:
             invalid = _first_invalid(file, batches, requested) or invalid
             valid = batches if invalid is None else batches[: invalid.place]
             if self.errors == "raise" and error.row is not None and error.row < len(valid):
-                located = self._strict.located(
-                    error, file.data(batches), batches, origin=batches[0].position, constants=_constants(file)
-                )
+                located = self._strict.located(error, file.stored(batches), constants=_constants(file))
                 raise _placed(file, valid[error.row], located) from None
-            return self._lax(file.data(valid), valid, **options) if valid else None, invalid
+            return self._lax(file.stored(valid), **options) if valid else None, invalid
         if rows is not None and self.errors == "column":
             no_errors = pa.nulls(len(rows), self._lax.schema.field(self._error_column).type)
             rows = pa.RecordBatch.from_arrays([*rows.columns, no_errors], schema=self._lax.schema)
@@ -377,8 +374,7 @@ def _offset_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowRea
                 for batch in batches:
                     if batch.max_timestamp < time or batch.control:
                         continue
-                    options: Any = {"origin": batch.position, "constants": _constants(file)}
-                    records = reader(file.data([batch]), [batch], **options)
+                    records = reader(file.stored([batch]), constants=_constants(file))
                     if records is None:
                         continue
                     times = records.column("timestamp").cast(pa.int64()).to_pylist()

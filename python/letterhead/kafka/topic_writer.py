@@ -111,55 +111,79 @@ def topic(
     connection = writer_settings(bootstrap_servers, settings, token_provider=token_provider, timeout_ms=timeout_ms)
     connection_errors = ConnectionErrors(connection)
     producer = open_producer(connection, error_cb=connection_errors)
-    deliveries = _Deliveries()
-
-    def check() -> None:
-        connection_errors.check(producer, delivered=bool(deliveries.places))
-
-    rows = 0
+    sender = _Sender(producer, topic, partition, types, connection_errors)
     try:
         for batch in source:
-            _send(producer, topic, batch, partition, types, rows, deliveries, check)
-            rows += len(batch)
-        while producer.flush(_FLUSH_SECONDS):
-            check()
+            sender.send(batch)
+        sender.flush()
     except Exception as error:
         # The rows before it are written all the same.
         while producer.flush(_FLUSH_SECONDS):  # each record ends with an answer or its own time limit
             pass
-        if deliveries.errors:
-            error.add_note(str(DeliveryError(topic, dict(sorted(deliveries.errors.items())))))
+        if sender.errors:
+            error.add_note(str(sender.delivery_error()))
         raise
     finally:
         close_producer(producer)
-    if deliveries.errors:
-        raise DeliveryError(topic, dict(sorted(deliveries.errors.items())))
-    return Written(rows, deliveries.batches())
+    if sender.errors:
+        raise sender.delivery_error()
+    return Written(sender.rows, sender.batches())
 
 
-class _Deliveries:
-    """The acknowledgements of brokers: the partition and offset of each row, or its error."""
+class _Sender:
+    """Sends rows to a topic, and keeps the answers of brokers: the partition and offset of each row, or its error."""
 
-    def __init__(self) -> None:
-        self.places: dict[int, tuple[int, int]] = {}
+    def __init__(
+        self,
+        producer: Any,
+        topic: str,
+        partition: int | str | None,
+        types: Types | None,
+        connection_errors: ConnectionErrors,
+    ) -> None:
+        self.rows = 0
         self.errors: dict[int, str] = {}
+        self._places: dict[int, tuple[int, int]] = {}
+        self._producer = producer
+        self._topic = topic
+        self._partition = partition
+        self._types = types
+        self._connection_errors = connection_errors
 
-    def callback(self, row: int) -> Any:
-        """Return the function that is called with the answer for a row."""
+    def send(self, batch: pa.RecordBatch) -> None:
+        """Send the rows of a batch; the answers come later."""
+        names = batch.schema.names
+        nothing = [None] * len(batch)
+        keys, values = (binary_column(batch, name).to_pylist() if name in names else nothing for name in COLUMNS[:2])
+        if isinstance(self._partition, str):
+            partitions = exact_column(batch, self._partition, pa.int32(), self.rows, "kafka").to_pylist()
+        else:
+            partitions = [self._partition] * len(batch)
+        parts = (keys, values, _headers(batch, self._types, self.rows), _times(batch, self.rows), partitions)
+        for row, (key, value, headers, time, partition) in enumerate(zip(*parts, strict=True), self.rows):
+            options: dict[str, Any] = {"key": key, "value": value, "on_delivery": self._callback(row)}
+            if headers:
+                options["headers"] = [(header["key"], header["value"]) for header in headers]
+            if time is not None:
+                options["timestamp"] = time
+            if partition is not None:
+                options["partition"] = partition
+            self._produce(row, options)
+        self.rows += len(batch)
 
-        def answered(error: Any, message: Any) -> None:
-            if error is not None:
-                self.errors[row] = error.str()
-            else:
-                offset = message.offset()
-                self.places[row] = (message.partition(), -1 if offset is None else max(offset, -1))
+    def flush(self) -> None:
+        """Wait for the answers to all rows."""
+        while self._producer.flush(_FLUSH_SECONDS):
+            self._check()
 
-        return answered
+    def delivery_error(self) -> DeliveryError:
+        """Return the error for the rows that were not written."""
+        return DeliveryError(self._topic, dict(sorted(self.errors.items())))
 
     def batches(self) -> list[Appended]:
         """Return runs of offsets that follow one another."""
         runs: list[Appended] = []
-        for partition, offset in sorted(self.places.values()):
+        for partition, offset in sorted(self._places.values()):
             last = runs[-1] if runs else Appended(-1, 0, 0)
             following = last.offset + last.rows if last.offset >= 0 else -1
             if (last.partition, following) == (partition, offset):
@@ -168,44 +192,33 @@ class _Deliveries:
                 runs.append(Appended(partition, offset, 1))
         return runs
 
-
-def _send(
-    producer: Any,
-    topic: str,
-    batch: pa.RecordBatch,
-    partition: int | str | None,
-    types: Types | None,
-    before: int,
-    deliveries: _Deliveries,
-    check: Callable[[], None],
-) -> None:
-    names = batch.schema.names
-    nothing = [None] * len(batch)
-    keys, values = (binary_column(batch, name).to_pylist() if name in names else nothing for name in COLUMNS[:2])
-    if isinstance(partition, str):
-        partitions = exact_column(batch, partition, pa.int32(), before, "kafka").to_pylist()
-    else:
-        partitions = [partition] * len(batch)
-    parts = (keys, values, _headers(batch, types, before), _times(batch, before), partitions)
-    for row, (key, value, headers, time, place) in enumerate(zip(*parts, strict=True), before):
-        options: dict[str, Any] = {"key": key, "value": value, "on_delivery": deliveries.callback(row)}
-        if headers:
-            options["headers"] = [(header["key"], header["value"]) for header in headers]
-        if time is not None:
-            options["timestamp"] = time
-        if place is not None:
-            options["partition"] = place
+    def _produce(self, row: int, options: dict[str, Any]) -> None:
         while True:
             try:
-                producer.produce(topic, **options)
+                self._producer.produce(self._topic, **options)
                 break
             except BufferError:  # the queue is full
-                producer.poll(_POLL)
-                check()
+                self._producer.poll(_POLL)
+                self._check()
             except KafkaException as error:
-                deliveries.errors[row] = error.args[0].str()
+                self.errors[row] = error.args[0].str()
                 break
-        producer.poll(0)
+        self._producer.poll(0)
+
+    def _check(self) -> None:
+        self._connection_errors.check(self._producer, delivered=bool(self._places))
+
+    def _callback(self, row: int) -> Callable[[Any, Any], None]:
+        """Return the function that is called with the answer for a row."""
+
+        def answered(error: Any, message: Any) -> None:
+            if error is not None:
+                self.errors[row] = error.str()
+            else:
+                offset = message.offset()
+                self._places[row] = (message.partition(), -1 if offset is None else max(offset, -1))
+
+        return answered
 
 
 def _headers(batch: pa.RecordBatch, types: Types | None, before: int) -> Sequence[Any]:
