@@ -39,7 +39,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import operator
 import os
 import re
@@ -251,8 +250,9 @@ def show(results: list[dict[str, Any]]) -> None:
     for row in results:
         print(f"  {row['job']:12} {row['side']:24} {statistics.median(row['seconds']):7.3f} s {row['ratio']:7.2f} x")
     fastest = fastest_other(results, TOPIC)
-    ratio = math.nan if fastest is None else fastest["ratio"]
-    print(f"  goal {GOAL:g} for the fastest reader of a topic: {goal.verdict(ratio, GOAL, at_least=True)}")
+    if fastest is not None:
+        verdict = goal.verdict(fastest["ratio"], GOAL, at_least=True)
+        print(f"  goal {GOAL:g} for the fastest reader of a topic: {verdict}")
 
 
 if __name__ == "__main__":

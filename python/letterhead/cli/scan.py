@@ -193,7 +193,9 @@ def _described(key: KeyScan) -> str:
 def _example(key: KeyScan, value: Sampled, limit: int) -> Text:
     """Return a value as the suggested type reads it, otherwise as text or hex."""
     text = key.read(value)
-    return short(value.head, limit) if text is None else Text(printable(text))
+    example = short(value.head, limit) if text is None else Text(printable(text))
+    example.truncate(limit + 3, overflow="ellipsis")  # two quotes and a sign that it was cut
+    return example
 
 
 def _evidence(key: KeyScan, everything: bool) -> Table:
