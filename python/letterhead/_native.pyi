@@ -21,6 +21,7 @@ __all__ = [
     "apply",
     "batch",
     "buffer_addresses",
+    "check_type",
     "codes",
     "convert",
     "decode",
@@ -47,7 +48,7 @@ __version__: str
 _Default = TypeVar("_Default")
 
 _Key: TypeAlias = str | int | tuple[str, bytes]
-_Spec: TypeAlias = tuple[str, _Key, str, str, bool]
+_Spec: TypeAlias = tuple[str, _Key, str, str, bool, tuple[str, str] | None, str | None]
 _Pair: TypeAlias = tuple[str | int | Value, bytes | Value | None]
 _Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, str | None]
 _Loss: TypeAlias = tuple[str, str, int | None, str | None, str | None, str | None]
@@ -60,7 +61,9 @@ _Step: TypeAlias = tuple[str, int, str, list[Any]]
 _Where: TypeAlias = tuple[list[_Spec], list[str], list[_Step]]
 _NewValue: TypeAlias = tuple[str, str | None, bytes | None, int]  # source, type, bits, column
 _Edit: TypeAlias = tuple[list[Any], bool, list[tuple[_Key, _NewValue]], bool]
-_Pack: TypeAlias = tuple[list[tuple[_Key | None, str | None, bool]], bool]  # key, type, is_list; skips_nulls
+_Pack: TypeAlias = tuple[
+    list[tuple[_Key | None, str | None, bool, str | None]], bool
+]  # key, type, is_list, split; skips_nulls
 _Read: TypeAlias = tuple[bool, bool, Limits | None]  # lenient, strict_types, limits
 _Write: TypeAlias = tuple[_OnLoss, _Types | None, _NullHeaders, bool]  # on_loss, types, nulls, canonical
 _Operation: TypeAlias = Literal[
@@ -111,6 +114,7 @@ def types() -> list[dict[str, Any]]: ...
 def codes() -> list[tuple[str, str]]: ...
 def limits(limits: Limits | None = None) -> list[int]: ...
 def select_types() -> list[str]: ...
+def check_type(text: str) -> str: ...
 def xxh3_64(data: bytes) -> int: ...
 
 class _Options(TypedDict, total=False):

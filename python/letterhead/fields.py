@@ -13,6 +13,7 @@ from types import UnionType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
+from letterhead.default_values import Default, default_of
 from letterhead.errors import check_name
 from letterhead.header_edits import text_or_value
 from letterhead.headers import GivenKey
@@ -27,7 +28,7 @@ REPEATS: tuple[str, ...] = ("last", "first", "all", "error")
 """What to do with a key that occurs more than once."""
 
 PlainKey: TypeAlias = str | int | tuple[str, bytes]
-ColumnSpec: TypeAlias = tuple[str, PlainKey, str, str, bool]
+ColumnSpec: TypeAlias = tuple[str, PlainKey, str, str, bool, Default | None, str | None]
 
 
 class Field(NamedTuple):
@@ -35,14 +36,21 @@ class Field(NamedTuple):
 
     Attributes
     ----------
-    type, key, repeat, required
-        Type, key, what to do with repeated keys, and whether the header is required.
+    type, key, repeat, required, default, split
+        Type, key, what to do with repeated keys, whether the header is required, the value of a message without it, and
+        the text between the elements of one value.
     """
 
     type: str
     key: GivenKey | None = None
     repeat: Repeat = "last"
     required: bool = False
+    default: object = None
+    split: str | None = None
+
+    def __repr__(self) -> str:
+        parts = {name: value for name, value in self._asdict().items() if value != self._field_defaults.get(name)}
+        return f"Field({', '.join(f'{name}={value!r}' for name, value in parts.items())})"
 
 
 class SchemaLike(Protocol):
@@ -62,7 +70,15 @@ union of them would refuse it. Values of other classes raise ``TypeError``.
 """
 
 
-def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "last", required: bool = False) -> Field:
+def field(
+    type: ValueType,
+    *,
+    key: GivenKey | None = None,
+    repeat: Repeat = "last",
+    required: bool = False,
+    default: object = None,
+    split: str | None = None,
+) -> Field:
     """Describe an output column of ``select`` that needs more than a type.
 
     Parameters
@@ -75,6 +91,9 @@ def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "las
         :func:`letterhead.arrow.amqp` reads it, of any type but the integers of 128 bits. ``array<type>`` lists all values
         of the key, in order. Spark SQL names (``bigint``, ``long``, ``int``, ``smallint``, ``tinyint``, ``double``,
         ``float``, ``boolean``, ``timestamp`` and so on), ``LongType()`` and ``pa.int64()`` are accepted too.
+        Text with a form of its own is ``timestamp:iso`` (RFC 3339), ``timestamp:s``, ``:ms``, ``:us`` or ``:ns`` (digits
+        since 1970), ``date:text``, ``decimal(p, s):text``, ``binary:base64`` and ``binary:hex``.
+        ``"int32 | int32:text"`` is the first of several types that reads a value.
     key : str, int, bytes or Value, optional
         Key of the header; by default the name of the column. An int for formats with integer keys; a
         :class:`~letterhead.Value` for Iggy's typed keys, where bytes mean ``Binary(...)``.
@@ -83,6 +102,10 @@ def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "las
         and with ``"all"`` an empty list.
     required : bool, default False
         Whether a message without the header is an error (``missing_key``). A header with a null value is present.
+    default : object, optional
+        The value where a message lacks the header. A header with a null value stays null.
+    split : str, optional
+        For ``array<type>``: the text between the elements of one value, as in ``"eu,us"``.
 
     Returns
     -------
@@ -98,14 +121,23 @@ def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "las
     --------
     >>> import letterhead as lh
     >>> lh.field("int32:le", key="retry", required=True)
-    Field(type='int32:le', key='retry', repeat='last', required=True)
-    >>> lh.field("array<string>", key="route")
-    Field(type='string', key='route', repeat='all', required=False)
+    Field(type='int32:le', key='retry', required=True)
+    >>> lh.field("array<string>", key="route", split=",")
+    Field(type='string', key='route', repeat='all', split=',')
     """
-    return field_of(type, key, repeat, required)
+    return field_of(type, key, repeat, required, default, split)
 
 
-def field_of(type: object, key: GivenKey | None, repeat: Repeat, required: bool, *, sql: bool = False) -> Field:
+def field_of(
+    type: object,
+    key: GivenKey | None = None,
+    repeat: Repeat = "last",
+    required: bool = False,
+    default: object = None,
+    split: str | None = None,
+    *,
+    sql: bool = False,
+) -> Field:
     """Return a field; with ``sql``, the error for an unknown type lists the names of Spark SQL."""
     name, is_array = parse(type, sql)
     if key is not None:
@@ -117,7 +149,18 @@ def field_of(type: object, key: GivenKey | None, repeat: Repeat, required: bool,
         raise ValueError(f"type 'array<{name}>' lists all values: leave out repeat={repeat!r}, or pass '{name}'")
     if not isinstance(required, bool):
         raise TypeError(f"required must be bool, not {required.__class__.__name__}")
-    return Field(name, key, "all" if is_array else repeat, required)
+    repeat = "all" if is_array else repeat
+    if default is not None:
+        if repeat == "all" or required:
+            raise ValueError("default= is the value of a message without the header, which " + (
+                "has an empty list here" if repeat == "all" else "is an error with required=True"))  # fmt: skip
+        default_of(name, default)
+    if split is not None:
+        if repeat != "all":
+            raise ValueError(f"split= makes a list of a value: pass 'array<{name}>'")
+        if not isinstance(split, str) or not split:
+            raise TypeError("split must be text, such as ','")
+    return Field(name, key, repeat, required, default, split)
 
 
 def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
@@ -167,7 +210,7 @@ def _columns_of_ddl(ddl: str) -> dict[str, object]:
 
 
 _DDL_COLUMN = re.compile(
-    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<name>\w+))[\s:]\s*(?P<type>\w[\w:]*(?:<[^<>]*>|\([^()]*\))?)\s*(?:,(?=\s*[\w`])|$)"
+    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<name>\w+))[\s:]\s*(?P<type>\w[^<>(),`]*(?:<[^<>]*>|\([^()]*\)[^<>(),`]*)?)\s*(?:,(?=\s*[\w`])|$)"
 )
 
 _TYPES_OF_HINTS: dict[object, str] = {
@@ -210,10 +253,12 @@ def _spec(name: object, column: object, sql: bool) -> ColumnSpec:
     check_utf8("the name of a column", name)
     try:
         # A Field may be constructed without `field`, so it is checked here too.
-        field = field_of(*(column if isinstance(column, Field) else (column, None, "last", False)), sql=sql)
+        field = field_of(*(column if isinstance(column, Field) else (column,)), sql=sql)
+        default = None if field.default is None else default_of(field.type, field.default)
     except (TypeError, ValueError) as error:
         raise type(error)(f"column {name!r}: {error}") from None
-    return name, plain_key(name if field.key is None else field.key), field.type, field.repeat, field.required
+    key = plain_key(name if field.key is None else field.key)
+    return name, key, field.type, field.repeat, field.required, default, field.split
 
 
 def check_key(argument: str, key: object) -> None:

@@ -59,7 +59,13 @@ ORDERS: tuple[str, ...] = ("be", "le", "text")
 READ_SUFFIXES: tuple[str, ...] = ("json", "varlen", "amqp")
 """Suffixes of encodings that are read and not written: JSON, integers of any length, AMQP primitives."""
 
-SUFFIXES: tuple[str, ...] = (*ORDERS, *READ_SUFFIXES)
+TEXT_SUFFIXES: dict[str, str] = {
+    **dict.fromkeys(("iso", "s", "ms", "us", "ns"), "timestamp"),
+    **dict.fromkeys(("base64", "hex"), "binary"),
+}
+"""Suffixes of text with a form of its own, and the type that has it: RFC 3339, digits since 1970, and bytes as text."""
+
+SUFFIXES: tuple[str, ...] = (*ORDERS, *READ_SUFFIXES, *TEXT_SUFFIXES)
 """All suffixes."""
 
 _SPARK_NAMES = {
@@ -97,6 +103,8 @@ _FOREIGN_NAMES = {
 _ARRAY = re.compile(r"array<(.*)>", re.IGNORECASE | re.DOTALL)
 
 _ARROW_LIST = re.compile(r"(?:large_)?list(?:_view)?<[^:]*: (.*?)(?: not null)?>")
+
+_DECIMAL = re.compile(r"decimal(?:128)?\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)", re.IGNORECASE)
 
 _WIDTH = re.compile(r"(int|uint|float)([0-9]+)")
 
@@ -149,7 +157,7 @@ def type_name(type: ValueType, *, sql: bool = False) -> str:
     Returns
     -------
     str
-        One of :data:`SELECT_TYPES`, and the suffix.
+        One of :data:`SELECT_TYPES`, ``timestamp``, ``date`` or ``decimal(p,s)``, and the suffix.
 
     Raises
     ------
@@ -169,7 +177,7 @@ def type_name(type: ValueType, *, sql: bool = False) -> str:
 
 
 def parse(type: object, sql: bool) -> tuple[str, bool]:
-    """Return the canonical name of a type, or of the elements of an array, and whether it is an array."""
+    """Return the canonical name of a type, with its alternatives, or of the elements of an array, and whether it is an array."""
     if isinstance(type, str):
         return _parse_text(type, "sql" if sql else "ours")
     if type.__class__.__module__.partition(".")[0] == "pyarrow":
@@ -189,19 +197,28 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
         if is_nested:
             raise ValueError(f"type {text!r} is a list of lists: only a list of values can be selected")
         return element, True
+    if "|" in text and not is_object:
+        return _parse_alternatives(text, dialect), False
     written, colon, suffix = (text, "", "") if is_object else text.partition(":")
+    if suffix == "text" and written.lower() == "timestamp":
+        # Text may be a date, or digits of any unit: nobody would see which.
+        raise ValueError(
+            f"type '{text}' does not say which text: pass 'timestamp:s', ':ms', ':us' or ':ns' for digits since 1970, "
+            "and 'timestamp:iso' for text such as '2026-01-31T08:30:00Z'"
+        )
+    if TEXT_SUFFIXES.get(suffix) == written.lower():
+        return f"{written.lower()}:{suffix}", False
+    decimal = _DECIMAL.fullmatch(written)
+    if decimal or written.lower() in ("date", "date32[day]"):
+        return _date_or_decimal(f"decimal({decimal[1]},{decimal[2]})" if decimal else "date", suffix), False
     # Names of SQL are not case-sensitive.
     name = written if written in SELECT_TYPES else _SQL_NAMES.get(written.lower()) or _ARROW_NAMES.get(written)
     if name is None:
         raise _unknown_type(written, dialect, is_object)
-    if suffix == "text" and written.lower() == "timestamp":
-        # Text may be a date, seconds or milliseconds: nobody would see which.
-        raise ValueError(
-            f"type '{text}' does not say which text: pass 'timestamp_ms:text' for milliseconds since 1970 in digits, and read "
-            "text such as '2026-01-31T08:30:00Z' as string, then with lha.rfc3339 or lhs.rfc3339"
-        )
     if colon and suffix not in SUFFIXES:
         raise unknown_name("suffix", suffix, SUFFIXES)
+    if suffix in TEXT_SUFFIXES:
+        raise ValueError(f"type '{text}': only {TEXT_SUFFIXES[suffix]} has the suffix ':{suffix}'")
     if suffix == "amqp" and name in _WITHOUT_AMQP:
         raise ValueError(f"type '{text}': AMQP has no {name}")
     if suffix == "json" and name == "binary":
@@ -213,9 +230,33 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
     return name + colon + suffix, False
 
 
+def _parse_alternatives(text: str, dialect: _Dialect) -> str:
+    """Return the canonical names of types with `` | `` between them, which must be types of the same values."""
+    from letterhead import _native  # lists of types need no core
+
+    types = [_parse_text(type.strip(), dialect) for type in text.split("|")]
+    if any(is_array for _, is_array in types):
+        raise ValueError(f"type {text!r} is a choice of lists: write array<... | ...>")
+    name = " | ".join(type for type, _ in types)
+    _native.check_type(name)
+    return name
+
+
+def _date_or_decimal(name: str, suffix: str) -> str:
+    """Return the type of dates or decimals, which are text: Kafka has no bytes for them."""
+    if suffix != "text":
+        raise ValueError(
+            f"type '{name}{suffix and ':' + suffix}': a {name.partition('(')[0]} is text: pass '{name}:text'"
+        )
+    decimal = _DECIMAL.fullmatch(name)
+    if decimal and not (1 <= int(decimal[1]) <= 38 and int(decimal[2]) <= int(decimal[1])):
+        raise ValueError(f"type '{name}:text': a decimal has 1 to 38 digits, and no more decimals than digits")
+    return f"{name}:text"
+
+
 def is_only_read(type: str) -> bool:
     """Return whether a type, as :func:`type_name` writes it, has an encoding that is read and not written."""
-    return type.partition(":")[2] in READ_SUFFIXES
+    return any(alternative.partition(":")[2] in READ_SUFFIXES for alternative in type.split(" | "))
 
 
 def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:

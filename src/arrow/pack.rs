@@ -35,8 +35,8 @@ use crate::value_type::{Scalar, ValueType};
 /// How a column of the input becomes headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packed {
-    /// A header for each value, or for each element of a list.
-    Values { key: RequestedKey, of: Type, lists: bool },
+    /// A header for each value, or for each element of a list; with `split`, one for a list, with this text between elements.
+    Values { key: RequestedKey, of: Type, lists: bool, split: Option<Vec<u8>> },
     /// Lists of headers, which are copied.
     Headers,
 }
@@ -73,8 +73,14 @@ impl Operation for Pack {
         let structs = structs.ok_or_else(|| Error::Type("pack reads a struct of the columns".into()))?;
         let encoded = self.columns.iter().zip(structs.columns()).map(|(packed, column)| match packed {
             Packed::Headers => Ok(None),
-            Packed::Values { key, of, lists } => {
-                let encode = || encode::<E>(column.as_ref(), *of, *lists);
+            Packed::Values { key, of, lists, split } => {
+                let encode = || {
+                    let encoded = encode::<E>(column.as_ref(), *of, *lists)?;
+                    match split {
+                        Some(separator) => encoded.joined::<E>(separator, self.skips_nulls),
+                        None => Ok(encoded),
+                    }
+                };
                 encode().map(Some).map_err(|error| error.located::<E>(key, input.rows_before))
             }
         });
@@ -126,13 +132,62 @@ struct EncodedColumn<'a> {
     array: &'a dyn Array,
     /// The places of the values of each row, if the column is one of lists.
     lists: Option<&'a dyn Array>,
+    /// The values are those of whole lists.
+    is_joined: bool,
     offset: usize,
 }
 
-impl EncodedColumn<'_> {
+impl<'a> EncodedColumn<'a> {
+    /// One value for each list, with a separator between its elements.
+    fn joined<E: MessageFormat>(self, separator: &[u8], skips_nulls: bool) -> Result<EncodedColumn<'a>, Failed> {
+        let Some(lists) = self.lists else { return Ok(self) };
+        let (mut values, mut joined) = (Runs::default(), Vec::new());
+        for row in 0..lists.len() {
+            joined.clear();
+            let mut is_first = true;
+            for place in self.places(row) {
+                let failed = |code, message: &str| Err(Failed::Value(row, invalid(code, || message.into())));
+                match self.get(place) {
+                    None if skips_nulls => continue,
+                    None => return failed(Code::NullNotCarried, "an element is null: pass nulls=\"skip\""),
+                    Some(value) if value.windows(separator.len()).any(|window| window == separator) => {
+                        return failed(Code::BadText, "an element has the text of split= in it");
+                    }
+                    Some(value) => {
+                        joined.extend_from_slice(if is_first { &[] } else { separator });
+                        joined.extend_from_slice(value);
+                        is_first = false;
+                    }
+                }
+            }
+            values.push(&joined);
+        }
+        let joined = EncodedColumn { values, array: lists, is_joined: true, offset: 0, ..self };
+        joined.check_lengths::<E>()?;
+        Ok(joined)
+    }
+
+    /// Refuses values that are longer than the format can write.
+    fn check_lengths<E: MessageFormat>(&self) -> Result<(), Failed> {
+        let carries = E::Headers::CARRIES;
+        let is_bad =
+            |place: &usize| self.array.is_valid(place + self.offset) && !carries.fits(self.values.get(*place).len());
+        let Some(place) = (0..self.values.count()).find(is_bad) else { return Ok(()) };
+        let (code, message) = bad_length("value", self.values.get(place).len(), carries.part_len.1);
+        let row = if self.is_joined { place } else { row_of(self.lists, place + self.offset) };
+        Err(Failed::Value(row, invalid(code, || message)))
+    }
+
     /// The places of the values of a row.
     fn places(&self, row: usize) -> Range<usize> {
         match self.lists {
+            Some(lists) if self.is_joined => {
+                if lists.is_null(row) || places_of(lists, row).is_empty() {
+                    0..0
+                } else {
+                    row..row + 1
+                }
+            }
             None => row..row + 1,
             Some(lists) if lists.is_null(row) => 0..0,
             Some(lists) => places_of(lists, row),
@@ -214,24 +269,19 @@ fn encode<E: MessageFormat>(column: &dyn Array, of: Type, is_list: bool) -> Resu
         Coding::Text(form) => writer.write_form(form, array, places),
         _ => writer.write_all(array, places),
     };
-    if let Err(Failed::Value(place, error)) = written {
-        let row = lists.map_or(place, |lists| {
-            (0..lists.len()).find(|row| places_of(lists, *row).contains(&place)).unwrap_or_default()
-        });
-        return Err(Failed::Value(row, error));
-    }
-    written?;
-    let carries = E::Headers::CARRIES;
-    let is_short = |place: &usize| array.is_valid(place + offset) && !carries.fits(writer.values.get(*place).len());
-    if let Some(place) = (0..writer.values.count()).find(is_short) {
-        let (code, message) = bad_length("value", writer.values.get(place).len(), carries.part_len.1);
-        let place = place + offset;
-        let row = lists.map_or(place, |lists| {
-            (0..lists.len()).find(|row| places_of(lists, *row).contains(&place)).unwrap_or_default()
-        });
-        return Err(Failed::Value(row, invalid(code, || message)));
-    }
-    Ok(EncodedColumn { value_type, values: writer.values, array, lists, offset })
+    written.map_err(|failed| match failed {
+        Failed::Value(place, error) => Failed::Value(row_of(lists, place), error),
+        failed => failed,
+    })?;
+    let encoded = EncodedColumn { value_type, values: writer.values, array, lists, is_joined: false, offset };
+    encoded.check_lengths::<E>()?;
+    Ok(encoded)
+}
+
+/// The row of a value.
+fn row_of(lists: Option<&dyn Array>, place: usize) -> usize {
+    let in_list = |lists: &dyn Array| (0..lists.len()).find(|row| places_of(lists, *row).contains(&place));
+    lists.map_or(place, |lists| in_list(lists).unwrap_or_default())
 }
 
 /// Values in an encoding, as they grow.

@@ -537,12 +537,13 @@ impl<'a> Slot<'a> {
             match self.read_as(*other, value_type, bytes) {
                 Ok(value) => return Ok(value),
                 Err(invalid) => {
-                    messages.push(invalid.message.clone());
+                    if !messages.contains(&invalid.message) {
+                        messages.push(invalid.message.clone());
+                    }
                     last = Some(invalid);
                 }
             }
         }
-        messages.dedup();
         let (code, within) = last.map_or((Code::BadText, 0), |invalid| (invalid.code, invalid.within));
         Err(Box::new(InvalidValue { code, within, message: messages.join("; ") }))
     }

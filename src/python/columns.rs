@@ -235,12 +235,18 @@ impl Work for ErrorsNamed {
     }
 }
 
-/// `(key, type, is_list)` for each column, without key and type for lists of headers; and whether nulls are skipped.
-type PackArgument = (Vec<(Option<KeyArgument>, Option<String>, bool)>, bool);
+/// `(key, type, is_list, split)`: of alternatives, values are written as the first.
+type PackedArgument = (Option<KeyArgument>, Option<String>, bool, Option<String>);
+
+/// The columns, without key and type for lists of headers; and whether nulls are skipped.
+type PackArgument = (Vec<PackedArgument>, bool);
 
 fn pack((columns, skips_nulls): PackArgument) -> Result<Pack, Error> {
-    let packed = |(key, of, lists): (Option<KeyArgument>, Option<String>, bool)| match (key, of) {
-        (Some(key), Some(of)) => Ok(Packed::Values { key: key.requested()?, of: Type::parse(&of)?, lists }),
+    let packed = |(key, of, lists, split): PackedArgument| match (key, of) {
+        (Some(key), Some(of)) => {
+            let (of, _) = parse_alternatives(&of)?;
+            Ok(Packed::Values { key: key.requested()?, of, lists, split: split.map(String::into_bytes) })
+        }
         _ => Ok(Packed::Headers),
     };
     Ok(Pack { columns: columns.into_iter().map(packed).collect::<Result<_, Error>>()?, skips_nulls })

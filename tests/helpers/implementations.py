@@ -318,7 +318,7 @@ def _numbers(column: Any) -> list[Any]:
         return [values[ends[row] : ends[row + 1]] if valid[row] else None for row in range(len(column))]
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())
-    if pa.types.is_decimal(column.type):
+    if pa.types.is_decimal(column.type) and column.type.scale == 0:
         return [None if number is None else int(number) for number in column.to_pylist()]
     return list(column.to_pylist())
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import struct
 from collections.abc import Sequence
+from datetime import UTC
 from typing import Any
 
 from hypothesis import settings
@@ -33,6 +35,7 @@ from reference import amqp, ops
 from reference import keys as forms
 from reference.batches.iggy_polled_2023 import STATES
 from reference.formats import FORMATS
+from reference.text_forms import TEXT_FORMS
 
 BATCHES = [name for name, row in FORMATS.items() if row.batch is not None]
 ONE = [name for name, row in FORMATS.items() if row.batch is None]
@@ -301,7 +304,39 @@ types = st.one_of(
     st.sampled_from(SELECT_TYPES),
     st.builds("{}:{}".format, st.sampled_from(SELECT_TYPES[2:]), st.sampled_from(ORDERS)),
     st.builds("{}:amqp".format, st.sampled_from([*amqp.READ_AS])),
+    st.sampled_from(TEXT_FORMS),
+    st.sampled_from(
+        [
+            "int8 | int8:text",
+            "bool:text | bool | bool:json",
+            "binary:base64 | binary:hex | binary",
+            "timestamp:iso | timestamp:ms | timestamp_ms",
+            "timestamp_ms:text | timestamp:iso",
+        ]
+    ),
 )
+
+_fractions = st.sampled_from(["", ".5", ".000001", ".9999999999"])
+_times = st.builds(
+    "{:04}-{:02}-{:02}{}{:02}:{:02}:{:02}{}{}".format,
+    st.sampled_from([0, 1, 1600, 1969, 1970, 2000, 2026, 2100, 9999]), st.sampled_from([0, 1, 2, 6, 12, 13]),
+    st.sampled_from([1, 28, 29, 30, 31, 32]), st.sampled_from("TTTt x"), st.sampled_from([0, 23, 24]), st.sampled_from([0, 59]),
+    st.sampled_from([0, 59, 60]), _fractions, st.sampled_from(["Z", "z", "+01:00", "-23:59", "+24:00", "", "Z\n"]),
+)  # fmt: skip
+_digits = st.integers(-(10**22), 10**22) | st.integers(-(10**6), 10**6)
+_decimals = st.from_regex(r"\A[+-]?[0-9]{0,4}\.?[0-9]{0,4}(?:[eE][+-]?[0-9]{1,3})?\Z") | st.decimals(
+    allow_nan=False, allow_infinity=False
+).map(str)
+form_values = st.one_of(
+    st.one_of(_times, _times.map(lambda text: text[:10]), _digits.map(str), _decimals).map(str.encode),
+    st.binary(max_size=7).map(base64.b64encode) | st.binary(max_size=7).map(base64.urlsafe_b64encode),
+    st.binary(max_size=5).map(lambda data: data.hex().encode()),
+    st.text("AaZ09+/-_= ", max_size=9).map(str.encode),
+    st.sampled_from(
+        [b"", b"-", b"+", b".", b"1e", b"1e99999999999", b"0e99999999999", b"9" * 60, b"\xff", b"2026-1-1"]
+    ),
+)
+"""Text of every form, and what is nearly one."""
 
 
 def columns(format: str) -> st.SearchStrategy[dict[str, lh.Field]]:
@@ -313,7 +348,13 @@ def columns(format: str) -> st.SearchStrategy[dict[str, lh.Field]]:
     # A key of type string that is no text is not found yet: see test_values.
     requested = requested.filter(lambda key: not isinstance(key, tuple) or key[0] != "string")
     source = requested.map(lambda key: of_message(*key) if isinstance(key, tuple) else key)
-    requested_field = st.builds(lh.field, types, key=source, repeat=st.sampled_from(REPEATS), required=st.booleans())
+    requested_field = st.builds(lh.field, types, key=source, repeat=st.sampled_from(REPEATS), required=st.booleans()) | st.one_of(
+        st.builds(lh.field, st.builds("array<{}>".format, types), key=source, split=st.sampled_from([",", "a", "\0\0"])),
+        st.builds(lh.field, st.sampled_from(["int8 | int8:text", "int16", "float32:text"]), key=source, default=st.just(7)),
+        st.builds(lh.field, st.just("string"), key=source, default=st.text(max_size=3)),
+        st.builds(lh.field, st.sampled_from(["timestamp:iso", "timestamp_ms"]), key=source,
+                  default=st.datetimes(timezones=st.just(UTC))),
+    )  # fmt: skip
     return st.dictionaries(st.sampled_from(["a", "b", "x", "y z", "é"]), requested_field, min_size=1, max_size=4)
 
 

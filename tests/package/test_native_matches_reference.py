@@ -25,6 +25,7 @@ from list_columns import list_column, list_rows
 from outcomes import decoded, decoded_alike, outcome, read_alike, read_tuple, same, selected
 from reference import ops, value_types
 from reference.formats import FORMATS
+from reference.text_forms import TEXT_FORMS
 from reference.reading import in_message
 from strategies import BATCHES, ONE, few
 
@@ -136,6 +137,22 @@ def messages_of(column: Any) -> list[dict[str, Any]]:
 
 
 EVERY_SPELLING = [*SELECT_TYPES, *(f"{name}:{order}" for name in SELECT_TYPES[2:] for order in ORDERS)]
+
+
+FORMS = [*TEXT_FORMS, "int32 | int32:text", "timestamp:iso | timestamp:s", "timestamp_ms:text | timestamp:iso"]
+
+
+@pytest.mark.parametrize("type", FORMS)
+@few
+@given(st.lists(st.none() | strategies.form_values, max_size=8), st.sampled_from(DIALECTS), st.booleans())
+def test_select_of_text_with_a_form(type: str, values: list[bytes | None], dialect: Any, in_iggy: bool) -> None:
+    format = "iggy" if in_iggy else "kafka"
+    pairs: list[Any] = [None if data is None else ("string" if in_iggy else None, data) for data in values]
+    messages = [ops.encode([("a", *pair)], format) for pair in pairs if pair and not (in_iggy and not pair[1])]
+    columns = {"one": lh.field(type, key="a"), "all": lh.field(f"array<{type}>", key="a", split=",")}
+    select = Select(format, columns, ReadOptions(errors="column"), dialect=dialect)
+    native = outcome(lambda: selected(select.run(pa.array(messages, pa.binary()))))
+    assert native == outcome(lambda: ops.select_rows(messages, format, columns, errors="column", dialect=dialect))
 
 
 @pytest.mark.parametrize("type", EVERY_SPELLING)

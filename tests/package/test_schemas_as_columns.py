@@ -25,8 +25,8 @@ class Order:
 
 
 DATA = lh.encode([("tenant", "acme"), ("retry", b"\0" * 7 + b"\3"), ("route", "a"), ("route", "b")], "kafka") or b""
-SPECS = [("tenant", "tenant", "string", "last", False), ("retry", "retry", "int64", "last", False),
-         ("route", "route", "string", "all", False)]  # fmt: skip
+SPECS = [("tenant", "tenant", "string", "last", False, None, None), ("retry", "retry", "int64", "last", False, None, None),
+         ("route", "route", "string", "all", False, None, None)]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -97,6 +97,6 @@ def test_an_annotation_without_a_type_is_rejected() -> None:
 
 
 def test_a_timestamp_in_text_needs_its_form() -> None:
-    with pytest.raises(ValueError, match="pass 'timestamp_ms:text' for milliseconds"):
+    with pytest.raises(ValueError, match="pass 'timestamp:s', ':ms', ':us' or ':ns' for digits since 1970"):
         type_name("timestamp:text")
     assert type_name("timestamp_ms:text") == "timestamp_ms:text"

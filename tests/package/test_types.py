@@ -141,14 +141,42 @@ def test_a_suggestion_is_never_narrower_than_what_was_meant(wrong: str, near: st
 
 @pytest.mark.parametrize(
     "wrong",
-    ["int256", "float128", "timestamp_ns", "timestamp_ntz", "decimal(10,2)", "char(3)", "byts", "uinteger", T.DateType(),
-     T.CharType(3), T.TimestampNTZType(), pa.timestamp("us", "UTC"), pa.float16(), pa.decimal128(38, 2)],
+    ["int256", "float128", "timestamp_ns", "timestamp_ntz", "char(3)", "byts", "uinteger", T.CharType(3),
+     T.TimestampNTZType(), pa.timestamp("us", "UTC"), pa.float16()],
     ids=str,
 )  # fmt: skip
 def test_no_narrower_type_is_suggested_for_one_without_a_counterpart(wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"^unknown type ") as caught:
         lh.field(wrong)
     assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("bare", "type"),
+    [
+        ("date", "date:text"),
+        (T.DateType(), "date:text"),
+        (pa.date32(), "date:text"),
+        ("decimal(10, 2)", "decimal(10,2):text"),
+        (T.DecimalType(10, 2), "decimal(10,2):text"),
+        (pa.decimal128(38, 2), "decimal(38,2):text"),
+    ],
+    ids=str,
+)
+def test_a_type_that_has_no_bytes_of_its_own_names_its_text(bare: Any, type: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"pass '{type}'")):
+        lh.field(bare)
+    assert lh.field(type) == lh.Field(type)
+
+
+def test_alternatives_are_types_of_the_same_values() -> None:
+    assert lh.field("int|int:text", key="k") == lh.Field("int32 | int32:text", "k")
+    assert lh.field("array<int | int:text>").type == "int32 | int32:text"
+    assert lh.field("timestamp | timestamp:iso").type == "timestamp_ms | timestamp:iso"
+    with pytest.raises(ValueError, match="return int and bigint"):
+        lh.field("int32 | int64:text")
+    with pytest.raises(ValueError, match="unknown type 'foo'"):
+        lh.field("int32 | foo")
 
 
 def test_an_unknown_type_with_a_structure_is_named_whole() -> None:
@@ -167,9 +195,9 @@ def test_an_unknown_suffix_lists_the_suffixes() -> None:
         ("int46", False, "types: string, binary, bool,"),
         ("bigit", False, "types: string, binary, boolean, tinyint, smallint, int, bigint,"),
         ("VARCHAR", False, "types: string, binary, boolean,"),
-        (T.DecimalType(10, 2), False, "types: string, binary, boolean,"),
+        (T.NullType(), False, "types: string, binary, boolean,"),
         ("int46", True, "types: string, binary, boolean,"),
-        (pa.date32(), False, "types: string, binary, bool, int8, .*, timestamp\\[ms, tz=UTC\\], list<...>"),
+        (pa.float16(), False, "types: string, binary, bool, int8, .*, timestamp\\[ms, tz=UTC\\], list<...>"),
         (pa.list_(pa.timestamp("us", "UTC")), True, "types: string, binary, bool, int8,"),
     ],
     ids=str,

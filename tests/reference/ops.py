@@ -17,7 +17,7 @@ from letterhead.errors import EncodeError, ErrorDetail, check_name
 from letterhead.fields import Columns, normalise
 from letterhead.limits import REPORTS, Limits
 from letterhead.results import Loss
-from reference import keys, types
+from reference import keys, text_forms, types
 from reference.batches import kip82_messages
 from reference.convert import Converted, convert, convert_rows
 from reference.cursor import ReadOptions
@@ -61,7 +61,7 @@ __all__ = [
     "validate_rows",
 ]
 
-Spec = tuple[str, Key, str, str, bool]
+Spec = tuple[str, Key, str, str, bool, tuple[str, str] | None, str | None]
 """What is asked for in one column: its name, a key, a type, what to do with repeats, whether it is required."""
 
 
@@ -295,10 +295,10 @@ def select_rows(
 
 def _specs(columns: Columns, row: Format) -> list[Spec]:
     specs: list[Spec] = []
-    for name, requested, type, repeat, required in normalise(columns):
+    for name, requested, type, repeat, required, default, split in normalise(columns):
         key = keys.as_key(requested)
         keys.check_form(key, row.traits.keys, row.name)
-        specs.append((name, key, type, repeat, required))
+        specs.append((name, key, type, repeat, required, default, split))
     return specs
 
 
@@ -320,7 +320,7 @@ def _pick(reading: Reading, specs: list[Spec], dialect: str, strict: bool) -> tu
 
 def _column(reading: Reading, spec: Spec, dialect: str, details: list[ErrorDetail], strict: bool) -> Any:
     """Return what one row has for one column, and note what is wrong with it."""
-    column, key, type, repeat, required = spec
+    column, key, type, repeat, required, default, split = spec
     entries = [entry for entry in reading.entries if entry.key == key]
     if _is_lost(reading, key, repeat, entries):
         return None
@@ -339,10 +339,13 @@ def _column(reading: Reading, spec: Spec, dialect: str, details: list[ErrorDetai
         return None
     if repeat == "all":
         before = len(details)
-        values = [_value(entry, type, dialect, column, details, strict) for entry in entries]
+        elements = [element for entry in entries for element in _split(entry, split)]
+        values = [_value(element, type, dialect, column, details, strict) for element in elements]
         return values if len(details) == before else None
     if not entries:
-        return None
+        if default is None or reading.broken:
+            return None
+        return types.read(default[0], default[1].encode(), dialect=_dialect(type, dialect))
     before = len(details)
     value = _value(entries[-1] if repeat == "last" else entries[0], type, dialect, column, details, strict)
     if reading.broken and repeat != "first" and len(details) == before:
@@ -363,32 +366,50 @@ def _is_lost(reading: Reading, key: Key, repeat: str, entries: list[Entry]) -> b
     return any(header > read[-1] for header in unread)
 
 
+def _split(entry: Entry, separator: str | None) -> list[Entry]:
+    """Return an entry for each element of a value."""
+    if separator is None or entry.value is None or entry.type not in (None, "string", "binary"):
+        return [entry]
+    elements, at = [], entry.at
+    for value in entry.value.split(separator.encode()):
+        elements.append(entry._replace(value=value, at=at))
+        at = None if at is None else at + len(value) + len(separator.encode())
+    return elements
+
+
+def _dialect(type: str, dialect: str) -> str:
+    """Return how times are counted: of alternatives, some may have microseconds."""
+    return "spark" if " | " in type and "timestamp:" in type else dialect
+
+
 def _value(entry: Entry, type: str, dialect: str, column: str, details: list[ErrorDetail], strict: bool) -> Any:
+    """Return the value as the first of the alternatives that reads it, and note why if none does."""
     if entry.value is None:
         return None
+    misfits = []
+    for alternative in type.split(" | "):
+        try:
+            return _read(entry, entry.value, alternative, _dialect(type, dialect), strict)
+        except types.Misfit as misfit:
+            misfits.append(misfit)
+    messages = list(dict.fromkeys(misfit.message for misfit in misfits))
+    byte = None if entry.at is None else entry.at + misfits[-1].within
     text = keys.spell(entry.key)
-    wider = None
-    if entry.type is not None:
-        name, _ = types.parse(type)
-        if not types.accepts(type, entry.type) and not strict and types.is_wider(type, entry.type):
-            wider = entry.type
-        elif not types.accepts(type, entry.type):
-            message = f"the value is {entry.type} and {name} was requested"
-            details.append(ErrorDetail("wrong_type", message, entry.at, entry.header, text, column))
-            return None
-        if entry.type != "binary" and wider is None:
-            type = name  # the value is its bits, most significant byte first, whatever the order asked for
-    try:
-        if wider is not None:
-            return types.read_wider(type, wider, entry.value, dialect=dialect)
-        return types.read(type, entry.value, dialect=dialect)
-    except types.Misfit as misfit:
-        byte = None if entry.at is None else entry.at + misfit.within
-        details.append(ErrorDetail(misfit.code, misfit.message, byte, entry.header, text, column))
-        return None
+    details.append(ErrorDetail(misfits[-1].code, "; ".join(messages), byte, entry.header, text, column))
+    return None
 
 
-# --- encode ----------------------------------------------------------------------------------------------------------
+def _read(entry: Entry, value: bytes, type: str, dialect: str, strict: bool) -> Any:
+    if entry.type is None:
+        return types.read(type, value, dialect=dialect)
+    if types.accepts(type, entry.type):
+        # Otherwise the value is its bits, most significant byte first, whatever the order asked for.
+        is_bytes = entry.type == "binary" or text_forms.is_form(type)
+        return types.read(type if is_bytes else types.parse(type)[0], value, dialect=dialect)
+    if not strict and types.is_wider(type, entry.type):
+        return types.read_wider(type, entry.type, value, dialect=dialect)
+    name = type if text_forms.is_form(type) else types.parse(type)[0]
+    raise types.Misfit("wrong_type", f"the value is {entry.type} and {name} was requested")
 
 
 def encode(

@@ -23,12 +23,13 @@ import json
 import math
 import re
 import struct
+from datetime import date
 from decimal import ROUND_DOWN, Decimal, localcontext
 
 from letterhead.errors import counted, unknown_name
-from reference import amqp
+from reference import amqp, text_forms
 
-Scalar = bool | int | float | str | bytes
+Scalar = bool | int | float | str | bytes | Decimal | date
 
 INTEGERS: dict[str, tuple[int, bool]] = {
     "int8": (1, True),
@@ -86,6 +87,8 @@ class Misfit(Exception):
 def parse(text: str) -> tuple[str, str]:
     """Split ``name[:be|le|text|json|varlen|amqp]`` into the name and how its bytes spell it."""
     name, colon, suffix = text.partition(":")
+    if text_forms.is_form(text):
+        return name, suffix
     if name not in TYPES:
         raise unknown_name("type", name, TYPES)
     if suffix == "amqp" and name not in amqp.READ_AS:
@@ -110,6 +113,11 @@ def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar | None:
     microseconds for Spark.
     """
     name, spelling = parse(type)
+    if text_forms.is_form(type):
+        try:
+            return text_forms.read(type, data)
+        except text_forms.Unfit as unfit:
+            raise Misfit(unfit.code, unfit.message) from None
     if spelling == "amqp":
         return _read_amqp(name, data, dialect)
     if spelling == "json":
@@ -128,6 +136,8 @@ def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar | None:
 def accepts(type: str, carried: str) -> bool:
     """Return whether a value that carries a type may be read as a type."""
     name, spelling = parse(type)
+    if text_forms.is_form(type):
+        return carried in ("string", "binary")
     return (
         carried == name
         or (name, carried) in (("uuid", "binary"), ("timestamp_ms", "int64"))
@@ -138,6 +148,8 @@ def accepts(type: str, carried: str) -> bool:
 def is_wider(type: str, carried: str) -> bool:
     """Return whether values that carry a type may fit a type: integers in integers and floats, text in bytes."""
     name, _ = parse(type)
+    if text_forms.is_form(type):
+        return False
     integers = ("int", "uint", "timestamp")
     if carried.startswith(integers):
         return name.startswith((*integers, "float"))

@@ -59,8 +59,8 @@ def spring_columns(header_types: str | bytes) -> dict[str, Field]:
     >>> import letterhead as lh
     >>> lh.spring_columns('{"retry": "java.lang.Integer", "ref": "java.util.UUID"}')
     ... # doctest: +NORMALIZE_WHITESPACE
-    {'retry': Field(type='int32:json', key='retry', repeat='last', required=False),
-     'ref': Field(type='uuid:json', key='ref', repeat='last', required=False)}
+    {'retry': Field(type='int32:json', key='retry'),
+     'ref': Field(type='uuid:json', key='ref')}
     """
     import json  # imported here to keep the import of this package fast
 

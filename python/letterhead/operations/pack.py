@@ -19,7 +19,7 @@ __all__ = ["HEADERS", "Pack"]
 HEADERS = "headers"
 """The type of a column of lists of headers."""
 
-PackedColumn: TypeAlias = tuple[PlainKey | None, str | None, bool]
+PackedColumn: TypeAlias = tuple[PlainKey | None, str | None, bool, str | None]
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,12 @@ def _packed(name: str, type: object) -> PackedColumn:
     if not isinstance(name, str):
         raise TypeError(f"the name of a column must be str, not {name.__class__.__name__}")
     if isinstance(type, str) and type == HEADERS:
-        return None, None, False
+        return None, None, False, None
     try:
-        field = field_of(*(type if isinstance(type, Field) else (type, None, "last", False)))
+        field = field_of(*(type if isinstance(type, Field) else (type,)))
     except (TypeError, ValueError) as error:
         raise error.__class__(f"column {name!r}: {error}") from None
-    return plain_key(name if field.key is None else field.key), field.type, field.repeat == "all"
+    return plain_key(name if field.key is None else field.key), field.type, field.repeat == "all", field.split
 
 
 def _plain(array: Any) -> Any:
@@ -117,8 +117,10 @@ def _type_of(name: str, type: pa.DataType) -> str:
         return f"array<{_type_of(name, type.value_type)}>"
     if pa.types.is_timestamp(type):
         return "timestamp_ms"
-    if pa.types.is_decimal(type) and type.scale == 0:
-        return "int128"
+    if pa.types.is_decimal(type):
+        return "int128" if type.scale == 0 else f"decimal({type.precision},{type.scale}):text"
+    if pa.types.is_date32(type):
+        return "date:text"
     names = {
         "bool": pa.types.is_boolean, "string": _is_text, "binary": is_binary, "float32": pa.types.is_float32,
         "float64": pa.types.is_float64,

@@ -215,7 +215,7 @@ class LogSource(Source):
 def _unseen_headers(specs: Sequence[ColumnSpec], open_reader: Callable[[Condition], Reader]) -> list[PlainKey]:
     """Return the keys of headers that no record has: reading stops at the first record that has one."""
     unseen = []
-    for _, key, type, repeat, _ in specs:
+    for _, key, type, repeat, *_ in specs:
         field = Field(type, of_message(*key) if isinstance(key, tuple) else key, repeat)  # type: ignore[arg-type]
         operand = col("header", field._replace(repeat="last"))
         try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from letterhead.errors import check_name
@@ -30,7 +31,7 @@ SIMPLIFY = f"use at most {MAX_DEPTH} levels of not and parentheses"
 SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Comparisons, and each with its operands swapped."""
 
-_LITERALS = (str, bytes, bool, int, float, datetime, uuid.UUID, Value)
+_LITERALS = (str, bytes, bool, int, float, date, datetime, Decimal, uuid.UUID, Value)
 
 
 class Condition:
@@ -190,7 +191,8 @@ class Operand:
             raise TypeError(f"{self!r}: only comparisons with literals are supported, not with {value!r}")
         if not isinstance(value, _LITERALS):
             raise TypeError(
-                f"{self!r}: a literal must be str, bytes, bool, int, float, datetime, UUID or a letterhead.Value, not "
+                f"{self!r}: a literal must be str, bytes, bool, int, float, Decimal, datetime, date, UUID or a letterhead.Value, "
+                f"not "
                 f"{type(value).__name__}"
             )
         if isinstance(value, str):

@@ -10,7 +10,8 @@ import operator
 import struct
 import uuid
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -261,20 +262,30 @@ def _header(condition: Test, columns: Mapping[str, ColumnSpec], typed: bool) -> 
     operand = condition.operand
     name, field, quantifier = operand._name, operand._field, operand._quantifier
     if field is None and isinstance(name, str) and name in columns:
-        _, key, type, repeat, _ = columns[name]
+        _, key, type, repeat, _, default, split = columns[name]
         if repeat == "all" and quantifier is None:
             raise ValueError(f"where: column {name!r} is a list: use any() or all()")
-        return "where", key, type, "all" if quantifier else repeat, False
+        # Whether a header exists does not depend on what stands in for it.
+        default = None if condition.name == "exists" else default
+        return "where", key, type, "all" if quantifier else repeat, False, None if quantifier else default, split
     if condition.name == "exists" or (condition.name == "is_null" and (field is None or field.type == ANY)):
         # Any type will do. A header with a null value exists.
         header = name if field is None or field.key is None else field.key
-        return "where", plain_key(header), "binary:exists" if condition.name == "exists" else ANY, "last", False
+        return (
+            "where",
+            plain_key(header),
+            "binary:exists" if condition.name == "exists" else ANY,
+            "last",
+            False,
+            None,
+            None,
+        )
     if field is None:
         field = Field(_type_of_literals(condition, typed))
     if quantifier is None and field.repeat == "all":
         raise ValueError(f"where: {operand!r} is a list: use any() or all()")
     if quantifier is not None:
-        field = field._replace(repeat="all")
+        field = field._replace(repeat="all", default=None)
     header = name if field.key is None else field.key
     (spec,) = normalise({"where": field._replace(key=header, required=False)})
     return spec
@@ -309,7 +320,7 @@ def _literals(condition: Test, type: str) -> tuple[Any, ...]:
 
 def _literal(literal: Any, type: str, test: str) -> Any:
     """Return a literal as a value of a type: int, float, bool, str or bytes."""
-    base = type.partition(":")[0]
+    base = _base(type)
     if isinstance(literal, Value):
         literal = literal.value
     if test in ("starts_with", "contains") and base not in _TEXTS:
@@ -325,6 +336,10 @@ def _literal(literal: Any, type: str, test: str) -> Any:
         return str(uuid.UUID(str(literal)))
     if base in _UNITS:
         return _time(literal, _UNITS[base])
+    if base == "date":
+        return _days(literal)
+    if base.startswith("decimal"):
+        return _unscaled(literal, int(base[:-1].partition(",")[2]))
     if not isinstance(literal, bool) and isinstance(literal, int | float):
         if base.startswith("float"):
             return _float(literal, base, test)
@@ -337,6 +352,34 @@ def _literal(literal: Any, type: str, test: str) -> Any:
     raise ValueError(
         f"{base} is not compared with {literal.__class__.__name__}: pass {_EXPECTED.get(base, 'a number')}"
     )
+
+
+def _base(type: str) -> str:
+    """Return the name of a type, which decides the literals; of alternatives, the one that the column has."""
+    bases = {alternative.partition(":")[0] for alternative in type.split(" | ")}
+    return "timestamp" if "timestamp" in bases else type.partition(" | ")[0].partition(":")[0]
+
+
+def _days(literal: Any) -> int:
+    if isinstance(literal, str):
+        try:
+            literal = date.fromisoformat(literal)
+        except ValueError:
+            raise ValueError(f"{literal!r} is not a date such as '2026-01-31'") from None
+    if not isinstance(literal, date) or isinstance(literal, datetime):
+        raise ValueError(f"date is not compared with {literal.__class__.__name__}: pass a date")
+    return (literal - date(1970, 1, 1)).days
+
+
+def _unscaled(literal: Any, scale: int) -> int:
+    """Return a literal as a number of units of the last decimal."""
+    if isinstance(literal, bool) or not isinstance(literal, int | float | Decimal):
+        raise ValueError(f"a decimal is not compared with {literal.__class__.__name__}: pass a Decimal or a number")
+    # The text of a float is the decimal that was written.
+    number = Decimal(str(literal)).scaleb(scale)
+    if not number.is_finite() or number != number.to_integral_value() or abs(number) >= 1 << 127:
+        raise ValueError(f"{literal} does not have at most {scale} decimals, as the type has")
+    return int(number)
 
 
 def _float(literal: float, base: str, test: str) -> float:
@@ -413,8 +456,7 @@ def truth(test: ResolvedTest, value: Any) -> bool | None:
         return (value is None) == (name == "is_null")
     if value is None:
         return None
-    if isinstance(value, datetime):
-        value = (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    value = _as_literal(value, _base(test.operand[2]) if isinstance(test.operand, tuple) else "timestamp_ms")
     if name == "in":
         # Not `value in literals`, for which a NaN equals itself.
         return any(value == literal for literal in test.literals)
@@ -425,6 +467,15 @@ def truth(test: ResolvedTest, value: Any) -> bool | None:
         return literal in value
     # Python and the core compare alike: NaN is unequal to everything and in no order.
     return bool(_COMPARISONS[name](value, literal))
+
+
+def _as_literal(value: Any, base: str) -> Any:
+    """Return a value of a type as its literals are."""
+    if isinstance(value, datetime):
+        return (value - datetime(1970, 1, 1, tzinfo=UTC)) // _UNITS[base]
+    if isinstance(value, date):
+        return _days(value)
+    return _unscaled(value, int(base[:-1].partition(",")[2])) if isinstance(value, Decimal) else value
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -472,7 +523,10 @@ def _type_of(arrow: str) -> str:
 
 _TEXTS = ("string", "char", "text", "binary", "bytes")
 
-_UNITS = {"timestamp_ms": timedelta(milliseconds=1), "ms": timedelta(milliseconds=1), "us": timedelta(microseconds=1)}
+_UNITS = {
+    "timestamp_ms": timedelta(milliseconds=1), "timestamp": timedelta(microseconds=1),
+    "ms": timedelta(milliseconds=1), "us": timedelta(microseconds=1),
+}  # fmt: skip
 
 _EXPECTED = {
     "string": "str", "char": "str", "text": "str", "binary": "bytes", "bytes": "bytes", "bool": "True or False",

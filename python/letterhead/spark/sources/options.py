@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from letterhead._shared_parameters import documented
+from letterhead.default_values import Default, json_default
 from letterhead.errors import check_name, unknown_name
 from letterhead.fields import Columns, columns_of, field, normalise
 from letterhead.limits import Limits, parse_limits
@@ -87,11 +88,15 @@ def options(
     return written
 
 
-def _field_as_json(name: str, key: Any, type: str, repeat: str, required: bool) -> dict[str, Any]:
+def _field_as_json(
+    name: str, key: Any, type: str, repeat: str, required: bool, default: Default | None, split: str | None
+) -> dict[str, Any]:
     if not isinstance(key, str):
         raise TypeError(f"column {name!r}: a key must be str here, not {key.__class__.__name__}")
-    defaults = {"key": name, "repeat": "last", "required": False}
-    spec = {"type": type, "key": key, "repeat": repeat, "required": required}
+    defaults = {"key": name, "repeat": "last", "required": False, "default": None, "split": None}
+    spec: dict[str, Any] = {"type": type, "key": key, "repeat": repeat, "required": required, "split": split}
+    if default is not None:
+        spec["default"] = json_default(default)
     return {part: value for part, value in spec.items() if part not in defaults or value != defaults[part]}
 
 
@@ -105,7 +110,7 @@ def parse_options(options: Mapping[str, str], table: Mapping[str, Option]) -> di
     >>> values["columns"]
     ['key', 'value']
     >>> values["headerColumns"]
-    {'tenant': 'string', 'event': Field(type='string', key='ce_type', repeat='last', required=False)}
+    {'tenant': 'string', 'event': Field(type='string', key='ce_type')}
     """
     names = {name.lower(): name for name in table}
     values = {}
@@ -224,7 +229,7 @@ def _header_columns(option: str, value_text: str) -> dict[str, Any]:
     return columns  # type: ignore[no-any-return]
 
 
-_FIELD = ("type", "key", "repeat", "required")
+_FIELD = ("type", "key", "repeat", "required", "default", "split")
 
 # Tables ---------------------------------------------------------------------------------------------------------------
 
@@ -236,7 +241,7 @@ COMMON = {
     "headerColumns": Option(
         _header_columns,
         "Headers as typed columns, a JSON object: output column to a type, or to an object with `type` and optionally "
-        "`key`, `repeat` and `required`.",
+        "`key`, `repeat`, `required`, `default` and `split`.",
     ),
     "where": Option(
         _where,
