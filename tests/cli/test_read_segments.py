@@ -253,6 +253,14 @@ def test_inspect_finds_a_record_by_its_offset(run: Run, samples: Path, offset: i
     assert bytes.fromhex(key) == row["key"]
 
 
+def test_a_start_after_the_end_names_the_last_offset(run: Run, samples: Path) -> None:
+    result = run("read", samples / "orders-0", "--start", "10001", "--json")
+    assert (result.code, result.out) == (2, "")
+    assert "--start is after the end of every partition: the last one ends at offset 10000" in result.err
+    result = run("read", samples / "orders-0", "--start", "10000", "--json")
+    assert (result.code, result.err) == (0, "no records from --start 10000 to --end latest\n")
+
+
 def test_inspect_names_an_offset_that_is_missing(run: Run, samples: Path, tmp_path: Path) -> None:
     for offset in (10_000, 1 << 40):
         result = run("inspect", samples / "orders-0", "--offset", offset)

@@ -109,6 +109,44 @@ def test_options_select_records(run: Run, orders: str, options: list[str], expec
     assert places(run("read", orders, "--json", *options)) == expected
 
 
+def test_a_group_reads_what_is_new_since_its_last_run(run: Run, broker: str, tmp_path: Path) -> None:
+    create_with(broker, "shell-group", 2)
+    sender, url = producer(broker), f"kafka://{broker}/shell-group"
+    group = ("--start", "group:shell-etl", "--commit-group", "shell-etl")
+    for first, count in ((0, 3), (3, 2)):
+        send(sender, "shell-group", [Record(b"k", b"v", []) for _ in range(count)], 1)
+        assert places(run("read", url, *group, "--json")) == [(1, first + at) for at in range(count)]
+        assert places(run("read", url, *group, "--json")) == []
+    assert places(run("read", url, "--start", "group:shell-etl", "--json")) == []
+    for options in (["-o", tmp_path / "o.parquet"], ["--count-by", "key"]):
+        result = run("read", url, *group, *options)
+        assert (result.code, "--commit-group needs rows on standard output" in result.err) == (2, True)
+    result = run("read", url, *group, "--batches")
+    assert (result.code, "exclude --batches" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--start", "41"], "--start is after the end of every partition: the last one ends at offset 40"),
+        (["-p", "0-100000"], "--partition: 0-100000 has more than 100,000 partitions"),
+    ],
+)
+def test_a_range_that_no_partition_has_is_an_error(run: Run, orders: str, options: list[str], message: str) -> None:
+    result = run("read", orders, *options, "--json")
+    assert (result.code, result.out, message in result.err) == (2, "", True), result.err
+
+
+@pytest.mark.parametrize(
+    "options", [["--start", "2100-01-01"], ["--start", "0", "--end", "0"], ["--end", "2000-01-01"]]
+)
+def test_an_empty_range_is_noted(run: Run, orders: str, options: list[str]) -> None:
+    result = run("read", orders, *options, "--json")
+    assert (result.code, result.out) == (0, "")
+    assert result.err.startswith("no records from --start ")
+    assert run("read", orders, *options, "--json", "-q").err == ""
+
+
 def test_last_finds_records_before_markers_of_transactions(run: Run, broker: str, written: str) -> None:
     rows = documents(run("read", f"kafka://{broker}/{written}transactions", "--last", "5", "--committed", "--json"))
     assert len(rows) == 5

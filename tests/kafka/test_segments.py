@@ -212,13 +212,26 @@ def test_a_negative_number_counts_from_the_end_of_committed_records(folder: Call
     assert offsets(path, start=-3, isolation_level="read_committed") == [17, 18, 19]
 
 
-def test_a_start_that_no_file_can_have_names_the_remedy(folder: Callable[..., Path]) -> None:
+def test_a_start_after_the_end_names_the_end_and_the_remedy(folder: Callable[..., Path]) -> None:
     path = folder(ten(0), bases=(0,))
-    assert offsets(path, start=10) == offsets(path, start=1 << 31) == []
-    with pytest.raises(ValueError, match=r"start is after every offset .* pass '@1767225600000' or a datetime"):
+    assert offsets(path, start=10) == []
+    with pytest.raises(
+        ValueError, match=r"^start is after the end of every partition: the last one ends at offset 10$"
+    ):
+        offsets(path, start=11)
+    with pytest.raises(ValueError, match=r"ends at offset 10; for a time .* pass '@1767225600000' or a datetime"):
         offsets(path, start=1_767_225_600_000)
     with pytest.raises(ValueError, match="start has no entry for partition 0"):
         offsets(path, start={1: 5})
+    with pytest.raises(ValueError, match="partition 0: start is offset 12, but the partition ends at 10"):
+        offsets(path, start={0: 12})
+
+
+def test_an_end_before_the_beginning_names_the_beginning(folder: Callable[..., Path]) -> None:
+    path = folder(ten(20), bases=(20,))
+    assert offsets(path, end=20) == []
+    with pytest.raises(ValueError, match=r"end is before the beginning of every partition: .* begins at offset 20"):
+        offsets(path, end=19)
 
 
 def test_a_time_stands_for_the_first_record_that_is_not_older(folder: Callable[..., Path]) -> None:

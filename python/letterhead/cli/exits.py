@@ -18,8 +18,8 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-# A parameter in an error, as in "pass retention=, as the application does".
-_PARAMETER = re.compile(r"(?<![\w.])([a-z][a-z_]+)=(?=[ ,.:;)]|$)")
+# A parameter in an error, as in "pass retention=, as the application does", or "start is after the end".
+_PARAMETER = re.compile(r"(?<![\w.])(?:([a-z][a-z_]+)=(?=[ ,.:;)]|$)|(start|end)(?= (?:is|must|has|names) ))")
 
 # Options with other names than parameters.
 _OPTIONS = {"partitions": "partition", "isolation_level": "committed", "settings": "config"}
@@ -46,7 +46,12 @@ def usage_errors() -> Iterator[None]:
 
 def as_options(message: str) -> str:
     """Name options as the command line has them, where an error of a function names its parameters."""
-    return _PARAMETER.sub(lambda match: f"--{_OPTIONS.get(match[1], match[1]).replace('_', '-')}", message)
+    return _PARAMETER.sub(_option, message)
+
+
+def _option(match: re.Match[str]) -> str:
+    name = match[1] or match[2]
+    return f"--{_OPTIONS.get(name, name).replace('_', '-')}"
 
 
 def reason(error: OSError) -> str:

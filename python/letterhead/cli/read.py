@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from enum import StrEnum
@@ -29,6 +28,7 @@ from letterhead.sources.base import RowRequest, Source, check_store_options
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.offsets.specs import OffsetSpec
     from letterhead.reader import Reader
 
 ReadErrors = StrEnum("ReadErrors", {"raise_": "raise", "null": "null", "column": "column", "skip": "skip"})
@@ -95,6 +95,10 @@ def read_command(
     batches: Annotated[bool, flag("--batches", "Show the batches of a log of Kafka, not their records.")] = False,
     control: Annotated[bool, flag("--control", "Also show control records, and mark aborted ones.")] = False,
     follow: Annotated[bool, flag("--follow -F", "Of a topic: wait for new records, until Ctrl-C.")] = False,
+    commit_group: Annotated[
+        str | None,
+        option("--commit-group", "Of Kafka: commit the offsets of the printed records to this consumer group.", "NAME"),
+    ] = None,
     errors: Annotated[
         ReadErrors,
         option("--errors", "Rows that cannot be read: stop, make them null, add a column of errors, leave them out."),
@@ -105,14 +109,16 @@ def read_command(
 ) -> int:
     """Read topics, log segments, state directories and tables.
 
-    Of a topic, the records up to the last ones at the start are read, and
-    nothing is committed. Checksums are verified: a damaged batch ends the
-    command, or is skipped or a row as --errors says. Missing offsets are printed
-    at the end. The rows of a store are in its order: by segment, then by key.
+    Of a topic, the records up to the last ones at the start are read; offsets
+    are committed only with --commit-group. Checksums are verified: a damaged
+    batch ends the command, or is skipped or a row as --errors says. Missing
+    offsets are printed at the end. The rows of a store are in its order: by
+    segment, then by key.
 
     A POINT is an offset, a date such as 2026-01-01T08:30:00Z, @ and milliseconds
     since 1970, `earliest`, `latest`, or a negative number of offsets before the
-    end. A time stands for the first record that is not older.
+    end. A time stands for the first record that is not older. --start
+    group:NAME begins at the offsets that a consumer group committed.
 
     Passwords are best in the file of --config, which LETTERHEAD_CONFIG names,
     too; of Iggy in IGGY_USERNAME and IGGY_PASSWORD. Without, you are asked.
@@ -121,6 +127,8 @@ def read_command(
     Examples:
       letterhead read kafka://broker:9092/orders --last 10
       letterhead read kafka://broker:9092/orders --follow --json | jq .key
+      letterhead read kafka://broker:9092/orders --json --start group:etl \\
+                 --commit-group etl >> orders.jsonl
       letterhead read kafka://broker:9092/orders --where "tenant = 'acme'" \\
                  --start 2026-01-01T08:30:00Z -o acme.parquet
       letterhead read iggy://host/shop/orders --headers tenant,retry:int32
@@ -140,11 +148,18 @@ def read_command(
         headers=typed_headers(headers),
         columns=None if columns is None else tuple(filter(None, map(str.strip, columns.split(",")))),
         follow=follow,
+        commit_group=commit_group,
         limits=limits,
         errors="raise" if errors is ReadErrors.raise_ else "column",
         view="batches" if batches else "control" if control else "records",
         on_screen=on_screen and not (batches and output.format.everything),
     )
+    if request.commit_group is not None and (
+        count_by is not None or output.format.target not in (None, STANDARD_OUTPUT)
+    ):
+        raise Failure(
+            "--commit-group needs rows on standard output: of a file, offsets would be committed before it is complete"
+        )
     if request.columns == ():
         raise Failure("--columns needs names of columns")
     if follow and len(sources) > 1:
@@ -229,8 +244,8 @@ class Rows:
         try:
             for batch in self._batches(number, source, prints=prints):
                 writer.write(batch)
-                if self._request.follow:
-                    sys.stdout.flush()
+                if self._request.follow or self._request.commit_group is not None:
+                    writer.flush()  # before the next batch, which commits the offsets of this one
         except KeyboardInterrupt:
             if not self._request.follow:
                 raise
@@ -295,11 +310,22 @@ class Rows:
 
     def _warn_of_unseen(self, source: Source) -> None:
         """Warn of a header in --where that no row of a source has."""
-        if self._request.where is not None and not self._request.follow:
+        request = self._request
+        if request.where is not None and not request.follow and request.commit_group is None:
             with reading_errors():
-                warn_of_unseen(source.unseen(self._request), source.fields)
+                warn_of_unseen(source.unseen(request), source.fields)
+
+    def _note_empty_range(self) -> None:
+        """Note that --start and --end exclude all rows: they may be wrong."""
+        request = self._request
+        is_bounded = request.start != "earliest" or request.end != "latest"
+        if is_bounded and not self._tally.rows and request.where is None and self._limit != 0 and not request.follow:
+            note(
+                f"no {self._tally.noun}s from --start {_point_text(request.start)} to --end {_point_text(request.end)}"
+            )
 
     def _finish(self) -> int:
+        self._note_empty_range()
         if self._left_out:
             warn(f"{counted(self._left_out, self._tally.noun)} left out, as {'it' if self._left_out == 1 else 'they'} "
                  "could not be read")  # fmt: skip
@@ -307,6 +333,13 @@ class Rows:
         else:
             code = self._tally.report("decode")
         return max([code, *map(report_findings, self._sources)])
+
+
+def _point_text(spec: OffsetSpec) -> str:
+    """Return a point as --start and --end have it."""
+    if isinstance(spec, Mapping):
+        return ",".join(f"{partition}={point}" for partition, point in spec.items())
+    return str(spec)
 
 
 def _described_error(batch: pa.RecordBatch, row: int) -> str:

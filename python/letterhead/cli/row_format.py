@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from enum import StrEnum
 from pathlib import Path
@@ -77,6 +78,10 @@ class RowWriter(ABC):
     @abstractmethod
     def write(self, batch: pa.RecordBatch) -> None:
         """Write the rows of a batch."""
+
+    def flush(self) -> None:
+        """Wait until the rows are written."""
+        sys.stdout.flush()
 
     @abstractmethod
     def close(self) -> None:

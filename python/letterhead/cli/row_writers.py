@@ -104,6 +104,9 @@ class JsonLines(SinkWriter):
         self._wait()
         self._written = self._worker.submit(super().write, batch)
 
+    def flush(self) -> None:
+        self._wait()
+
     def write_batch(self, batch: pa.RecordBatch) -> None:
         for part in in_parts(json_types(batch)):
             self.sink.file.write(_native.json_lines(part, **self._options))

@@ -34,10 +34,18 @@ from letterhead.kafka.segment_file import LARGEST_CHECKED, DamagedRange
 from letterhead.kafka.segments_reader import Damaged, SegmentsReader, Torn
 from letterhead.limits import how_to_raise
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
-from letterhead.offsets.ranges import range_of_files
+from letterhead.offsets.ranges import check_range_of_files, range_of_files
 from letterhead.offsets.specs import OffsetBounds
 
-__all__ = ["IggySegment", "IggySegmentsReader", "iggy_partitions", "is_iggy_log", "requested_range", "torn_tail"]
+__all__ = [
+    "IggySegment",
+    "IggySegmentsReader",
+    "check_bounds",
+    "iggy_partitions",
+    "is_iggy_log",
+    "requested_range",
+    "torn_tail",
+]
 
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together."""
@@ -95,6 +103,9 @@ class IggySegmentsReader(SegmentsReader):
 
     def _requested(self, segments: Sequence[Any]) -> OffsetRange:
         return requested_range(segments, self._bounds, self._message_bytes)
+
+    def _check_bounds(self) -> None:
+        check_bounds(self._partitions, self._bounds, self._message_bytes)
 
     def _end(self, segments: Sequence[Any]) -> int:
         return _end_offset(segments[-1], self._message_bytes)
@@ -170,6 +181,11 @@ class IggySegmentsReader(SegmentsReader):
         if self._reader.keeps_error_rows(constants):
             message = f"{why}: {damage.missing} (the batch at offset {damage.first}): {segment.path}"
             yield self._reader.error_row(constants, code, message, damage.position)
+
+
+def check_bounds(partitions: Sequence[Sequence[Any]], bounds: OffsetBounds, message_bytes: int) -> None:
+    """Raise ValueError if ``start`` is after the end of all partitions, or ``end`` before their beginning."""
+    check_range_of_files(partitions, bounds, lambda segments, _: _end_offset(segments[-1], message_bytes))
 
 
 def requested_range(segments: Sequence[IggySegment], bounds: OffsetBounds, message_bytes: int) -> OffsetRange:

@@ -21,7 +21,6 @@ from letterhead.kafka.record_sets import (
     next_pieces,
 )
 from letterhead.kafka.segment_file import (
-    MOST_OFFSETS,
     BatchFlaw,
     DamagedRange,
     KafkaSegmentFile,
@@ -31,9 +30,9 @@ from letterhead.kafka.segment_file import (
 from letterhead.kafka.transactions import OpenTransaction, Transactions, transactions
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
-from letterhead.offsets.ranges import range_of_files
+from letterhead.offsets.ranges import check_range_of_files, range_of_files
 from letterhead.offsets.reading import last_of_range
-from letterhead.offsets.specs import OffsetBounds, OffsetPoint
+from letterhead.offsets.specs import OffsetBounds
 from letterhead.output_columns import Dialect
 from letterhead.reader import Reader
 from letterhead.where.program import resolve
@@ -121,7 +120,8 @@ class SegmentsReader(Reader):
         last: int | None = None,
         marks_aborted: bool = False,
     ) -> None:
-        check_bounds(partitions, bounds)
+        for segments in partitions:
+            bounds.of_partition(segments[0].partition)  # raises if a mapping lacks it
         super().__init__(rows.schema, self._records)
         self.torn: list[Torn] = []
         self.damaged: list[Damaged] = []
@@ -140,6 +140,7 @@ class SegmentsReader(Reader):
         self._marks_aborted = marks_aborted
 
     def _records(self) -> Iterator[pa.RecordBatch]:
+        self._check_bounds()
         for segments in self._partitions:
             requested = self._requested(segments)
             if self._last is None:
@@ -166,6 +167,9 @@ class SegmentsReader(Reader):
     def _requested(self, segments: Sequence[LogSegment]) -> OffsetRange:
         """Return the offsets to read of a partition."""
         return self._rows.narrowed(requested_range(segments, self._bounds, self._rows, committed=self._committed))
+
+    def _check_bounds(self) -> None:
+        check_bounds(self._partitions, self._bounds)
 
     def _end(self, segments: Sequence[LogSegment]) -> int:
         """Return the offset that the next record of a partition gets."""
@@ -329,14 +333,9 @@ class SegmentRowReader:
         return self._lax.error_row(_constants(file), flaw.code, message, damage.position)
 
 
-def check_bounds(partitions: Sequence[Sequence[Any]], bounds: OffsetBounds) -> None:
-    """Raise ValueError if ``start`` is an offset that no file can have, or a mapping lacks a partition."""
-    for segments in partitions:
-        bounds.of_partition(segments[0].partition)
-    start = bounds.start
-    most = max(segments[-1].base_offset for segments in partitions) + MOST_OFFSETS
-    if isinstance(start, OffsetPoint) and start.kind == "offset" and start.value > most + 1:
-        raise bounds.unreachable("every offset that the files can have")
+def check_bounds(partitions: Sequence[Sequence[LogSegment]], bounds: OffsetBounds) -> None:
+    """Raise ValueError if ``start`` is after the end of all partitions, or ``end`` before their beginning."""
+    check_range_of_files(partitions, bounds, lambda segments, enough: _end_offset(segments[-1], enough))
 
 
 def requested_range(
@@ -356,12 +355,14 @@ def requested_range(
     )
 
 
-def _end_offset(last: LogSegment) -> int:
-    """Return the offset that the next record of a log gets."""
+def _end_offset(last: LogSegment, enough: int = LAST_OFFSET) -> int:
+    """Return the offset that the next record of a log gets, or any offset after ``enough`` if that one is in the log."""
     end = last.base_offset
     with KafkaSegmentFile(last) as file:
-        for batches in undamaged_batches(file, LAST_OFFSET):
+        for batches in undamaged_batches(file, enough):
             end = batches[-1].last_offset + 1
+            if end > enough:
+                break
     return end
 
 

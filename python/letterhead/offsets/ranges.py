@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from letterhead.where.program import Filter
 
 __all__ = [
-    "chosen_partitions", "divided_ranges", "limited_ends", "narrowed_ranges", "range_of_files", "requested_ranges",
+    "check_range_of_files", "chosen_partitions", "divided_ranges", "limited_ends", "narrowed_ranges", "range_of_files", "requested_ranges",
     "resolved_offsets",
 ]  # fmt: skip
 
@@ -41,7 +41,7 @@ def requested_ranges(
     """Resolve ``start`` and ``end`` to offsets, and check that these can be read.
 
     An offset in a mapping must exist in its partition. One for all partitions is a bound: a partition that ends before
-    ``start`` has no rows, but if all do, ValueError is raised.
+    ``start``, or begins after ``end``, has no rows, but if all do, ValueError is raised.
     """
     points = {partition: bounds.of_partition(partition.partition) for partition in partitions}
     first, last = log.first_offsets(partitions), log.end_offsets(partitions)
@@ -63,10 +63,41 @@ def requested_ranges(
                 )
     if partitions and all(starts[partition] > last[partition] for partition in partitions):
         raise bounds.unreachable(f"the end of every partition: the last one ends at offset {max(last.values())}")
+    if points and all(end.kind == "offset" and end.value < first[partition] for partition, (_, end) in points.items()):
+        raise bounds.too_early(min(first.values()))
     return [
         OffsetRange(partition, max(starts[partition], first[partition]), min(ends[partition], last[partition]))
         for partition in partitions
     ]
+
+
+def check_range_of_files(
+    partitions: Sequence[Sequence[Any]], bounds: OffsetBounds, end_offset: Callable[[Sequence[Any], int], int]
+) -> None:
+    """Raise ValueError if ``start`` is after the end of all partitions in files, or ``end`` before their beginning.
+
+    ``end_offset`` returns the end of the segments of a partition, or any offset after its argument if it is not before the
+    end. Segments that others follow have no end of a partition.
+    """
+    if any(segments[-1].next_offset is not None for segments in partitions):
+        return
+    points = [bounds.of_partition(segments[0].partition) for segments in partitions]
+    if all(end.kind == "offset" and end.value < segments[0].base_offset
+           for segments, (_, end) in zip(partitions, points, strict=True)):  # fmt: skip
+        raise bounds.too_early(min(segments[0].base_offset for segments in partitions))
+    ends = []
+    for segments, (start, _) in zip(partitions, points, strict=True):
+        if start.kind != "offset" or start.value <= segments[-1].base_offset:
+            return
+        end = end_offset(segments, start.value)
+        if start.exact and start.value > end:
+            raise ValueError(
+                f"partition {segments[0].partition}: {bounds.names[0]} is offset {start.value}, but the partition ends at {end}"
+            )
+        if start.value <= end:
+            return
+        ends.append(end)
+    raise bounds.unreachable(f"the end of every partition: the last one ends at offset {max(ends)}")
 
 
 def range_of_files(

@@ -85,6 +85,12 @@ class OffsetBounds(NamedTuple):
             why += f"; for a date, pass '{text[:4]}-{text[4:6]}-{text[6:]}'"
         return ValueError(why)
 
+    def too_early(self, first: int) -> ValueError:
+        """Return the error of an end before the beginning of every partition, of which the first one begins at an offset."""
+        return ValueError(
+            f"{self.names[1]} is before the beginning of every partition: the first one begins at offset {first}"
+        )
+
     def _point(self, side: int, partition: int | None) -> OffsetPoint:
         spec = self.end if side else self.start
         if isinstance(spec, OffsetPoint):

@@ -85,6 +85,7 @@ class RowRequest:
     follow: bool = False
     partitions: frozenset[int] | None = None
     committed: bool = False
+    commit_group: str | None = None
     errors: OnError = "raise"
     on_screen: bool = False
     limits: Limits | None = None
@@ -111,11 +112,17 @@ class Source(ABC):
         if request.view != "records":
             raise ValueError(f"{request.view}= is for topics and log segments of Kafka, not for {self.name}")
 
+    def check_without_groups(self, request: RowRequest) -> None:
+        """Refuse to commit offsets."""
+        if request.commit_group is not None:
+            raise ValueError(f"commit_group= is for topics of Kafka, not for {self.name}")
+
     def check_without_offsets(self, request: RowRequest) -> None:
         """Refuse the views and options that need offsets."""
         self.check_view(request)
         if request.start != "earliest" or request.end != "latest" or request.partitions is not None:
             raise ValueError(f"start=, end= and partitions= are for topics and log segments, not for {self.name}")
+        self.check_without_groups(request)
         if request.follow:
             raise ValueError(f"follow= is for topics, not for {self.name}")
         if request.committed:
@@ -194,7 +201,7 @@ class LogSource(Source):
         where = resolve(request.where, self.where_fields, request.headers)
         if where is None or not where.headers:
             return []
-        probed = replace(request, columns=("offset",), headers=None)
+        probed = replace(request, columns=("offset",), headers=None, commit_group=None)
         return _unseen_headers(where.headers, lambda condition: self.reader(replace(probed, where=condition)))
 
     def requested_columns(self, request: RowRequest, *, several: bool) -> tuple[str, ...] | None:

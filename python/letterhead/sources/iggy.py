@@ -53,6 +53,7 @@ class IggyTopicSource(LogSource):
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the messages."""
         self.check_view(request)
+        self.check_without_groups(request)
         if request.committed:
             raise ValueError("isolation_level= is for topics of Kafka: Iggy has no transactions")
         several = self._partition is None and (request.partitions is None or len(request.partitions) > 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import letterhead as lh
-from letterhead.offsets.specs import OffsetBounds
+from letterhead.offsets.specs import OffsetBounds, group_of
 from letterhead.sources.base import Logins, LogSource, RowRequest
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class KafkaTopic(LogSource):
             columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
             follow=request.follow, partitions=chosen_partitions(self.address.partition, request),
             isolation_level="read_committed" if request.committed else None, errors=request.errors,
-            where=request.where, timeout_ms=request.timeout_ms, limits=request.limits,
+            where=request.where, commit_group=request.commit_group, timeout_ms=request.timeout_ms, limits=request.limits,
         )  # fmt: skip
 
     def _settings(self, request: RowRequest) -> dict[str, Any]:
@@ -83,6 +83,8 @@ class KafkaTopic(LogSource):
 
         if request.follow:
             raise ValueError(f"follow= excludes {request.view}=")
+        if request.commit_group is not None or group_of("start", request.start) is not None:
+            raise ValueError(f"commit_group= and start= with a group exclude {request.view}=")
         connection = reader_settings(self.address.servers, self._settings(request), timeout_ms=request.timeout_ms)
         return topic_view(
             self.address.topic,

@@ -33,6 +33,7 @@ def open(
     last: int | None = None,
     follow: bool = False,
     partitions: Iterable[int] | None = None,
+    commit_group: str | None = None,
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
     errors: OnError = "raise",
     settings: SettingsLike | None = None,
@@ -75,6 +76,9 @@ def open(
         Of topics: wait for new records, without end.
     partitions : iterable of int, optional
         Of topics and log segments: partitions to read; by default all.
+    commit_group : str, optional
+        Of topics of Kafka: a consumer group to which the offsets that were read are committed, as in
+        :func:`letterhead.read.topic`.
     isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
         Of Kafka: whether to leave out aborted transactions, and stop where one is open.
     errors : {"raise", "null", "column"}, default "raise"
@@ -135,6 +139,7 @@ def open(
         last=last,
         follow=follow,
         partitions=None if partitions is None else frozenset(partitions),
+        commit_group=commit_group,
         committed=isolation_level == "read_committed",
         errors=errors,
         limits=limits,

@@ -58,6 +58,7 @@ class LogSegments(LogSource):
 
     def reader(self, request: RowRequest) -> SegmentsReader:
         """Return a stream of the records."""
+        self.check_without_groups(request)
         if request.follow:
             raise ValueError("follow= is for topics: log segments are read to their end")
         partitions = self._chosen(request)

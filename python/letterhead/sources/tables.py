@@ -21,8 +21,8 @@ from letterhead.sources.base import RowRequest, Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.column_filter import ColumnFilter
     from letterhead.fields import PlainKey
-    from letterhead.row_filter import RowFilter
 
 STANDARD_INPUT = "-"
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -118,7 +118,7 @@ class TableView:
         import pyarrow as pa
 
         if self._filter is not None:
-            batch = batch.filter(_selected(batch, self._filter, self._tested))
+            batch = self._filter(batch)
         columns = {name: batch.column(name) for name in self._names}
         if self._select is not None:
             typed = self._select.run(batch.column("headers"))
@@ -272,17 +272,17 @@ def _format_of_headers(schema: pa.Schema) -> str:
     return "iggy" if is_typed else "kafka"
 
 
-def _filter(schema: pa.Schema, request: RowRequest) -> tuple[RowFilter | None, tuple[str, ...]]:
-    from letterhead.row_filter import RowFilter
+def _filter(schema: pa.Schema, request: RowRequest) -> tuple[ColumnFilter | None, tuple[str, ...]]:
+    from letterhead.column_filter import ColumnFilter
 
     if request.where is None:
         return None, ()
     fields = {field.name: kind for field in schema if (kind := _record_field(field.type)) is not None}
     format = _format_of_headers(schema) if "headers" in schema.names else "kafka"
-    row_filter = RowFilter(request.where, fields, request.headers, format, limits=request.limits)
-    if row_filter.has_headers:
+    column_filter = ColumnFilter(request.where, fields, request.headers, format, limits=request.limits)
+    if column_filter.has_headers:
         _format_of_headers(schema)
-    return row_filter, tuple(row_filter.fields)
+    return column_filter, tuple(column_filter.fields)
 
 
 def _record_field(type: pa.DataType) -> Any:
@@ -301,34 +301,6 @@ def _record_field(type: pa.DataType) -> Any:
         if is_kind(type):
             return RecordField(kind)
     return None
-
-
-def _selected(batch: pa.RecordBatch, row_filter: RowFilter, needed: tuple[str, ...]) -> pa.BooleanArray:
-    import pyarrow as pa
-
-    from letterhead.operations import Encode
-
-    columns = {name: _plain(batch.column(name)).to_pylist() for name in needed}
-    data: list[bytes | None] = [None] * len(batch)
-    if row_filter.has_headers:
-        data = Encode(_format_of_headers(batch.schema)).run(batch.column("headers")).to_pylist()
-    return pa.array(
-        [
-            row_filter.selects({name: values[row] for name, values in columns.items()}, data[row])
-            for row in range(len(batch))
-        ],
-        pa.bool_(),
-    )
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    """Return timestamps as numbers, in the unit that their field has in a condition."""
-    import pyarrow as pa
-
-    if not pa.types.is_timestamp(column.type):
-        return column
-    unit = "us" if column.type.unit in ("us", "ns") else "ms"
-    return column.cast(pa.timestamp(unit, column.type.tz), safe=False).cast(pa.int64())
 
 
 def _first_line(error: Exception) -> str:

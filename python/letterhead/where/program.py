@@ -13,13 +13,16 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from letterhead import _native
 from letterhead.fields import Columns, ColumnSpec, Field, normalise, plain_key
 from letterhead.values import Value
 from letterhead.where.conditions import ANY, MAX_DEPTH, SIMPLIFY, Condition, Logic, Test, Where, literal_text
 from letterhead.where.parsing import as_condition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Filter", "Program", "RecordField", "ResolvedTest", "fields_of_format", "filter_of", "resolve", "truth"]
 
@@ -192,6 +195,27 @@ class Filter:
         if isinstance(decided, ResolvedTest | ResolvedLogic):
             raise AssertionError("a test of the condition was not decided")
         return decided
+
+    def decide_columns(self, leaf: Callable[[ResolvedTest], pa.BooleanArray], rows: int) -> pa.BooleanArray:
+        """Return the truth of the condition of every row; ``leaf`` returns those of a test."""
+        return _decide_columns(self._node, leaf, rows)
+
+
+def _decide_columns(node: Node, leaf: Callable[[ResolvedTest], pa.BooleanArray], rows: int) -> pa.BooleanArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(node, ResolvedTest):
+        return leaf(node)
+    if not isinstance(node, ResolvedLogic):
+        return pa.repeat(pa.scalar(node, pa.bool_()), rows)
+    first, *others = (_decide_columns(part, leaf, rows) for part in node.parts)
+    if node.name == "not":
+        return pc.invert(first)
+    combine = pc.and_kleene if node.name == "and" else pc.or_kleene
+    for other in others:
+        first = combine(first, other)
+    return first
 
 
 def _resolve_condition(

@@ -18,6 +18,9 @@ __all__ = ["Timeout", "check_unused", "key_range", "selection", "typed_headers"]
 
 _CONNECTION = "Connection"
 _STORES = "State stores"
+MOST_PARTITIONS = 100_000
+"""More partitions in a range are a mistake: no topic has them."""
+
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _PARTITION_POINT = re.compile(r"(\d+)=(.+)")
 
@@ -38,7 +41,12 @@ def selection(
     *,
     start: Annotated[
         str,
-        option("--start", "The first record: an offset, a time, -N for N before the end; or 0=POINT,1=POINT.", "POINT"),
+        option(
+            "--start",
+            "The first record: an offset, a time, -N for N before the end, group:NAME for the offsets that a consumer group "
+            "committed; or 0=POINT,1=POINT.",
+            "POINT",
+        ),
     ] = "earliest",
     end: Annotated[str, option("--end", "The record to stop before, as for --start.", "POINT")] = "latest",
     last: Annotated[
@@ -151,7 +159,7 @@ def typed_headers(text: str | None) -> dict[str, str] | None:
 
 def _points(text: str) -> OffsetSpec:
     """Return a point of all partitions, or points of some, written as 0=POINT,1=POINT."""
-    if "=" not in text:
+    if "=" not in text or text.startswith("group:"):
         return text
     points = {}
     for part in text.split(","):
@@ -174,5 +182,7 @@ def _partitions(texts: list[str] | None) -> frozenset[int] | None:
         first, last = int(match[1]), int(match[2] or match[1])
         if not first <= last < 1 << 31:
             raise Failure(f"--partition: {part} is no range of partitions")
-        numbers.update(range(first, min(last, first + 100_000) + 1))
+        if last - first >= MOST_PARTITIONS:
+            raise Failure(f"--partition: {part} has more than {MOST_PARTITIONS:,} partitions")
+        numbers.update(range(first, last + 1))
     return frozenset(numbers)

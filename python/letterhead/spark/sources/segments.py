@@ -183,11 +183,10 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return the files."""
-        from letterhead.iggy.segments import iggy_partitions, requested_range, torn_tail
-        from letterhead.kafka.segments_reader import check_bounds
+        from letterhead.iggy.segments import check_bounds, iggy_partitions, requested_range, torn_tail
 
         partitions = iggy_partitions(self._path)
-        check_bounds(partitions, self._bounds)
+        check_bounds(partitions, self._bounds, self._rows.message_bytes)
         parts: list[InputPartition] = []
         for segments in partitions:
             _warn_of_torn(torn_tail(segments[-1], self._rows.message_bytes))

@@ -1,0 +1,196 @@
+"""Conditions on the rows of tables, which are evaluated on columns: :class:`ColumnFilter`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from letterhead import _native
+from letterhead._arrow_types import to_pyarrow
+from letterhead._invariants import present
+from letterhead.errors import DecodeError, replaced
+from letterhead.fields import Columns, ColumnSpec, PlainKey
+from letterhead.where.conditions import Where
+from letterhead.where.program import RecordField, ResolvedTest, resolve, truth
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead.limits import Limits
+
+__all__ = ["ColumnFilter"]
+
+
+class ColumnFilter:
+    """Selects the rows of record batches for which a condition on columns, and on headers, is true.
+
+    Parameters
+    ----------
+    where : Where
+        The condition.
+    fields : mapping of str to RecordField
+        Columns of the batches and their types.
+    headers : Columns or None
+        Typed columns of headers, by whose names the condition can test them.
+    format : str
+        The format of the column ``headers``.
+    limits : Limits, optional
+        Limits on the headers that are read.
+    """
+
+    def __init__(
+        self,
+        where: Where,
+        fields: Mapping[str, RecordField],
+        headers: Columns | None,
+        format: str,
+        *,
+        limits: Limits | None = None,
+    ) -> None:
+        known = {name: field for name, field in fields.items() if name != "headers"}
+        self._filter = present(resolve(where, known, headers), "the condition")
+        self._format = format
+        self._limits = limits
+        operands = self._filter.headers
+        # Output columns have the number of their header as name: a condition can read a key as several types.
+        self._specs = [(str(at), *spec[1:]) for at, spec in enumerate(operands)]
+        self._names = {operand: str(at) for at, operand in enumerate(operands)}
+        self.fields = frozenset(test.operand for test in self._filter.tests() if isinstance(test.operand, str))
+        """Names of the columns that the condition tests."""
+        self._unseen_keys = {name: key for name, key, *_ in self._specs}
+        self._tested = False
+
+    @property
+    def has_headers(self) -> bool:
+        """Whether the condition tests headers."""
+        return bool(self._specs)
+
+    @property
+    def unseen_headers(self) -> list[PlainKey]:
+        """Keys of headers of which no row that was tested for headers had a value."""
+        return [*self._unseen_keys.values()] if self._tested else []
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the selected rows; raise DecodeError if headers cannot be read of a row that columns do not exclude."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        unknown = pa.nulls(len(batch), pa.bool_())
+
+        def by_columns(test: ResolvedTest) -> pa.BooleanArray:
+            return _truths(test, batch.column(test.operand)) if isinstance(test.operand, str) else unknown
+
+        selected = self._filter.decide_columns(by_columns, len(batch))
+        if not self._specs:
+            return batch.filter(selected)
+        rest = batch.filter(pc.fill_null(selected, True))
+        if not len(rest):
+            return rest
+        values = self._header_values(rest.column("headers"))
+        self._note_seen(values)
+
+        def by_everything(test: ResolvedTest) -> pa.BooleanArray:
+            if isinstance(test.operand, str):
+                return _truths(test, rest.column(test.operand))
+            return _truths(test, values[self._names[test.operand]])
+
+        return rest.filter(self._filter.decide_columns(by_everything, len(rest)))
+
+    def _header_values(self, headers: pa.Array) -> dict[str, pa.Array]:
+        # The specs may have types that only conditions have.
+        specs: list[ColumnSpec] = [*self._specs]
+        try:
+            column = to_pyarrow(_native.apply("select", headers, self._format, columns=specs, limits=self._limits))
+        except DecodeError as error:
+            raise replaced(error, column=error.column and "where", row=None) from None
+        return dict(zip(column.type.names, column.flatten(), strict=True))
+
+    def _note_seen(self, values: Mapping[str, pa.Array]) -> None:
+        import pyarrow as pa
+
+        self._tested = True
+        for name, column in values.items():
+            is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+            if len(column.flatten() if is_list else column.drop_null()):
+                self._unseen_keys.pop(name, None)
+
+
+def _truths(test: ResolvedTest, column: pa.Array) -> pa.BooleanArray:
+    """Return the truth of a test of every value, as :func:`letterhead.where.program.truth` returns it of one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if test.name in ("is_null", "exists") and not test.quantifier:
+        return pc.is_null(column) if test.name == "is_null" else pc.is_valid(column)
+    column = _numbers(column)
+    evaluate = None if test.quantifier else _evaluator(test, column.type)
+    if evaluate is None:
+        return pa.array([truth(test, value) for value in column.to_pylist()], pa.bool_())
+    return evaluate(column)
+
+
+def _evaluator(test: ResolvedTest, type: pa.DataType) -> Callable[[pa.Array], pa.BooleanArray] | None:
+    """Return the function that tests a column, None for a type or a test that is evaluated value by value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types = pa.types
+    if types.is_integer(type):
+        wide = pa.uint64() if types.is_uint64(type) else pa.int64()
+        return lambda column: _any_literal(test, column.cast(wide), _compare_integers)
+    if types.is_floating(type):
+        return lambda column: _any_literal(test, column.cast(pa.float64()), _compare)
+    is_text = types.is_string(type) or types.is_large_string(type)
+    if not (is_text or types.is_binary(type) or types.is_large_binary(type)):
+        return None
+    if test.name == "starts_with":
+        return lambda column: pc.starts_with(column, pattern=test.literals[0])
+    if test.name == "contains":
+        return lambda column: pc.match_substring(column, pattern=test.literals[0])
+    return lambda column: _any_literal(test, column, _compare)
+
+
+def _any_literal(test: ResolvedTest, column: pa.Array, compare: Callable[..., pa.BooleanArray]) -> pa.BooleanArray:
+    """Compare a column with the literal of a test, or with each one of a list."""
+    import pyarrow.compute as pc
+
+    if test.name != "in":
+        return compare(test.name, column, test.literals[0])
+    result = None
+    for literal in test.literals:
+        equal = compare("==", column, literal)
+        result = equal if result is None else pc.or_(result, equal)
+    return result
+
+
+def _compare(name: str, column: pa.Array, literal: Any) -> pa.BooleanArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    functions = {
+        "==": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
+    }  # fmt: skip
+    return functions[name](column, pa.scalar(literal, column.type))
+
+
+def _compare_integers(name: str, column: pa.Array, literal: int) -> pa.BooleanArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    bits = column.type.bit_width
+    low, high = (0, 1 << bits) if pa.types.is_unsigned_integer(column.type) else (-(1 << bits - 1), 1 << bits - 1)
+    if low <= literal < high:
+        return _compare(name, column, literal)
+    # A literal beyond all values of the type compares alike with each.
+    outcome = name == "!=" or ((name in ("<", "<=")) == (literal >= high) and name != "==")
+    return pc.if_else(pc.is_valid(column), outcome, pa.scalar(None, pa.bool_()))
+
+
+def _numbers(column: pa.Array) -> pa.Array:
+    """Return timestamps as numbers, in the unit that their field has in a condition."""
+    import pyarrow as pa
+
+    if not pa.types.is_timestamp(column.type):
+        return column
+    unit = "us" if column.type.unit in ("us", "ns") else "ms"
+    return column.cast(pa.timestamp(unit, column.type.tz), safe=False).cast(pa.int64())
