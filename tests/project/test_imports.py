@@ -29,7 +29,17 @@ LAYERS = (
     ("",),  # letterhead itself
     ("scan", "kip82"),
     ("arrow",),
-    ("reader", "output_columns", "binary_columns", "written", "column_filter", "row_filter", "file_window", "host_addresses", "doctor"),
+    (
+        "reader",
+        "output_columns",
+        "binary_columns",
+        "written",
+        "column_filter",
+        "row_filter",
+        "file_window",
+        "host_addresses",
+        "doctor",
+    ),
     ("offsets",),
     ("kafka",),
     ("iggy",),

@@ -62,9 +62,8 @@ class KafkaTopic(LogSource):
         """Return a stream of the records."""
         several = self.address.partition is None and (request.partitions is None or len(request.partitions) > 1)
         request = replace(request, columns=self.requested_columns(request, several=several))
-        bounds = OffsetBounds.parse(request.start, request.end, ("start=", "end="))
         if request.view != "records":
-            return self._view(request, bounds)
+            return self._view(request)
         return lh.read.topic(
             self.address.topic, bootstrap_servers=self.address.servers, settings=self._settings(request),
             columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
@@ -76,7 +75,7 @@ class KafkaTopic(LogSource):
     def _settings(self, request: RowRequest) -> dict[str, Any]:
         return self._logins.kafka_settings(request.settings or {}, has_servers=self.address.servers is not None)
 
-    def _view(self, request: RowRequest, bounds: OffsetBounds) -> Reader:
+    def _view(self, request: RowRequest) -> Reader:
         """Return a stream of batches, or of records and control records."""
         from letterhead.kafka.settings import reader_settings
         from letterhead.kafka.topic_reader import topic_view
@@ -85,6 +84,8 @@ class KafkaTopic(LogSource):
             raise ValueError(f"follow= excludes {request.view}=")
         if request.commit_group is not None or group_of("start", request.start) is not None:
             raise ValueError(f"commit_group= and start= with a group exclude {request.view}=")
+        # Before the settings: these may ask for a password.
+        bounds = OffsetBounds.parse(request.start, request.end, ("start=", "end="))
         connection = reader_settings(self.address.servers, self._settings(request), timeout_ms=request.timeout_ms)
         return topic_view(
             self.address.topic,
