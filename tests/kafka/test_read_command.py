@@ -305,7 +305,7 @@ def test_follow_prints_records_as_they_arrive_and_ends_with_ctrl_c(broker: str) 
     sender = producer(broker)
     send(sender, "shell-followed", [Record(b"old", b"", [])])
     with follow(f"kafka://{broker}/shell-followed", "--json") as process:
-        guard = threading.Timer(60, process.kill)
+        guard = threading.Timer(300, process.kill)
         guard.start()
         try:
             assert process.stdout is not None
@@ -329,7 +329,7 @@ def test_follow_ends_at_its_limit(broker: str) -> None:
     with follow(
         f"kafka://{broker}/shell-limited", "--columns", "offset,key", "--csv", "--start", "0", "-n", "2"
     ) as process:
-        guard = threading.Timer(60, process.kill)
+        guard = threading.Timer(300, process.kill)
         guard.start()
         try:
             send(sender, "shell-limited", [Record(b"%d" % number, b"", []) for number in range(3)])
