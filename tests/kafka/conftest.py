@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,20 +15,24 @@ import letterhead as lh
 import secured
 from spark_session import local_session
 
+GROUPS = {
+    **dict.fromkeys(["test_group_offsets", "test_kafka_source", "test_login_matrix", "test_pipeline"], "spark"),
+    **dict.fromkeys(["test_connect_page", "test_iam", "test_login", "test_topic"], "logins"),
+}
+"""Files that run in the same process because they start the same: Spark, or a broker with logins."""
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group tests for ``--dist loadgroup``: files that need Spark, files that need a broker with logins, each other file.
 
-    What takes seconds to start is so started once, and the two groups take about as long.
-    """
-    fixtures: dict[Path, set[str]] = {}
-    for item in items:
-        fixtures.setdefault(item.path, set()).update(getattr(item, "fixturenames", ()))
-    for item in items:
-        needs = fixtures[item.path]
-        group = "spark" if "spark" in needs else "logins" if needs & {"safe", "oauth_broker"} else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share files and groups of files between processes; pytest-xdist 3.8 finds no groups with pytest 9.2."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class GroupScheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return GROUPS.get(Path(file).stem, file)
+
+    return GroupScheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")
