@@ -20,7 +20,6 @@ import pytest
 
 import letterhead as lh
 from letterhead import _native
-from letterhead import reader as reader_module
 from letterhead.errors import DecodeError, TornTailWarning
 from letterhead.file_window import FileWindow
 from letterhead.kafka import segment_file
@@ -508,11 +507,11 @@ def test_a_truncated_last_segment_warns_once_and_can_be_made_an_error(folder: Ca
     for errors in ("raise", "null", "column"):
         with pytest.warns(TornTailWarning, match=f"{10:020}.log: torn at byte {len(ten(10))}, ") as warned:
             assert offsets(path, errors=errors) == list(range(20))
-        assert [each.filename for each in warned] == [str(Path(reader_module.__file__))]  # read_all
-    with lh.read.segments(path) as reader, pytest.warns(TornTailWarning) as warned:
-        for _ in reader:
-            pass
-    assert [each.filename for each in warned] == [__file__]
+        assert [warning.filename for warning in warned] == [__file__]
+    for consume in (list, pa.table):
+        with lh.read.segments(path) as reader, pytest.warns(TornTailWarning) as warned:
+            consume(reader)
+        assert [warning.filename for warning in warned] == [__file__]
     with (
         warnings.catch_warnings(action="error", category=TornTailWarning),
         pytest.raises(TornTailWarning, match="torn at byte"),

@@ -91,8 +91,9 @@ def test_zeros_at_the_end_are_a_truncated_tail(path, zeros):
     file = written(path, samples(COUNT))
     data = file.read_bytes()
     file.write_bytes(data + bytes(zeros))
-    with pytest.warns(TornTailWarning, match="cut off at the end"):
+    with pytest.warns(TornTailWarning, match="cut off at the end") as warned:
         log = MessageLog(path)
+    assert [warning.filename for warning in warned] == [__file__]
     with log:
         assert log.next_offset == COUNT
     assert file.read_bytes() == data

@@ -581,8 +581,9 @@ def test_the_first_window_may_begin_at_time_0(tmp_path, start):
 
 def test_plain_values_of_time_ordered_windows_can_be_chosen(tmp_path):
     make(tmp_path, "time-ordered-window", "timestamped", range(3))
-    with pytest.warns(UserWarning, match="its values may have no timestamps"):
+    with pytest.warns(UserWarning, match="its values may have no timestamps") as warned:
         assert read(tmp_path)["value"].to_pylist() == [b"", b"v", b"vv"]
+    assert [warning.filename for warning in warned] == [__file__]
     plain = read(tmp_path, values="plain")
     assert plain["value"].to_pylist() == [struct.pack(">q", NEW_YEAR + n * MINUTE) + b"v" * n for n in range(3)]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from letterhead._formatting import printable
+from letterhead._warnings import warn
 from letterhead.errors import HeaderError, TornTailWarning, counted, replaced
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import (
@@ -191,8 +191,7 @@ class SegmentsReader(Reader):
 
     def _report_torn(self, torn: Torn) -> None:
         self.torn.append(torn)
-        # The caller of __next__ is above _advance, _records and the generators of a partition and of a file.
-        warnings.warn(str(torn), TornTailWarning, stacklevel=7)
+        warn(str(torn), TornTailWarning)
 
     def _segment(self, file: KafkaSegmentFile, bounds: OffsetRange, known: Transactions) -> Iterator[pa.RecordBatch]:
         position, least, done_before = verified_position(file, bounds.start), file.segment.base_offset, self.done

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 
+from letterhead._warnings import warn
 from letterhead.durable_files import replace_file
 from letterhead.errors import Damage, DamagedLogError, MessageLogError, TornTailWarning
 from letterhead.kip82.segment import FRAME, MAGIC_AT, SegmentFile, StoredMessages
@@ -46,7 +46,7 @@ def open_tail(segment: SegmentFile, *, readonly: bool, move_damaged: bool) -> tu
     with segment.path.open("r+b") as file:
         file.truncate(last.position)
         os.fsync(file.fileno())
-    warnings.warn(f"cut off at the end: {last}", TornTailWarning, stacklevel=4)
+    warn(f"cut off at the end: {last}", TornTailWarning)
     return last.offset, last
 
 

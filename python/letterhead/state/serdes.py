@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 import uuid
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 from letterhead._native import join_value, split_value
+from letterhead._warnings import warn
 from letterhead.errors import DecodeError, SerdeError
 from letterhead.headers import Headers
 from letterhead.limits import Limits
@@ -396,7 +396,7 @@ _new = object.__new__
 
 def _or_empty(headers: Headers | None, method: str) -> Headers:
     if headers is None:
-        warnings.warn(f"StateSerdes.{method} without headers is deprecated", DeprecationWarning, stacklevel=3)
+        warn(f"StateSerdes.{method} without headers is deprecated", DeprecationWarning)
         return Headers()
     return headers
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from letterhead._warnings import warn
 from letterhead.errors import TornTailWarning
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
 from letterhead.offsets.specs import OffsetBounds
@@ -147,9 +148,7 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
             if self._committed:
                 known = transactions(segments, requested.start, strict=self._rows.errors == "raise")
             for begun in known.open:
-                warnings.warn(
-                    f"a transaction is open, and {segments[0].path.parent} is read up to it: {begun}", stacklevel=2
-                )
+                warn(f"a transaction is open, and {segments[0].path.parent} is read up to it: {begun}")
             _warn_of_torn(torn_tail(segments[-1], requested, known))
             parts += [part for segment in segments for part in _parts(segment, requested, known)]
         return parts
@@ -213,7 +212,7 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
 
 def _warn_of_torn(torn: Torn | None) -> None:
     if torn is not None:
-        warnings.warn(str(torn), TornTailWarning, stacklevel=3)
+        warn(str(torn), TornTailWarning)
 
 
 def _batches(reader: SegmentsReader) -> Iterator[pa.RecordBatch]:

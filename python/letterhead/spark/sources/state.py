@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from letterhead._warnings import warn
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import BatchOnly
 from letterhead.spark.sources.options import COMMON, Option, number, parse_options, path, read_arguments, text
@@ -127,7 +127,7 @@ class StateReader(FilterPushdown, DataSourceReader):  # type: ignore[misc]
         from letterhead.state.reading.stores import remarks
 
         for remark in remarks(self._stores):
-            warnings.warn(remark, stacklevel=2)
+            warn(remark)
         return [StorePartition(store, segment) for store in self._stores for segment in store.files.segments]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:

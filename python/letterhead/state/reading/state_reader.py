@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
+from letterhead._warnings import warn
 
 with needed("reading a state directory", "'letterhead[arrow,state]'"):
     import pyarrow as pa
@@ -117,7 +117,7 @@ def state(
         where=where,
     )  # fmt: skip
     for remark in remarks(stores):
-        warnings.warn(remark, stacklevel=2)
+        warn(remark)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for reader in stores:
