@@ -572,6 +572,15 @@ def test_a_reply_of_today_that_is_cut_off_is_an_error() -> None:
                 PolledMessages.from_bytes(data[:end], "iggy", validate=validate)
 
 
+def test_a_batch_that_is_longer_than_the_reply_is_named_by_the_byte_of_its_length() -> None:
+    data = bytearray(stored())
+    start = next(at for at in range(len(data)) if data[at + 32 : at + 40] == (len(data) - at).to_bytes(8, "little"))
+    data[start + 32] += 1
+    with pytest.raises(DecodeError, match=r"the batch takes \d+ bytes and \d+ are left") as raised:
+        PolledMessages.from_bytes(bytes(data), "iggy", validate=False)
+    assert (raised.value.code, raised.value.byte_offset) == ("truncated", start + 32)
+
+
 def test_messages_with_the_header_of_64_bytes_are_read_and_written() -> None:
     message = polled(headers=TYPED, checksum=1 << 63, origin_timestamp=4)
     assert PolledMessage.from_bytes(message.to_bytes("iggy"), "iggy") == message

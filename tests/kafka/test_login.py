@@ -159,9 +159,11 @@ class Answers(BaseHTTPRequestHandler):
 
     answers: list[tuple[int, bytes]]
     requests: list[str]
+    forms: list[bytes]
 
     def do_POST(self) -> None:
         self.requests.append(self.headers["Authorization"])
+        self.forms.append(self.rfile.read(int(self.headers["Content-Length"])))
         status, body = self.answers.pop(0)
         self.send_response(status)
         self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/elsewhere")
@@ -175,7 +177,7 @@ class Answers(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def answering() -> Iterator[Any]:
-    server = HTTPServer(("127.0.0.1", 0), type("Own", (Answers,), {"answers": [], "requests": []}))
+    server = HTTPServer(("127.0.0.1", 0), type("Own", (Answers,), {"answers": [], "requests": [], "forms": []}))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server
     server.shutdown()
@@ -231,6 +233,14 @@ def test_a_token_is_requested_once_while_it_is_fresh_and_kept_if_it_cannot_be_re
     assert tokens.current() is first  # the provider has an outage, but the token is valid
     assert len(handler.requests) == 2
     assert not tokens.is_due
+
+
+def test_a_token_is_requested_for_the_scope_if_there_is_one(answering):
+    handler = answering.RequestHandlerClass
+    handler.answers[:] = [GRANTED, GRANTED]
+    tokens_of(answering, scope="orders read").current()
+    tokens_of(answering).current()
+    assert handler.forms == [b"grant_type=client_credentials&scope=orders+read", b"grant_type=client_credentials"]
 
 
 def test_id_and_secret_are_encoded_on_request(answering):

@@ -16,7 +16,7 @@ from letterhead.kafka.producer import _login as login_options
 from letterhead.kafka.producer import open_producer
 from letterhead.kafka.properties import expand, read_properties
 from letterhead.kafka.settings import reader_settings, spark_settings, writer_settings
-from letterhead.kafka.tls import TlsSettings
+from letterhead.kafka.tls import TlsSettings, librdkafka_certificates
 
 JAAS = 'org.apache.kafka.common.security.{}LoginModule required username="alice" password="pa\\"ss\\\\w; =x";'
 SCRAM = {
@@ -47,6 +47,12 @@ def test_settings_of_java_are_read():
     assert (result.servers, result.timeout_ms, result.fetch_bytes, result.isolation_level) == (
         "a:1,b:2", 7000, 16 << 20, "read_committed",
     )  # fmt: skip
+
+
+def test_a_writer_verifies_the_name_of_the_broker_unless_it_is_not_to_be():
+    assert "ssl.endpoint.identification.algorithm" not in librdkafka_certificates(TlsSettings())
+    unverified = librdkafka_certificates(TlsSettings(check_hostname=False))
+    assert unverified == {"ssl.endpoint.identification.algorithm": "none"}
 
 
 def test_settings_of_librdkafka_mean_the_same():

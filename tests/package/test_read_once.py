@@ -239,6 +239,16 @@ def test_second_iteration_over_messages_raises(iterator_of: Callable[[bytes], It
 
 
 @pytest.mark.parametrize("iterator_of", ITERATORS)
+def test_messages_of_a_closed_iterator_do_not_end_in_silence(iterator_of: Callable[[bytes], Any]) -> None:
+    messages = iterator_of(message_set(b"1", b"2"))
+    next(messages)
+    messages.close()
+    messages.close()
+    with pytest.raises(ValueError, match="is closed"):
+        list(messages)
+
+
+@pytest.mark.parametrize("iterator_of", ITERATORS)
 def test_messages_after_an_error_do_not_end_in_silence(iterator_of: Callable[[bytes], Iterator[Any]]) -> None:
     messages = iterator_of(message_set(b"1") + message_set(b"2")[:-1])
     next(messages)

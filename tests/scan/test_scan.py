@@ -506,6 +506,13 @@ SHAPED: dict[str, tuple[Make, str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(("magic", "more"), [(b"\0", 3), (b"\0", 5), (b"\0", 16), (b"\1", 4), (b"\2", 4), (b"\2", 16)])
+def test_bytes_of_another_size_or_magic_are_no_schema_ids(magic, more):
+    draw = random.Random(more)
+    column = pa.array([[{"key": "k", "value": magic + draw.randbytes(more)}] for _ in range(ROWS)], HEADERS)
+    assert not any("schema id" in guess.evidence for guess in lha.scan(column, "kafka")["k"].guesses)
+
+
 @pytest.mark.parametrize("name", SHAPED)
 def test_shapes_and_their_readers_are_named(name):
     make, type, function = SHAPED[name]

@@ -169,9 +169,8 @@ def _emptied(headers: pa.Array, converted: NewColumns, target: str) -> int:
 
     written = converted.fields["data"]
     none_left = pc.or_kleene(pc.is_null(written), pc.equal(pc.list_value_length(_headers(written, target)), 0))
+    # A message that cannot be read has neither headers nor a count of them.
     lost = pc.and_kleene(pc.greater(pc.list_value_length(headers), 0), none_left)
-    if converted.errors is not None:
-        lost = pc.and_kleene(lost, pc.is_null(converted.errors))
     return int(pc.sum(lost, min_count=0).as_py())
 
 
