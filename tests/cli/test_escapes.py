@@ -17,7 +17,7 @@ import letterhead as lh
 import letterhead.arrow as lha
 from letterhead._formatting import printable
 from letterhead.conventions import columns
-from letterhead.scan.report import Scan
+from letterhead.scan.report import Scan, remarks
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 # Codes that clear the screen and set its title, a mark that reverses text, and a line end of old terminals.
@@ -46,7 +46,7 @@ def scan() -> Scan:
 TEXTS: dict[str, Callable[[], object]] = {
     "str of a scan": lambda: str(scan()),
     "repr of a scan": lambda: repr(scan()),
-    "remarks": lambda: scan().remarks(),
+    "remarks": lambda: remarks(scan()),
     "code": lambda: scan().code(),
     "page": lambda: scan().html(title=HOSTILE),
     "key of a scan": lambda: scan().keys[0],

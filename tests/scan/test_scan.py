@@ -28,7 +28,7 @@ from letterhead.scan import Scan
 from letterhead.scan.column import _pieces
 from letterhead.scan.costs import _floats_cost
 from letterhead.scan.guesses import CONFIDENCES
-from letterhead.scan.key import percent
+from letterhead.scan.key import percent, tied_types
 from letterhead.scan.readings import CANDIDATE_TYPES
 from letterhead.scan.sketch import Histogram, Sample
 from letterhead.scan.statistics import Statistics
@@ -397,7 +397,7 @@ def test_types_that_explain_values_equally_are_tied(name):
     assert {guess.type for guess in guesses if guess.confidence == "tie"} == types
     assert all(guess.confidence in ("tie", "possible", "unlikely") for guess in guesses)
     assert [guess.confidence for guess in guesses[: len(types)]] == ["tie"] * len(types)
-    assert key.tied_types == [guess.type for guess in guesses[: len(types)]]
+    assert tied_types(key) == [guess.type for guess in guesses[: len(types)]]
 
 
 @pytest.mark.parametrize("code", [">f", ">d"])

@@ -142,11 +142,13 @@ def _values(column: SourceColumn, sample: int | None, advance: Callable[[int], N
 
 
 def _show(report: Scan, sample: int | None, in_file: int | None, *, explain: bool, everything: bool) -> None:
+    from letterhead.scan.report import headline, remarks
+
     screen = console()
-    screen.print(Text(printable(report.headline()), style="bold"))
+    screen.print(Text(printable(headline(report)), style="bold"))
     if sample is not None and in_file is not None and sample < in_file:
         screen.print(Text(f"a sample of {counted(in_file, 'row')}, evenly spaced", style="dim"))
-    for remark in report.remarks():
+    for remark in remarks(report):
         screen.print(Text(printable(remark), style="yellow" if "damaged" in remark or "more keys" in remark else "dim"))
     if explain:
         for key in report.keys:
@@ -192,7 +194,9 @@ def _described(key: KeyScan) -> str:
 
 def _example(key: KeyScan, value: Sampled, limit: int) -> Text:
     """Return a value as the suggested type reads it, otherwise as text or hex."""
-    text = key.read(value)
+    from letterhead.scan.key import read_as_guessed
+
+    text = read_as_guessed(key, value)
     example = short(value.head, limit) if text is None else Text(printable(text))
     example.truncate(limit + 3, overflow="ellipsis")  # two quotes and a sign that it was cut
     return example

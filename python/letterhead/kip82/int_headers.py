@@ -128,7 +128,7 @@ class IntHeaders(DraftHeaders[int]):
         copied._encoded = None
         return copied.frozen()
 
-    def writing(self, keys: KeyRange | None) -> IntHeaders:
+    def _writing(self, keys: KeyRange | None) -> IntHeaders:
         """Return a copy in which other keys may be put, set and removed; ``None`` means all."""
         copied = self.copy()
         copied._writes = keys

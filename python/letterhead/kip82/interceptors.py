@@ -283,4 +283,4 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
 def _writable(record: ProducerRecord[Any, Any], keys: KeyRange | None) -> ProducerRecord[Any, Any]:
     """Return a record with a copy of its headers, in which keys of a range may be changed."""
     headers = record.headers
-    return record.replace(headers=headers.writing(keys) if isinstance(headers, IntHeaders) else headers.copy())
+    return record.replace(headers=headers._writing(keys) if isinstance(headers, IntHeaders) else headers.copy())

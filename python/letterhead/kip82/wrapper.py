@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic
+from typing import Any, Generic
 
 from letterhead._invariants import instance
 from letterhead.kip82.draft_headers import HeadersInput
@@ -35,8 +35,6 @@ class MessageWrapper(Generic[V]):
     ----------
     headers, value, serializer
         The arguments; the headers are an :class:`IntHeaders`.
-    MAGIC : int
-        The version of the format, its first byte.
 
     Examples
     --------
@@ -51,7 +49,6 @@ class MessageWrapper(Generic[V]):
     """
 
     __slots__ = ("headers", "serializer", "value")
-    MAGIC: ClassVar[int] = 0
     headers: IntHeaders
     value: V | None
     serializer: Serializer[V] | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from letterhead.scan.key import KeyScan
+from letterhead.scan.key import KeyScan, tied_types
 from letterhead.scan.readings import SHAPES, Tally
 from letterhead.scan.statistics import Key
 from letterhead.values import of_message
@@ -76,7 +76,7 @@ def _comment(key: KeyScan, module: str) -> str:
     first, *others = key.guesses
     comment: str = first.confidence
     if first.confidence == "tie":
-        comment = f"tie with {', '.join(key.tied_types[1:])}"
+        comment = f"tie with {', '.join(tied_types(key)[1:])}"
     elif first.confidence == "stated" and others:
         comment = f"stated, but so are {', '.join(guess.type for guess in others)}: rows with those are errors"
     if first.fits < first.values:

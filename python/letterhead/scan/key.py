@@ -54,12 +54,6 @@ class KeyScan:
         return guesses_of(self.statistics)
 
     @property
-    def tied_types(self) -> list[str]:
-        """The first suggested type, and those that are tied with it."""
-        first, *others = self.guesses
-        return [first.type, *(guess.type for guess in others if guess.confidence == first.confidence == "tie")]
-
-    @property
     def select_type(self) -> str:
         """The first suggested type as `select` takes it: an array if rows repeat the key."""
         type = self.guesses[0].type
@@ -69,31 +63,6 @@ class KeyScan:
     def examples(self) -> list[Sampled]:
         """Up to five values of the sample, the most frequent first."""
         return self.statistics.sample.commonest()[:_EXAMPLES]
-
-    def read(self, value: Sampled) -> str | None:
-        """Return a value as the first suggested type reads it; None if that is text, bytes, or does not read it.
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> import letterhead as lh
-        >>> from letterhead import arrow as lha
-        >>> key = lha.scan(pa.array([lh.encode([("n", bytes([0, 0, 1, n]))], "kafka") for n in range(9)]), "kafka")["n"]
-        >>> key.guesses[0].type, [key.read(value) for value in key.examples[:2]]
-        ('int32', ['256', '257'])
-        """
-        type = self.guesses[0].type
-        if not value.whole or type in ("binary", "string"):
-            return None
-        try:
-            value_as_type = select(encode([("", value.head)], "kafka") or b"", "kafka", {"": type})[""]
-        except DecodeError:
-            return None
-        if type.startswith("timestamp_ms"):
-            return moment(int(value_as_type))
-        if isinstance(value_as_type, bool):
-            return str(value_as_type).lower()
-        return f"{value_as_type:,}" if isinstance(value_as_type, int) else str(value_as_type)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
@@ -118,7 +87,7 @@ class KeyScan:
                 {
                     "hex": value.head.hex(),
                     "text": _text(value.head),
-                    "read": self.read(value),
+                    "read": read_as_guessed(self, value),
                     "bytes": value.size,
                     "count": value.count,
                 }
@@ -127,6 +96,38 @@ class KeyScan:
             "types": dict(sorted(statistics.types.items())),
             "guesses": [guess._asdict() for guess in self.guesses],
         }
+
+
+def tied_types(key: KeyScan) -> list[str]:
+    """Return the first suggested type, and those that are tied with it."""
+    first, *others = key.guesses
+    return [first.type, *(guess.type for guess in others if guess.confidence == first.confidence == "tie")]
+
+
+def read_as_guessed(key: KeyScan, value: Sampled) -> str | None:
+    """Return a value as the first suggested type reads it; None if that is text, bytes, or does not read it.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import letterhead as lh
+    >>> from letterhead import arrow as lha
+    >>> key = lha.scan(pa.array([lh.encode([("n", bytes([0, 0, 1, n]))], "kafka") for n in range(9)]), "kafka")["n"]
+    >>> key.guesses[0].type, [read_as_guessed(key, value) for value in key.examples[:2]]
+    ('int32', ['256', '257'])
+    """
+    type = key.guesses[0].type
+    if not value.whole or type in ("binary", "string"):
+        return None
+    try:
+        value_as_type = select(encode([("", value.head)], "kafka") or b"", "kafka", {"": type})[""]
+    except DecodeError:
+        return None
+    if type.startswith("timestamp_ms"):
+        return moment(int(value_as_type))
+    if isinstance(value_as_type, bool):
+        return str(value_as_type).lower()
+    return f"{value_as_type:,}" if isinstance(value_as_type, int) else str(value_as_type)
 
 
 def _share(part: int, whole: int) -> float | None:
@@ -160,7 +161,7 @@ def percent(part: int, whole: int) -> str:
 def summary(key: KeyScan) -> Mapping[str, str]:
     """Return the fields of a key's row."""
     statistics = key.statistics
-    types = key.tied_types
+    types = tied_types(key)
     return {
         "key": key.name + ("" if statistics.exact else "+"),
         "rows": percent(statistics.rows, key.of_rows),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from letterhead._formatting import as_text, printable, quoted, spaced_hex
 from letterhead._optional_dependencies import needed
 from letterhead.scan.guesses import CONFIDENCES
-from letterhead.scan.key import KeyScan, percent, summary
+from letterhead.scan.key import KeyScan, percent, read_as_guessed, summary, tied_types
 from letterhead.scan.sketch import EXACT, Histogram, Sampled
 
 _MAX_PLOTTED_KEYS = 100
@@ -100,7 +100,7 @@ def _meter(part: float, whole: float, label: str) -> str:
 
 def _tag(key: KeyScan) -> str:
     confidence = key.guesses[0].confidence
-    return f'<code>{text(" or ".join(key.tied_types))}</code> <span class="tag {confidence}">{confidence}</span>'
+    return f'<code>{text(" or ".join(tied_types(key)))}</code> <span class="tag {confidence}">{confidence}</span>'
 
 
 def _section(place: int, key: KeyScan) -> str:
@@ -156,7 +156,7 @@ def _examples(key: KeyScan) -> str:
     if not key.examples:
         return ""
     first = key.guesses[0].type
-    texts = [key.read(value) for value in key.examples]
+    texts = [read_as_guessed(key, value) for value in key.examples]
     rows = []
     for value, spelt in zip(key.examples, texts, strict=True):
         cells = f'<td class="mono key">{_value(value)}</td>'

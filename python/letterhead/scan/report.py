@@ -123,39 +123,41 @@ class Scan:
         ModuleNotFoundError
             If matplotlib is not installed (``letterhead[plots]``).
         """
-        return page(title, self.headline(), self.remarks(), self.keys, self.code())
+        return page(title, headline(self), remarks(self), self.keys, self.code())
 
     def __repr__(self) -> str:
         rows = [[printable(field) for field in summary(key).values()] for key in self.keys]
-        lines = [self.headline()]
+        lines = [headline(self)]
         if rows:
             rows.insert(0, list(summary(self.keys[0])))
             widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
             lines += [
                 "  ".join(f"{field:{width}}" for field, width in zip(row, widths, strict=True)).rstrip() for row in rows
             ]
-        return "\n".join([*lines, *self.remarks()])
+        return "\n".join([*lines, *remarks(self)])
 
-    def headline(self) -> str:
-        """Return one line: rows, format, number of keys."""
-        counts = {"row": self.statistics.rows, "key": len(self.statistics.keys)}
-        rows, keys = (f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
-        return f"Scan of {rows} in {self.format}: {keys}"
 
-    def remarks(self) -> list[str]:
-        """Return remarks on rows and keys that are not in the table: without headers, damaged, dropped."""
-        totals = self.statistics
-        lines = []
-        if totals.null_rows or totals.empty_rows:
-            lines.append(f"{totals.null_rows + totals.empty_rows:,} of {totals.rows:,} rows have no headers")
-        if totals.bad_rows:
-            codes = ", ".join(f"{code} {count:,}" for code, count in sorted(totals.errors.items()))
-            lines.append(
-                f"{totals.bad_rows:,} of {totals.rows:,} rows are damaged (their readable headers are counted): {codes}"
-            )
-        if totals.more_headers:
-            keys = f"{'' if totals.more.is_all else 'about '}{self.more_keys:,} more keys"
-            lines.append(f"and {keys}, whose {totals.more_headers:,} headers are not in the table")
-        if any(not key.exact for key in totals.keys.values()):
-            lines.append("keys marked + may have more headers among those: their numbers are lower bounds")
-        return lines
+def headline(scan: Scan) -> str:
+    """Return one line: rows, format, number of keys."""
+    counts = {"row": scan.statistics.rows, "key": len(scan.statistics.keys)}
+    rows, keys = (f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
+    return f"Scan of {rows} in {scan.format}: {keys}"
+
+
+def remarks(scan: Scan) -> list[str]:
+    """Return remarks on rows and keys that are not in the table: without headers, damaged, dropped."""
+    totals = scan.statistics
+    lines = []
+    if totals.null_rows or totals.empty_rows:
+        lines.append(f"{totals.null_rows + totals.empty_rows:,} of {totals.rows:,} rows have no headers")
+    if totals.bad_rows:
+        codes = ", ".join(f"{code} {count:,}" for code, count in sorted(totals.errors.items()))
+        lines.append(
+            f"{totals.bad_rows:,} of {totals.rows:,} rows are damaged (their readable headers are counted): {codes}"
+        )
+    if totals.more_headers:
+        keys = f"{'' if totals.more.is_all else 'about '}{scan.more_keys:,} more keys"
+        lines.append(f"and {keys}, whose {totals.more_headers:,} headers are not in the table")
+    if any(not key.exact for key in totals.keys.values()):
+        lines.append("keys marked + may have more headers among those: their numbers are lower bounds")
+    return lines

@@ -15,7 +15,7 @@ from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.base import chain
 from letterhead.state.processor import Processor, PunctuationType, Punctuator, Record, RecordContext
 from letterhead.state.serdes import serialize
-from letterhead.state.topology import ProcessorNode, SinkNode, SourceNode, Topology
+from letterhead.state.topology import ProcessorNode, SinkNode, SourceNode, Topology, processors_of, source_of
 
 if TYPE_CHECKING:
     from letterhead.state.stores import Builder
@@ -89,7 +89,7 @@ class Task:
                 store = self._build(builder)
                 store.open(self.directory, self.context)
                 self.stores[name] = store
-            for name in self.topology.processors():
+            for name in processors_of(self.topology):
                 node = instance(self.topology.nodes[name], ProcessorNode)
                 self._nodes[name] = _NodeContext(self, node)
             for context in self._nodes.values():
@@ -134,7 +134,7 @@ class Task:
         TopologyError
             If the topic has no source.
         """
-        source = self.topology.source_of(topic)
+        source = source_of(self.topology, topic)
         if source is None:
             raise TopologyError(f"topic {topic!r} has no source (topics: {', '.join(self.topology.source_topics())})")
         headers = record.headers

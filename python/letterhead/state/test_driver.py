@@ -33,7 +33,7 @@ from letterhead.state.processor import Record, RecordContext
 from letterhead.state.serdes import Serde, serialize
 from letterhead.state.storage.temporary import TemporaryDirectory
 from letterhead.state.task import Task
-from letterhead.state.topology import Topology
+from letterhead.state.topology import Topology, source_of
 
 __all__ = ["TestInputTopic", "TestOutputTopic", "TopologyTestDriver"]
 
@@ -162,7 +162,7 @@ class TopologyTestDriver(Closing):
         auto_advance_ms : int, default 0
             Milliseconds by which that timestamp advances with each record.
         """
-        if self.topology.source_of(topic) is None:
+        if source_of(self.topology, topic) is None:
             known = ", ".join(self.topology.source_topics()) or "none"
             raise TopologyError(f"topic {topic!r} has no source (topics: {known})")
         start = self._time if start_timestamp is None else start_timestamp
@@ -322,7 +322,7 @@ class TopologyTestDriver(Closing):
 
     def _emit(self, topic: str, record: ChangelogRecord) -> None:
         self.produced.send(topic, 0, record)
-        if self.topology.source_of(topic) is not None:
+        if source_of(self.topology, topic) is not None:
             self._waiting.append((topic, record))
 
     def _remove_temporary(self) -> None:

@@ -13,7 +13,7 @@ from letterhead.state.serdes import Serde
 if TYPE_CHECKING:
     from letterhead.state.stores import Builder
 
-__all__ = ["ProcessorNode", "SinkNode", "SourceNode", "Topology"]
+__all__ = ["ProcessorNode", "SinkNode", "SourceNode", "Topology", "processors_of", "source_of"]
 
 
 @dataclass
@@ -140,7 +140,7 @@ class Topology:
         """Connect a processor to stores, all by name."""
         node = self.nodes.get(processor)
         if not isinstance(node, ProcessorNode):
-            raise TopologyError(f"there is no processor {processor!r} (processors: {_names(self.processors())})")
+            raise TopologyError(f"there is no processor {processor!r} (processors: {_names(processors_of(self))})")
         for store in stores:
             if store not in self.stores:
                 raise TopologyError(f"there is no store {store!r} (stores: {_names(self.stores)})")
@@ -151,17 +151,6 @@ class Topology:
     def source_topics(self) -> list[str]:
         """Return the topics that are read."""
         return [topic for node in self.nodes.values() if isinstance(node, SourceNode) for topic in node.topics]
-
-    def processors(self) -> list[str]:
-        """Return the names of the processors, parents first."""
-        return [name for name, node in self.nodes.items() if isinstance(node, ProcessorNode)]
-
-    def source_of(self, topic: str) -> SourceNode | None:
-        """Return the source of a topic; ``None`` if there is none."""
-        for node in self.nodes.values():
-            if isinstance(node, SourceNode) and topic in node.topics:
-                return node
-        return None
 
     def _add(self, name: str, node: SourceNode | ProcessorNode | SinkNode, parents: Iterable[str]) -> None:
         if name in self.nodes:
@@ -176,6 +165,19 @@ class Topology:
         self.nodes[name] = node
         for above in parent_nodes:
             above.children.append(name)
+
+
+def processors_of(topology: Topology) -> list[str]:
+    """Return the names of the processors, parents first."""
+    return [name for name, node in topology.nodes.items() if isinstance(node, ProcessorNode)]
+
+
+def source_of(topology: Topology, topic: str) -> SourceNode | None:
+    """Return the source of a topic; ``None`` if there is none."""
+    for node in topology.nodes.values():
+        if isinstance(node, SourceNode) and topic in node.topics:
+            return node
+    return None
 
 
 def _names(names: Iterable[str]) -> str:

@@ -139,10 +139,10 @@ class TopologyTransform:
 def _scope_of(topology: Topology) -> Literal["key", "partition"]:
     """Return the scope of the processors of a topology; raise ``TopologyError`` if they differ or one is unknown."""
     from letterhead.state.processor import Processor
-    from letterhead.state.topology import ProcessorNode
+    from letterhead.state.topology import ProcessorNode, processors_of
 
     processors_by_scope: dict[str, list[str]] = {"key": [], "partition": []}
-    for name in topology.processors():
+    for name in processors_of(topology):
         node = instance(topology.nodes[name], ProcessorNode)
         processor = node.make if isinstance(node.make, type) else node.make()
         scope = getattr(processor, "scope", Processor.scope)
