@@ -241,34 +241,37 @@ class ErrorDetail(NamedTuple):
     key: str | None = None
     column: str | None = None
 
-    def as_error(self, error: type[_Error], format: str, *, row: int | None = None) -> _Error:
-        """Return the error as an exception.
 
-        Parameters
-        ----------
-        error : type of HeaderError
-            Class of the exception.
-        format : str
-            Name of the format.
-        row : int, optional
-            Row in the column, counted from 0.
+def as_error(detail: ErrorDetail, error: type[_Error], format: str, *, row: int | None = None) -> _Error:
+    """Return an error of a message as an exception.
 
-        Examples
-        --------
-        >>> from letterhead.errors import DecodeError, ErrorDetail
-        >>> str(ErrorDetail("truncated", "the bytes end inside the count", byte_offset=0).as_error(DecodeError, "kafka"))
-        'kafka: the bytes end inside the count (byte 0)'
-        """
-        return error(
-            self.message,
-            format=format,
-            code=self.code,
-            byte_offset=self.byte_offset,
-            row=row,
-            header=self.header,
-            key=self.key,
-            column=self.column,
-        )
+    Parameters
+    ----------
+    detail : ErrorDetail
+        The error.
+    error : type of HeaderError
+        Class of the exception.
+    format : str
+        Name of the format.
+    row : int, optional
+        Row in the column, counted from 0.
+
+    Examples
+    --------
+    >>> from letterhead.errors import DecodeError, ErrorDetail, as_error
+    >>> str(as_error(ErrorDetail("truncated", "the bytes end inside the count", byte_offset=0), DecodeError, "kafka"))
+    'kafka: the bytes end inside the count (byte 0)'
+    """
+    return error(
+        detail.message,
+        format=format,
+        code=detail.code,
+        byte_offset=detail.byte_offset,
+        row=row,
+        header=detail.header,
+        key=detail.key,
+        column=detail.column,
+    )
 
 
 class DamagedTableError(LetterheadError, ValueError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from letterhead._read_once import ReadOnce
 from letterhead._shared_parameters import documented
-from letterhead.errors import DecodeError, ErrorDetail, check_name
+from letterhead.errors import DecodeError, ErrorDetail, as_error, check_name
 from letterhead.fields import Columns, PlainKey, normalise
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
 from letterhead.limits import Limits
@@ -454,7 +454,7 @@ def validate(
     [('count_too_large', 0)]
     """
     return [
-        ErrorDetail(*error).as_error(DecodeError, format)
+        as_error(ErrorDetail(*error), DecodeError, format)
         for error in _native().validate(bytes_of(data), format, (lenient, strict_types, limits))
     ]
 

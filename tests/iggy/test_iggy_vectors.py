@@ -266,7 +266,7 @@ def check_from_json(line: Line) -> str | None:
         return None
     assert expect["to_wire_then_domain"] == "ok"
     assert ours.to_bytes("iggy", canonical=True).hex() == expect["to_wire"]
-    assert list(ours.canonical()) == list(wanted or ())
+    assert list(ours._sorted()) == list(wanted or ())
     return "sorted" if list(ours) != list(wanted or ()) else None
 
 
@@ -445,7 +445,7 @@ def check_send_messages_tcp(line: Line) -> None:
     every = request.messages[0].headers
     assert isinstance(every, HeaderMap)
     assert [header.key.kind for header in every] == list(HeaderKind) == [value.kind for value in every.values()]
-    assert list(every.canonical()) == list(every)
+    assert list(every._sorted()) == list(every)
 
 
 def check_poll_messages_tcp(line: Line) -> None:

@@ -16,7 +16,16 @@ from batch_bytes import message, reseal
 from implementations import NATIVE, REFERENCE, Implementation, headers_type
 from letterhead import _native, errors, kip82, read, state
 from letterhead import arrow as lha
-from letterhead.errors import CODES, ConversionError, DecodeError, EncodeError, ErrorDetail, HeaderError, unknown_name
+from letterhead.errors import (
+    CODES,
+    ConversionError,
+    DecodeError,
+    EncodeError,
+    ErrorDetail,
+    HeaderError,
+    as_error,
+    unknown_name,
+)
 from reference.formats import FORMATS
 
 FIELDS = {name: [field for field, _ in row.fields] for name, row in FORMATS.items()}
@@ -94,7 +103,7 @@ def test_exceptions_are_defined_in_the_errors_module_and_shared_by_the_packages_
 
 def test_an_error_makes_the_exception_that_shows_it() -> None:
     detail = ErrorDetail("truncated", "too short", 57, 9, "amount", "amount_cents")
-    error = detail.as_error(EncodeError, "kafka", row=7)
+    error = as_error(detail, EncodeError, "kafka", row=7)
     assert type(error) is EncodeError
     assert vars(error) == {"message": "too short", "format": "kafka", "code": "truncated", **WHOLE}
 

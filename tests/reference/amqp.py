@@ -19,7 +19,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from letterhead.errors import DecodeError, ErrorDetail, counted
+from letterhead.errors import DecodeError, ErrorDetail, as_error, counted
 
 FORMAT = "amqp"
 """The format in errors."""
@@ -124,7 +124,7 @@ def decode(data: bytes) -> Primitive:
     data = bytes(data)
     error = find_error(data)
     if error is not None:
-        raise error.as_error(DecodeError, FORMAT)
+        raise as_error(error, DecodeError, FORMAT)
     constructor = CONSTRUCTORS[data[0]]
     return Primitive(constructor.type, _value(constructor, data))
 

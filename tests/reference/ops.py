@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from letterhead.errors import EncodeError, ErrorDetail, check_name
+from letterhead.errors import EncodeError, ErrorDetail, as_error, check_name
 from letterhead.fields import Columns, normalise
 from letterhead.limits import REPORTS, Limits
 from letterhead.results import Loss
@@ -476,7 +476,7 @@ def batch(
             written.append(_write(fields, writer, len(written)).data or b"")
     except Refused as refused:
         detail = ErrorDetail(refused.code, refused.message, None, refused.header, refused.key)
-        raise detail.as_error(EncodeError, format, row=len(written)) from None
+        raise as_error(detail, EncodeError, format, row=len(written)) from None
     data = b"".join(written)
     if not number:
         return data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from letterhead.errors import DecodeError, ErrorDetail, HeaderError
+from letterhead.errors import DecodeError, ErrorDetail, HeaderError, as_error
 from letterhead.limits import how_to_raise
 from reference import keys
 from reference.cursor import Broken, Cursor, ReadOptions
@@ -225,4 +225,4 @@ def raise_first(
 ) -> None:
     """Raise the first error, if there is one."""
     if details:
-        raise details[0].as_error(error, row.name, row=number)
+        raise as_error(details[0], error, row.name, row=number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from letterhead.errors import ConversionError, ErrorDetail, check_name
+from letterhead.errors import ConversionError, ErrorDetail, as_error, check_name
 from reference import keys
 from reference.formats import Format
 from reference.keys import Key
@@ -113,7 +113,7 @@ class Writer:
             return Report(None, Losses(), [detail])
         if self.on_loss == "raise" and ledger.first is not None:
             code, message, header, key = ledger.first[:4]
-            raise ErrorDetail(code, message, None, header, key).as_error(ConversionError, self.row.name, row=number)
+            raise as_error(ErrorDetail(code, message, None, header, key), ConversionError, self.row.name, row=number)
         return Report(written, ledger.report(self.most_reports), [])
 
 

@@ -163,13 +163,17 @@ def _show(report: Scan, sample: int | None, in_file: int | None, *, explain: boo
 
 
 def _keys(report: Scan, screen: Console) -> Table:
+    from letterhead.scan.key import select_type
+
     view = table("key", "count", "null", "distinct", "suggested type", "example", right=("count", "null", "distinct"))
     view.columns[0].overflow = "fold"
     view.columns[4].no_wrap = view.columns[5].no_wrap = True
     for key in report.keys:
         count = key.statistics
         distinct = f"{'' if count.sample.is_all else '~'}{count.distinct:,}"
-        type = Text(key.select_type + ("?" if _uncertain(key) else ""), style=STYLES.get(key.guesses[0].confidence, ""))
+        type = Text(
+            select_type(key) + ("?" if _uncertain(key) else ""), style=STYLES.get(key.guesses[0].confidence, "")
+        )
         example = _example(key, key.examples[0], 24 if screen.width >= WIDE else 13) if key.examples else Text()
         name = printable(key.name) + ("" if count.exact else "+")
         view.add_row(name, f"{count.headers:,}", f"{count.nulls:,}", distinct, type, example)

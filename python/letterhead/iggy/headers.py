@@ -136,13 +136,13 @@ class HeaderMap(transport.JsonModel):
         ('0100000061020300000078797a', '020100000061020300000078797a')
         """
         check_format(format)
-        return encode((self.canonical() if canonical else self).to_headers(), format) or b""
+        return encode((self._sorted() if canonical else self).to_headers(), format) or b""
 
     def to_headers(self) -> Headers:
         """Return the headers as in the rest of this package: keys of kind ``string`` as str, all other fields with a type."""
         return Headers([(key.to_value(), value.to_value()) for key, value in self._items.items()])
 
-    def canonical(self) -> HeaderMap:
+    def _sorted(self) -> HeaderMap:
         """Return a new map in the order in which Iggy's library writes since 0.10.0.
 
         It sorts by the code of the key's kind, then by the key's bytes on the wire: integers are sorted by their least
@@ -255,7 +255,7 @@ class HeaderMap(transport.JsonModel):
         self._items[key] = value
 
     def _to_tree(self, format: Format, *, canonical: bool = False) -> Any:
-        ordered = self.canonical() if canonical else self
+        ordered = self._sorted() if canonical else self
         if format == "iggy-2023":
             return {_text_key(key, index): _field_tree(value) for index, (key, value) in enumerate(ordered.items())}
         if not all(field.kind._is_named for item in ordered.items() for field in item):

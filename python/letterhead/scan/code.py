@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from letterhead.scan.key import KeyScan, tied_types
+from letterhead.scan.key import KeyScan, select_type, tied_types
 from letterhead.scan.readings import SHAPES, Tally
 from letterhead.scan.statistics import Key
 from letterhead.values import of_message
@@ -51,7 +51,7 @@ def select_code(
 
 
 def _item(key: KeyScan) -> str:
-    type = literal(key.select_type)
+    type = literal(select_type(key))
     value = type if isinstance(key.key, str) else f"lh.field({type}, key={key_code(key.key)})"
     return f"{literal(key.name)}: {value}"
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from letterhead import _native
-from letterhead.errors import DecodeError, ErrorDetail, check_name
+from letterhead.errors import DecodeError, ErrorDetail, as_error, check_name
 from letterhead.operations import Decode, ExplodeBatches, ReadOptions, Validate
 from letterhead.scan.report import Scan
 from letterhead.scan.statistics import Statistics
@@ -78,4 +78,4 @@ def _read(piece: Any, format: str, is_batch: bool, options: ReadOptions) -> tupl
 def _raise_first(errors: Any, rows: Any, format: str, before: int) -> None:
     for row, wrong in zip(rows.to_pylist(), errors.to_pylist(), strict=True):
         if wrong:
-            raise ErrorDetail(**wrong[0]).as_error(DecodeError, format, row=before + row)
+            raise as_error(ErrorDetail(**wrong[0]), DecodeError, format, row=before + row)

@@ -54,12 +54,6 @@ class KeyScan:
         return guesses_of(self.statistics)
 
     @property
-    def select_type(self) -> str:
-        """The first suggested type as `select` takes it: an array if rows repeat the key."""
-        type = self.guesses[0].type
-        return f"array<{type}>" if self.statistics.repeated else type
-
-    @property
     def examples(self) -> list[Sampled]:
         """Up to five values of the sample, the most frequent first."""
         return self.statistics.sample.commonest()[:_EXAMPLES]
@@ -96,6 +90,12 @@ class KeyScan:
             "types": dict(sorted(statistics.types.items())),
             "guesses": [guess._asdict() for guess in self.guesses],
         }
+
+
+def select_type(key: KeyScan) -> str:
+    """Return the first suggested type as `select` takes it: an array if rows repeat the key."""
+    type = key.guesses[0].type
+    return f"array<{type}>" if key.statistics.repeated else type
 
 
 def tied_types(key: KeyScan) -> list[str]:

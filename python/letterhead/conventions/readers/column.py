@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from letterhead._formatting import printable
 from letterhead._invariants import present
-from letterhead.errors import DecodeError, ErrorDetail, check_name
+from letterhead.errors import DecodeError, ErrorDetail, as_error, check_name
 from letterhead.fields import Field
 from letterhead.operations import Encode, ReadOptions, Select
 
@@ -103,7 +103,7 @@ def _read_block(values: pa.Array, reader: ColumnReader, errors: str, row: int) -
         return result
     if errors == "raise":
         first = int(rows[0])
-        raise _find_error(values, reader, first).as_error(DecodeError, reader.name, row=row + first)
+        raise as_error(_find_error(values, reader, first), DecodeError, reader.name, row=row + first)
     row_errors = pa.array([[_find_error(values, reader, int(at))._asdict()] for at in rows], ERRORS)
     if len(rows) < len(values):
         places = np.full(len(values), -1, np.int64)

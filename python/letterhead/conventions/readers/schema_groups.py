@@ -19,7 +19,7 @@ from letterhead._invariants import present
 from letterhead.conventions.readers.column import ERRORS
 from letterhead.conventions.readers.schema_id import END, ID_WIDTHS, SchemaIdReader, has_whole_id
 from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
-from letterhead.errors import DecodeError, ErrorDetail, counted
+from letterhead.errors import DecodeError, ErrorDetail, as_error, counted
 from letterhead.fields import Field
 from letterhead.operations import ReadOptions, Select
 
@@ -64,7 +64,7 @@ def group_by_schema(
         row_errors[row] = _error(values[row].as_py(), ids[row].as_py(), header if headers is not None else None)
     if errors == "raise" and row_errors:
         row = min(row_errors)
-        raise row_errors[row].as_error(DecodeError, _READER.name, row=row)
+        raise as_error(row_errors[row], DecodeError, _READER.name, row=row)
     kept = pc.and_(undamaged, pc.invert(bad))
     return list(_groups(pc.if_else(kept, keys, pa.scalar(None, pa.binary())), bodies)), row_errors
 
@@ -166,7 +166,7 @@ def _decode_group(
         if array is None:
             unknown = ErrorDetail("unknown_type", f"the decoder does not know schema {part.schema_id}")
             if errors == "raise":
-                raise unknown.as_error(DecodeError, _READER.name, row=int(rows[0]))
+                raise as_error(unknown, DecodeError, _READER.name, row=int(rows[0]))
             row_errors.update(dict.fromkeys(rows.tolist(), unknown))
             continue
         if len(array) != len(rows):

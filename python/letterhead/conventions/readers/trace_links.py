@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from letterhead import _native
 from letterhead.conventions.readers.traceparent import TraceparentReader
 from letterhead.conventions.trace_links import KNOWN_FLAGS, parse_baggage, parse_state
-from letterhead.errors import DecodeError, ErrorDetail
+from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Field
 
 __all__ = ["ATTRIBUTES", "LINK", "columns_of_links", "read_links"]
@@ -63,7 +63,7 @@ def _damaged(selected: pa.StructArray, format: str, errors: str, row: int) -> An
         for error in row_errors[int(at)].as_py():
             if error["column"] is None:
                 if errors == "raise":
-                    raise ErrorDetail(**error).as_error(DecodeError, format, row=row + int(at))
+                    raise as_error(ErrorDetail(**error), DecodeError, format, row=row + int(at))
                 damaged[at] = True
     return damaged
 
