@@ -25,10 +25,10 @@ NoteRead: TypeAlias = Callable[[TopicPartition, int], None]
 _log = logging.getLogger(__name__)
 
 _GROWTH = 8
-"""By how much the offsets grow that are read for the last rows, if too few of them are rows."""
+"""Factor by which a range grows backward while it has fewer rows than the last ones that are requested."""
 
 _FOLLOW_PAUSE = 0.2
-"""Seconds between two questions for new records."""
+"""Seconds between two requests for the end of the partitions."""
 
 
 def read_partitions(

@@ -32,7 +32,8 @@ class RowReader:
     columns : sequence of str
         Names of :attr:`fields` and :attr:`constants`, in the order of the result.
     headers, errors, error_column, limits
-        As in :func:`letterhead.arrow.messages`; the columns of ``headers`` come last but for the column of errors.
+        Arguments of :class:`~letterhead.operations.ExplodeBatches` and :class:`~letterhead.operations.ReadOptions`. The columns
+        of ``headers`` come after the others, and the column of errors is the last.
     dialect : {"arrow", "spark"}, default "arrow"
         Types of timestamps and of the columns of ``headers``.
     where : Where, optional
