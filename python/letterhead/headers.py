@@ -1,6 +1,6 @@
 """The headers of one message in Python: a sequence of headers with lookup by key.
 
-:class:`Headers` preserves repeated keys, order, and the difference between null and empty values.
+:class:`letterhead.Headers` preserves repeated keys, order, and the difference between null and empty values.
 """
 
 from __future__ import annotations

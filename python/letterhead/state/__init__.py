@@ -1,7 +1,7 @@
 """State stores with headers (KIP-1271), byte-compatible with Kafka Streams, and processors that use them.
 
 :class:`Stores` creates stores, :class:`Topology` connects them to processors, and :class:`TopologyTestDriver` runs them.
-:func:`restore` rebuilds the directory of a store from its changelog.
+:func:`restore` rebuilds the directory of a store from its changelog. The errors of stores are in :mod:`letterhead.errors`.
 ``rocksdict`` is imported only when a persistent store is opened.
 
 Examples
