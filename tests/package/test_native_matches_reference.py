@@ -25,8 +25,8 @@ from list_columns import list_column, list_rows
 from outcomes import decoded, decoded_alike, outcome, read_alike, read_tuple, same, selected
 from reference import ops, value_types
 from reference.formats import FORMATS
-from reference.text_forms import TEXT_FORMS
 from reference.reading import in_message
+from reference.text_forms import TEXT_FORMS
 from strategies import BATCHES, ONE, few
 
 BYTES = [pa.binary(), pa.large_binary(), pa.binary_view()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -12,15 +14,16 @@ from hypothesis import strategies as st
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.types import ORDERS, SELECT_TYPES
-from outcomes import same
+from outcomes import same, selected
 from reference.formats import FORMATS
-from strategies import BLOCKS, few
+from reference.text_forms import TEXT_FORMS
+from strategies import BLOCKS, few, form_values
 
 TYPES = [
     name + suffix
     for name in SELECT_TYPES
     for suffix in (["", *(f":{order}" for order in ORDERS)] if name not in ("string", "binary") else [""])
-]
+] + [*TEXT_FORMS, "int32:text | int32"]
 
 
 def rows_of(lists: Any) -> list[list[tuple[Any, ...]] | None]:
@@ -84,6 +87,7 @@ def test_keys_are_those_of_fields() -> None:
         (pa.array(["a", "ab"]), "char", "bad_text"),
         (pa.array([None, "0001"]), "uuid", "bad_text"),
         (pa.array([[1], [1, 300]]), "array<uint8>", "out_of_range"),
+        (pa.array([Decimal("1.00"), Decimal("1.25")]), "decimal(9,1):text", "out_of_range"),
     ],
 )
 def test_a_value_that_does_not_fit_is_an_error_of_its_row(column: Any, type: str, code: str) -> None:
@@ -104,13 +108,40 @@ def test_a_value_that_does_not_fit_is_an_error_of_its_row(column: Any, type: str
         ({"text": "string"}, "kip82-int", "kip82-int has integer keys"),
         ({}, "kafka", "no columns were asked for"),
         ("text", "kafka", "are not DDL"),
-        (["price"], "kafka", "column 'price': decimal128"),
+        (["half"], "kafka", "column 'half': halffloat"),
     ],
 )  # fmt: skip
 def test_columns_that_cannot_be_packed_are_rejected(columns: Any, format: str, message: str) -> None:
-    table = pa.table({"text": ["a"], "price": pa.array([1], pa.decimal128(9, 2))})
+    table = pa.table({"text": ["a"], "half": pa.array([1.0], pa.float16())})
     with pytest.raises((TypeError, ValueError), match=message):
         lha.pack(table, columns, format=format)
+
+
+def test_times_dates_and_decimals_are_written_as_text() -> None:
+    at = datetime(2026, 1, 31, 8, 30, 0, 120_000, UTC)
+    table = pa.table(
+        {"at": pa.array([at]), "day": [at.date()], "price": pa.array([Decimal("-0.5")], pa.decimal128(9, 2))}
+    )
+    [row] = rows_of(lha.pack(table, {"at": "timestamp:iso", "day": "date:text", "price": "decimal(9,3):text"}))
+    assert row == [("at", b"2026-01-31T08:30:00.120Z"), ("day", b"2026-01-31"), ("price", b"-0.500")]
+    assert rows_of(lha.pack(table, ["day", "price"])) == [[("day", b"2026-01-31"), ("price", b"-0.50")]]
+    assert rows_of(lha.pack(table, {"at": "timestamp:s"})) == [[("at", b"1769848200")]]
+
+
+def test_a_list_with_a_separator_becomes_one_header() -> None:
+    table = pa.table({"tags": [["new", "vip"], [""], [], None, ["a", None]], "n": [[1, 2], [], None, [3], []]})
+    types = {"tags": lh.field("array<string>", split=","), "n": lh.field("array<int8:text>", split=", ")}
+    lists = lha.pack(table, types)
+    rows = [[("tags", b"new,vip"), ("n", b"1, 2")], [("tags", b"")], [], [("n", b"3")], [("tags", b"a")]]
+    assert rows_of(lists) == rows
+    read = [{"tags": row["tags"] or [], "n": row["n"] or []} for row in table.to_pylist()]
+    read[4]["tags"] = ["a"]
+    assert lha.select(lists, "kafka", types).to_pylist() == read
+    with pytest.raises(lh.EncodeError, match="an element has the text of split= in it") as caught:
+        lha.pack(pa.table({"tags": [["a"], ["b,c"]]}), {"tags": types["tags"]})
+    assert caught.value.row == 1
+    with pytest.raises(lh.EncodeError, match="an element is null"):
+        lha.pack(table, types, nulls="keep")
 
 
 @pytest.mark.parametrize("format", BLOCKS)
@@ -120,14 +151,17 @@ def test_select_reads_what_pack_wrote(format: str, data: st.DataObject) -> None:
     """For columns that select made of any bytes, of all types, as single values and as lists."""
     keys = [3, 4] if FORMATS[format].traits.keys == "int" else ["a", "b"]
     type = data.draw(st.sampled_from(TYPES))
-    values = st.none() | st.binary(max_size=17) | st.integers(-(2**15), 2**15).map(lambda n: str(n).encode())
+    values = (
+        st.none() | form_values | st.binary(max_size=17) | st.integers(-(2**15), 2**15).map(lambda n: str(n).encode())
+    )
     rows = data.draw(st.lists(st.tuples(values, st.lists(values, max_size=3)), max_size=12))
     kafka = [lh.encode([("a", one), *(("b", value) for value in many)], "kafka") for one, many in rows]
     read = {"x": lh.field(type, key="a"), "y": lh.field(f"array<{type}>", key="b")}
     columns = lha.select(pa.array(kafka, pa.binary()), "kafka", read, errors="null")
     if FORMATS[format].traits.types:
         # There are no nulls, empty values, or values longer than 255 bytes.
-        whole = [not any(map(empty, (row["x"], *(row["y"] or ())))) for row in columns.to_pylist()]
+        read_values = selected(columns)
+        whole = [not any(map(empty, (x, *(y or ())))) for x, y in zip(read_values["x"], read_values["y"], strict=True)]
         columns = columns.filter(pa.array(whole, pa.bool_()))
     fields = {"x": lh.field(type, key=keys[0]), "y": lh.field(f"array<{type}>", key=keys[1])}
     try:
@@ -138,7 +172,8 @@ def test_select_reads_what_pack_wrote(format: str, data: st.DataObject) -> None:
     messages = lha.encode(packed, format)
     for source in (packed, messages):
         again = lha.select(source, format, fields)
-        assert same(again.to_pylist()) == same([{**row, "y": row["y"] or []} for row in columns.to_pylist()])
+        expected = selected(columns)
+        assert same(selected(again)) == same({**expected, "y": [row or [] for row in expected["y"]]})
 
 
 def empty(value: Any) -> bool:

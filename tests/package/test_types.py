@@ -185,7 +185,10 @@ def test_an_unknown_type_with_a_structure_is_named_whole() -> None:
 
 
 def test_an_unknown_suffix_lists_the_suffixes() -> None:
-    with pytest.raises(ValueError, match=r"unknown suffix 'ge' \(suffixes: be, le, text, json, varlen, amqp\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"unknown suffix 'ge' \(suffixes: be, le, text, json, varlen, amqp, iso, s, ms, us, ns, base64, hex\)",
+    ):
         lh.field("int16:ge")
 
 

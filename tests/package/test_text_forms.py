@@ -1,0 +1,176 @@
+"""Headers that are text with a form of its own, alternatives, values for absent headers, and lists in one header."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from letterhead import arrow as lha
+
+
+def message(value: Any) -> bytes:
+    return lh.encode([("k", value)], "kafka")
+
+
+AT = datetime(2026, 1, 31, 8, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "value"),
+    [
+        ("timestamp:iso", "2026-01-31T09:30:00.000+01:00", AT),
+        ("timestamp:s", "1769848200", AT),
+        ("timestamp:ms", "1769848200000", AT),
+        ("timestamp:us", "1769848200000000", AT),
+        ("timestamp:ns", "1769848200000000999", AT),
+        ("date:text", "2026-01-31", AT.date()),
+        ("decimal(9, 2):text", "-12.5", Decimal("-12.50")),
+        ("binary:base64", "-_8", b"\xfb\xff"),
+        ("binary:hex", "00fF", b"\x00\xff"),
+    ],
+)
+def test_one_message_and_a_column_have_the_same_value(type: str, text: str, value: Any) -> None:
+    assert lh.select(message(text), "kafka", {"k": type}) == {"k": value}
+    [row] = lha.select(pa.array([message(text)]), "kafka", {"k": type}).to_pylist()
+    assert row == {"k": value}
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "code"),
+    [
+        ("timestamp:iso", "2026-01-31T08:30:00", "bad_text"),
+        ("timestamp:iso", "2026-02-29T08:30:00Z", "bad_text"),
+        ("timestamp:ms", "2026-01-31T08:30:00Z", "bad_text"),
+        ("timestamp:s", "1769848200000", "out_of_range"),
+        ("date:text", "0000-01-01", "out_of_range"),
+        ("decimal(3,1):text", "1.25", "out_of_range"),
+        ("binary:base64", "A", "bad_text"),
+        ("binary:hex", "abc", "bad_text"),
+    ],
+)
+def test_text_of_another_form_is_an_error_that_does_not_show_it(type: str, text: str, code: str) -> None:
+    with pytest.raises(lh.DecodeError) as caught:
+        lh.select(message(text), "kafka", {"k": type})
+    assert (caught.value.code, caught.value.key, caught.value.byte_offset) == (code, "k", 4)
+    assert text not in str(caught.value)
+
+
+def test_iggy_stores_text_with_a_form_as_a_string() -> None:
+    lists = lha.pack(pa.table({"at": pa.array([AT])}), {"at": "timestamp:iso"}, format="iggy")
+    [data] = lha.encode(lists, "iggy").to_pylist()
+    assert lh.decode(data, "iggy").items() == [("at", lh.String("2026-01-31T08:30:00Z"))]
+    assert lh.select(data, "iggy", {"at": "timestamp:iso"}) == {"at": AT}
+    with pytest.raises(lh.DecodeError, match="the value is int32 and timestamp:iso was requested"):
+        lh.select(lh.encode([("at", lh.Int32(1))], "iggy"), "iggy", {"at": "timestamp:iso"})
+
+
+def test_the_first_alternative_that_reads_a_value_decides() -> None:
+    type = {"k": "int32 | int32:text"}
+    assert lh.select(message(b"\0\0\0\7"), "kafka", type) == {"k": 7}
+    assert lh.select(message("-42"), "kafka", type) == {"k": -42}
+    # Four digits are both.
+    assert lh.select(message("1234"), "kafka", type) == {"k": 0x31323334}
+    assert lh.select(message("1234"), "kafka", {"k": "int32:text | int32"}) == {"k": 1234}
+    with pytest.raises(lh.DecodeError, match="3 bytes where int32 takes 4; the text does not spell int32") as caught:
+        lh.select(message("abc"), "kafka", type)
+    assert caught.value.code == "bad_text"
+
+
+def test_times_of_two_units_are_microseconds() -> None:
+    columns = {"k": "timestamp_ms | timestamp:iso"}
+    rows = lha.select(
+        pa.array([message((5).to_bytes(8, "big")), message("1970-01-01T00:00:00.005Z")]), "kafka", columns
+    )
+    assert rows.field("k").type == pa.timestamp("us", "UTC")
+    assert rows.field("k").cast(pa.int64()).to_pylist() == [5000, 5000]
+
+
+@pytest.mark.parametrize(
+    ("type", "default", "value"),
+    [
+        ("int32", -7, -7),
+        ("uint64:text", 2**64 - 1, 2**64 - 1),
+        ("int128", 5, 5),
+        ("float64", 1.5, 1.5),
+        ("float32", float("-inf"), float("-inf")),
+        ("bool", True, True),
+        ("string", "né", "né"),
+        ("char", "x", "x"),
+        ("binary:hex", b"\0\1", b"\0\1"),
+        ("uuid", UUID(int=5), str(UUID(int=5))),
+        ("timestamp_ms", AT, 1769848200000),
+        ("timestamp:s", AT, AT),
+        ("timestamp:iso", "2026-01-31T09:30:00+01:00", AT),
+        ("date:text", date(2026, 1, 31), date(2026, 1, 31)),
+        ("decimal(9,2):text", Decimal("0.5"), Decimal("0.50")),
+        ("decimal(9,2):text", 3, Decimal("3.00")),
+    ],
+)
+def test_a_default_stands_for_an_absent_header_and_not_for_a_null(type: str, default: Any, value: Any) -> None:
+    columns = {"k": lh.field(type, default=default)}
+    empty, null = lh.encode([], "kafka"), message(None)
+    assert lh.select(empty, "kafka", columns) == {"k": value}
+    assert lh.select(null, "kafka", columns) == {"k": None}
+    column = lha.select(pa.array([empty, null, None] * 100), "kafka", columns).field("k")
+    assert column.null_count == 200
+    assert column.is_valid().to_pylist() == [True, False, False] * 100
+
+
+def test_a_default_is_not_used_where_the_header_may_have_been_lost() -> None:
+    data = message("5")[:-1]
+    rows = lha.select(pa.array([data]), "kafka", {"k": lh.field("int8:text", default=0)}, errors="null")
+    assert rows.field("k").to_pylist() == [None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ({"type": "int8", "default": 128}, ValueError, "the number does not fit int8"),
+        ({"type": "int8", "default": 1.5}, TypeError, "default= must be a value of int8, not float"),
+        ({"type": "int8", "default": True}, TypeError, "not bool"),
+        ({"type": "date:text", "default": AT}, TypeError, "not datetime"),
+        ({"type": "timestamp:iso", "default": datetime(2026, 1, 1)}, ValueError, "no time zone"),
+        ({"type": "int8", "default": 1, "required": True}, ValueError, "is an error with required=True"),
+        ({"type": "array<int8>", "default": 1}, ValueError, "has an empty list here"),
+        ({"type": "string", "split": ","}, ValueError, "pass 'array<string>'"),
+        ({"type": "array<string>", "split": ""}, TypeError, "split must be text"),
+    ],
+)
+def test_a_default_or_a_separator_that_makes_no_sense_is_refused(
+    arguments: Any, error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        lh.field(**arguments)
+
+
+def test_the_elements_of_one_header_are_those_of_a_list() -> None:
+    columns = {"k": lh.field("array<int8:text>", split=",")}
+    data = lh.encode([("k", "1,2"), ("x", "0"), ("k", "3"), ("k", None)], "kafka")
+    assert lh.select(data, "kafka", columns) == {"k": [1, 2, 3, None]}
+    assert lh.select(lh.encode([], "kafka"), "kafka", columns) == {"k": []}
+    with pytest.raises(lh.DecodeError, match="does not spell int8") as caught:
+        lh.select(message("1,x"), "kafka", columns)
+    assert caught.value.byte_offset == 6
+
+
+def test_conditions_compare_the_values_of_columns() -> None:
+    rows = [("2026-01-31T08:30:00Z", "1.5"), ("2027-01-01T00:00:00Z", "2"), (None, None)]
+    data = pa.array([lh.encode([("at", at), ("price", price)], "kafka") for at, price in rows])
+    columns = {"at": "timestamp:iso", "price": "decimal(9,2):text", "n": lh.field("int8", default=5)}
+
+    def count(where: Any) -> int:
+        return len(lha.select(data, "kafka", columns, where=where))
+
+    assert count(lh.col("at") > AT) == 1
+    assert count(lh.col("at") >= "2026-01-31T08:30:00Z") == 2
+    assert count(lh.col("price") == Decimal("1.50")) == count(lh.col("price") < 2) == 1
+    assert count(lh.col("n") == 5) == 3
+    assert count(lh.col("n").exists()) == 0
+    with pytest.raises(ValueError, match="at most 2 decimals"):
+        count(lh.col("price") == 1.005)
