@@ -284,3 +284,33 @@ def test_a_damaged_batch_is_listed_with_its_error(run: Run, folder: Callable[[by
         [{"base_offset": 100, "checksum": "ok"}, {"base_offset": 110, "checksum": "bad_crc"}],
     )
     assert result.err == "letterhead: 1 of 2 batches did not decode: bad_crc 1\n"
+
+
+def test_headers_are_edited_before_rows_are_written(run: Run, folder: Callable[[bytes], Path], tmp_path: Path) -> None:
+    source, masked = folder(FIRST), tmp_path / "masked.parquet"
+    result = run("read", source, "--edit", "replace tenant=redact", "--edit", "append via=read", "--json")
+    first, second = (json.loads(line) for line in result.lines)
+    assert first["headers"] == [
+        {"key": "tenant", "value": "***"},
+        {"key": "note", "value": None},
+        {"key": "via", "value": "read"},
+    ]
+    assert second["headers"] == [{"key": "via", "value": "read"}]
+    assert run("read", source, "--edit", "drop tenant", "-o", masked).code == 0
+    assert pq.read_table(masked)["headers"].to_pylist() == [[{"key": "note", "value": None}], []]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--edit", "mask tenant"], "is not a change such as"),
+        (["--edit", "drop tenant", "--headers", "tenant"], "--edit changes the column headers, and excludes --headers"),
+        (["--edit", "drop tenant", "--columns", "key"], "--edit needs a column of headers: there are key"),
+    ],
+)
+def test_an_edit_that_would_not_apply_is_refused(
+    run: Run, folder: Callable[[bytes], Path], options: list[str], message: str
+) -> None:
+    result = run("read", folder(FIRST), *options)
+    assert result.code != 0
+    assert message in " ".join(result.err.split())

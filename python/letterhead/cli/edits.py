@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import letterhead as lh
 from letterhead.cli.exits import Failure, usage_errors
@@ -12,10 +12,13 @@ from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.options import option
 from letterhead.cli.spelling import read_key, read_value
 from letterhead.header_edits import HeaderEdit, lit
-from letterhead.operations import Edit, Validate
+from letterhead.operations import Decode, Edit, Encode, Validate
 from letterhead.values import String
 
-__all__ = ["EditOption", "edit_column", "edit_message", "parse_edits"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["EditOption", "edit_column", "edit_message", "edit_rows", "parse_edits"]
 
 _CHANGES = ("only", "drop", "rename", "replace", "set", "append")
 
@@ -84,6 +87,15 @@ def edit_column(values: Any, edit: Edit) -> Any:
         if pc.any(pc.and_not(failed, unreadable)).as_py():
             replace(edit, options=replace(edit.options, errors="raise")).run(values)
     return pc.if_else(failed, values, edited.field("data"))
+
+
+def edit_rows(batch: pa.RecordBatch, edit: Edit) -> pa.RecordBatch:
+    """Return rows whose column ``headers``, of lists, has some headers changed."""
+    place = batch.schema.get_field_index("headers")
+    field = batch.schema.field(place)
+    edited = edit.run(Encode(edit.format).run(batch.column(place)))
+    lists: pa.Array = Decode(edit.format).run(edited).cast(field.type)
+    return batch.set_column(place, field, lists)
 
 
 def _constant(text: str, has_types: bool) -> Any:

@@ -13,6 +13,7 @@ import typer
 
 from letterhead.cli.column import ROWS_ON_SCREEN, RowCounts
 from letterhead.cli.counts import Counts
+from letterhead.cli.edits import EditOption, edit_rows, parse_edits
 from letterhead.cli.exits import BAD_DATA, Failure
 from letterhead.cli.options import EpochMs, flag, grouped, limits, option
 from letterhead.cli.render import console, counted, note, progress, warn
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead.offsets.specs import OffsetSpec
+    from letterhead.operations import Edit
     from letterhead.reader import Reader
 
 ReadErrors = StrEnum("ReadErrors", {"raise_": "raise", "null": "null", "column": "column", "skip": "skip"})
@@ -94,6 +96,7 @@ def read_command(
     ] = None,
     batches: Annotated[bool, flag("--batches", "Show the batches of a log of Kafka, not their records.")] = False,
     control: Annotated[bool, flag("--control", "Also show control records, and mark aborted ones.")] = False,
+    edit: EditOption = None,
     follow: Annotated[bool, flag("--follow -F", "Of a topic: wait for new records, until Ctrl-C.")] = False,
     commit_group: Annotated[
         str | None,
@@ -136,10 +139,13 @@ def read_command(
       letterhead read orders-0 orders-1 --count-by tenant --csv
       letterhead read app/0_0 --store hourly --prefix customer --json
       letterhead read orders.parquet --headers amount_cents:int64 -n 5
+      letterhead read orders-0 --edit "replace tenant=hash" -o masked.parquet
     """
     request = with_keys(request, keys)
     if batches and (control or headers or count_by or request.where is not None or errors is not ReadErrors.raise_):
         raise Failure("--batches excludes --control, --headers, --count-by, --where and --errors")
+    if edit and (batches or headers or count_by):
+        raise Failure("--edit changes the column headers, and excludes --headers, --count-by and --batches")
     if control and request.committed:
         raise Failure("--control shows aborted transactions, and --committed leaves them out: give one of them")
     on_screen = output.form is Form.TABLE and count_by is None
@@ -173,13 +179,20 @@ def read_command(
     limit = output.limit
     if limit is None and on_screen and not (follow or output.format.everything or request.last is not None):
         limit = ROWS_ON_SCREEN
-    return Rows(opened, request, errors, limit).write(output.format)
+    return Rows(opened, request, errors, limit, edit or ()).write(output.format)
 
 
 class Rows:
     """Reads the rows of sources, one source after the other, up to a limit, and reports errors."""
 
-    def __init__(self, sources: Sequence[Source], request: RowRequest, errors: ReadErrors, limit: int | None) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        request: RowRequest,
+        errors: ReadErrors,
+        limit: int | None,
+        edits: Sequence[str] = (),
+    ) -> None:
         self._sources = sources
         self._request = request
         self._errors = errors
@@ -191,6 +204,8 @@ class Rows:
         with reading_errors():
             check_store_options(sources, request)
         self._readers = [open_reader(source, request) for source in sources]
+        with reading_errors():
+            self._edits = [_edit_of(reader.schema, edits) for reader in self._readers] if edits else []
 
     def write(self, format: RowFormat) -> int:
         """Write the rows, and return the exit code."""
@@ -260,6 +275,9 @@ class Rows:
                     batch = next(reader, None)
                 if batch is None:
                     break
+                if self._edits:
+                    with reading_errors():
+                        batch = edit_rows(batch, self._edits[number])
                 batch = self._without_errors(batch)
                 self._count_invalid(batch)
                 rows = len(batch)
@@ -340,6 +358,15 @@ def _point_text(spec: OffsetSpec) -> str:
     if isinstance(spec, Mapping):
         return ",".join(f"{partition}={point}" for partition, point in spec.items())
     return str(spec)
+
+
+def _edit_of(schema: pa.Schema, edits: Sequence[str]) -> Edit:
+    """Return the edit of the column of headers that a source has."""
+    from letterhead.operations import Edit
+    from letterhead.sources.tables import format_of_headers
+
+    format = format_of_headers(schema, "--edit")
+    return Edit(format, parse_edits(edits, format))
 
 
 def _described_error(batch: pa.RecordBatch, row: int) -> str:

@@ -99,7 +99,7 @@ class TableView:
         self._select = None
         if request.headers:
             options = ReadOptions(errors=request.errors, limits=request.limits)
-            self._select = Select(_format_of_headers(schema), request.headers, options)
+            self._select = Select(format_of_headers(schema), request.headers, options)
         elif request.errors != "raise":
             raise ValueError("errors= is for a table with headers=: nothing else of it is decoded")
         self._filter, self._tested = _filter(schema, request)
@@ -259,15 +259,15 @@ def _value(name: str, value: Any) -> Any:
     return value
 
 
-def _format_of_headers(schema: pa.Schema) -> str:
+def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
     """Return the format of a column of headers: headers with types are of Iggy."""
     import pyarrow as pa
 
     if schema.names.count("headers") != 1:
-        raise ValueError(f"headers= needs a column of headers: there are {', '.join(schema.names)}")
+        raise ValueError(f"{option} needs a column of headers: there are {', '.join(schema.names)}")
     type = schema.field("headers").type
     if not (pa.types.is_list(type) or pa.types.is_large_list(type)):
-        raise ValueError(f"headers=: column 'headers' is {type}: read it with letterhead decode --column headers")
+        raise ValueError(f"{option}: column 'headers' is {type}: read it with letterhead decode --column headers")
     is_typed = pa.types.is_struct(type.value_type) and type.value_type.get_field_index("type") >= 0
     return "iggy" if is_typed else "kafka"
 
@@ -278,10 +278,10 @@ def _filter(schema: pa.Schema, request: RowRequest) -> tuple[ColumnFilter | None
     if request.where is None:
         return None, ()
     fields = {field.name: kind for field in schema if (kind := _record_field(field.type)) is not None}
-    format = _format_of_headers(schema) if "headers" in schema.names else "kafka"
+    format = format_of_headers(schema) if "headers" in schema.names else "kafka"
     column_filter = ColumnFilter(request.where, fields, request.headers, format, limits=request.limits)
     if column_filter.has_headers:
-        _format_of_headers(schema)
+        format_of_headers(schema)
     return column_filter, tuple(column_filter.fields)
 
 

@@ -147,7 +147,8 @@ def typed_headers(text: str | None) -> dict[str, str] | None:
     if text is None:
         return None
     columns = {}
-    for column in filter(None, map(str.strip, text.split(","))):
+    # A comma inside of decimal(9,2) separates no columns.
+    for column in filter(None, map(str.strip, re.split(r",(?![^(]*\))", text))):
         name, _, type = column.partition(":")
         if not name:
             raise Failure("--headers needs NAME:TYPE, as in tenant:string,amount_cents:int64")
