@@ -1,8 +1,14 @@
-"""What a program prints on a pseudo-terminal."""
+"""What a program prints on a pseudo-terminal, and what a person types there."""
 
 from __future__ import annotations
 
 import os
+import pty
+import signal
+import termios
+import threading
+import time
+from collections.abc import Mapping, Sequence
 
 
 def read_to_end(leader: int) -> bytes:
@@ -19,3 +25,33 @@ def read_to_end(leader: int) -> bytes:
         printed += some
     os.close(leader)
     return printed
+
+
+def answer(command: Sequence[str], answers: Mapping[str, str], **variables: str) -> tuple[int, str]:
+    """Run a command on a terminal of its own, type an answer after each prompt, and return exit code and screen."""
+    process, leader = pty.fork()
+    if process == 0:
+        try:
+            os.execvpe(command[0], command, {**os.environ, "TERM": "xterm", **variables})
+        finally:
+            os._exit(127)
+    guard = threading.Timer(120, os.kill, (process, signal.SIGKILL))
+    guard.start()
+    screen, left = b"", dict(answers)
+    try:
+        while True:
+            try:
+                some = os.read(leader, 65536)
+            except OSError:
+                break
+            screen += some
+            for prompt in [prompt for prompt in left if prompt.encode() in screen]:
+                # A program discards what was typed before it turned the echo off.
+                while "password" in prompt and termios.tcgetattr(leader)[3] & termios.ECHO:
+                    time.sleep(0.01)
+                os.write(leader, left.pop(prompt).encode())
+        _, status = os.waitpid(process, 0)
+    finally:
+        guard.cancel()
+        os.close(leader)
+    return os.waitstatus_to_exitcode(status), screen.decode().replace("\r\n", "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import letterhead as lh
 from command import Result, bytes_of
 from server import Server
+from terminal import answer
 from test_cli_terminal import Terminal
 from test_cli_terminal import run as run_command
 from test_write import table
@@ -152,3 +154,13 @@ def test_second_read_of_a_topic_raises(server: Server, url: str) -> None:
     assert len(reader.read_all()) == 30
     with pytest.raises(ValueError, match="was read to its end"):
         reader.read_all()
+
+
+def test_the_command_asks_for_the_login_that_neither_address_nor_environment_has(server: Server, url: str) -> None:
+    parts = urlsplit(server.address)
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    command = [sys.executable, "-m", "letterhead", "read", url, "--columns", "offset", "--csv", "-n", "1"]
+    answers = {"user of Iggy: ": f"{user}\n", "\npassword: ": f"{password}\n"}
+    code, screen = answer(command, answers, IGGY_USERNAME="", IGGY_PASSWORD="")
+    assert (code, password in screen) == (0, False), screen
+    assert screen.splitlines()[-2:] == ['"offset"', "0"]

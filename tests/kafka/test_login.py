@@ -30,6 +30,7 @@ import secured
 from identity import Identity
 from letterhead.cli import main
 from letterhead.kafka.oauth import OAuthSettings, Tokens
+from terminal import answer
 from written import create_with
 
 pytestmark = pytest.mark.broker
@@ -492,3 +493,31 @@ def test_a_producer_is_not_destroyed_by_the_thread_that_renews_its_token():
     """The process is aborted if the garbage collector destroys a producer in one of the threads of librdkafka."""
     ran = subprocess.run([sys.executable, "-c", ABANDONED], capture_output=True, text=True, timeout=120, check=False)
     assert (ran.returncode, ran.stdout) == (0, "alive\n"), ran.stderr
+
+
+# A prompt ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_asks_for_a_password_that_the_settings_lack(safe: secured.Secured) -> None:
+    settings = {
+        "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": secured.PLAIN_USER,
+        "ssl.truststore.location": str(safe.authority),
+    }  # fmt: skip
+    options = [part for name, value in settings.items() for part in ("-X", f"{name}={value}")]
+    command = [
+        sys.executable,
+        "-m",
+        "letterhead",
+        "read",
+        f"kafka://{safe.secure}/orders",
+        *options,
+        "--csv",
+        "-n",
+        "1",
+    ]
+    prompt = f"password of {secured.PLAIN_USER}"
+    code, screen = answer(command, {prompt: secured.PLAIN_PASSWORD + "\n"})
+    assert (code, screen.count(prompt), secured.PLAIN_PASSWORD in screen) == (0, 1, False), screen
+    assert len(screen.splitlines()) == 3
+    code, screen = answer(command, {prompt: SECRET + "\n"})
+    assert (code, SECRET in screen) == (3, False), screen

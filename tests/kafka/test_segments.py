@@ -188,6 +188,10 @@ def test_offsets_bound_the_records(folder: Callable[..., Path], start: int, end:
     if start > end:
         with pytest.raises(ValueError, match="end is before start"):
             offsets(path, start=start, end=end)
+    elif start > 30:
+        for points in ({"start": start, "end": end}, {"start": {0: start}, "end": {0: end}}):
+            with pytest.raises(ValueError, match=r"ends at offset 30|the partition ends at 30"):
+                offsets(path, **points)
     else:
         assert offsets(path, start=start, end=end) == list(range(30))[start:end]
         assert offsets(path, start={0: start}, end={0: end}) == list(range(30))[start:end]
