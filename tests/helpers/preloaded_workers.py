@@ -12,6 +12,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
 
 import pandas  # noqa: F401
+import psutil
 import pyspark.sql.pandas.serializers
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
@@ -19,6 +20,6 @@ from pyspark.daemon import manager
 import letterhead.spark  # noqa: F401
 
 if __name__ == "__main__":
-    if len(os.listdir("/proc/self/task")) > 1:
+    if psutil.Process().num_threads() > 1:
         raise RuntimeError("a package that workers import has started threads")
     manager()
