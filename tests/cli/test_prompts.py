@@ -48,7 +48,10 @@ def test_a_prompt_is_not_written_to_standard_output(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "code", "message"),
-    [(IGGY, 2, "no login is known: set IGGY_USERNAME and IGGY_PASSWORD"), (KAFKA, 2, "PLAIN needs user name and password")],
+    [
+        (IGGY, 2, "no login is known: set IGGY_USERNAME and IGGY_PASSWORD"),
+        (KAFKA, 2, "PLAIN needs user name and password"),
+    ],
     ids=["iggy", "kafka"],
 )
 def test_nothing_is_asked_without_a_terminal(command: list[str], code: int, message: str) -> None:
