@@ -156,7 +156,7 @@ def plain(value: Any) -> Any:
 
 if __name__ == "__main__":
     # Before the test gives up on it.
-    faulthandler.dump_traceback_later(170, exit=True)
+    faulthandler.dump_traceback_later(510, exit=True)
     name, samples = sys.argv[1], Path(sys.argv[2])
     engines = {"polars": Polars, "duckdb": DuckDB}
     engine = engines[name](samples) if name in engines else Spark(samples, connect=name == "connect")

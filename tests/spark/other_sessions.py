@@ -150,7 +150,7 @@ def executors(spark) -> set[int]:
 
 if __name__ == "__main__":
     # Before the test gives up on it.
-    faulthandler.dump_traceback_later(330, exit=True)
+    faulthandler.dump_traceback_later(510, exit=True)
     spark = session(sys.argv[1])
     check(spark, Path(sys.argv[2]))
     print("whole", type(spark).__module__, len(executors(spark)))

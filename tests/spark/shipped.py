@@ -73,5 +73,5 @@ def run(type: str, samples: Path) -> None:
 
 if __name__ == "__main__":
     # Before the test gives up on it.
-    faulthandler.dump_traceback_later(330, exit=True)
+    faulthandler.dump_traceback_later(510, exit=True)
     run(sys.argv[1], Path(sys.argv[2]))

@@ -42,7 +42,7 @@ def answers_of(pythons: dict[str, Path], samples: Path) -> Any:
         done = subprocess.run(
             [python, engines.__file__, engine, str(samples)],
             env=environments.clean(PYSPARK_PYTHON=str(python), SPARK_LOCAL_IP="127.0.0.1"),
-            capture_output=True, text=True, timeout=300, check=False,
+            capture_output=True, text=True, timeout=540, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-4000:]
         output: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -18,7 +18,7 @@ SCRIPT = Path(__file__).parent / "other_sessions.py"
 def run(type: str, samples: Path) -> str:
     """Run the script; what it says last."""
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), type, str(samples)], capture_output=True, text=True, timeout=360, check=False
+        [sys.executable, str(SCRIPT), type, str(samples)], capture_output=True, text=True, timeout=540, check=False
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout.splitlines()[-1]

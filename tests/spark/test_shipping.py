@@ -70,7 +70,7 @@ def variables(place: Path, driver: Path, python: Path, master: str) -> dict[str,
 
 def answers(command: list[str], place: Path, environment: dict[str, str]) -> dict:
     done = subprocess.run(
-        command, cwd=place, env=environment, capture_output=True, text=True, timeout=360, check=False
+        command, cwd=place, env=environment, capture_output=True, text=True, timeout=540, check=False
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
