@@ -57,7 +57,9 @@ class ConnectionErrors:
         elif code == KafkaError._SSL:
             self._error = tls_error(broker, _verification_reason(broker, self._settings.tls) or reason)
         elif code in (KafkaError._RESOLVE, KafkaError._TRANSPORT):
-            self._reason = f"{broker}: {reason}"
+            # A broker without TLS ends the connection before or after librdkafka has read its answer, which it then explains.
+            closed = "SSL connection closed by peer" in reason
+            self._reason = f"{broker}: {reason}{', so security.protocol may not be that of its port' if closed else ''}"
             if demands_certificate(reason):
                 self._error = tls_error(broker, reason)
         elif code == KafkaError._ALL_BROKERS_DOWN and self._down_since is None:
