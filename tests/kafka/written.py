@@ -67,7 +67,9 @@ def write_codecs(address: str, topic: str, count: int) -> None:
     """A partition for every codec, and an empty one."""
     create_with(address, topic, len(CODECS) + 1)
     for partition, codec in enumerate(CODECS):
-        send(producer(address, compression_type=codec, batch_num_messages=100), topic, numbered(count), partition)
+        # A request that is repeated, because the broker was slow, appends no record twice: offsets are the numbers of records.
+        sender = producer(address, compression_type=codec, batch_num_messages=100, enable_idempotence=True)
+        send(sender, topic, numbered(count), partition)
 
 
 def write_transactions(address: str, topic: str, count: int) -> Producer:
