@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -32,6 +33,10 @@ settings.register_profile(
 settings.load_profile("letterhead")
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
+
+# Shells start what runs in the background with interrupts ignored, and so would the programs that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TESTS = Path(__file__).parent
 
