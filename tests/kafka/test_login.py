@@ -208,6 +208,8 @@ GRANTED = (200, json.dumps({"access_token": "opaque", "expires_in": 60}).encode(
         ([(200, b'{"access_token": 7}')], ConnectionError, "must return the token as str, not int"),
         ([(200, b'{"access_token": "a", "expires_in": -1}')], None, None),
         ([(503, b""), GRANTED], None, None),
+        ([(429, b""), GRANTED], None, None),
+        ([(451, b"")], ConnectionError, "no token from .*: HTTP 451"),
     ],
 )
 def test_answers_of_a_provider(answering, answers, error, message):

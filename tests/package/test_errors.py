@@ -23,6 +23,7 @@ from letterhead.errors import (
     EncodeError,
     ErrorDetail,
     HeaderError,
+    LogTruncated,
     as_error,
     unknown_name,
 )
@@ -278,3 +279,7 @@ def raises(cls: type[HeaderError], code: str, call: Callable[[], Any]) -> Header
     assert caught.value.code == code
     assert caught.value.message in str(caught.value)
     return caught.value
+
+
+def test_records_that_were_removed_end_before_the_offset_that_was_to_be_read() -> None:
+    assert "removed the records from 20 to 40 after" in str(LogTruncated("orders-0", 41, 20))

@@ -6,6 +6,7 @@ import doctest
 import importlib
 import json
 import random
+import re
 import struct
 import uuid
 import weakref
@@ -504,6 +505,13 @@ SHAPED: dict[str, tuple[Make, str, str]] = {
     "a W3C traceparent": (lambda draw: f"00-{draw.randbytes(16).hex()}-{draw.randbytes(8).hex()}-01".encode(), "string", "traceparent"),
     "a JSON object, array or string": (lambda draw: b'"%d"' % draw.randrange(100), "string", ""),
 }  # fmt: skip
+
+
+def test_the_axis_of_a_histogram_ends_at_the_least_and_the_greatest_number():
+    pytest.importorskip("matplotlib")
+    column = pa.array([[{"key": "k", "value": b"v" * size}] for size in (10, 700, 5000)], HEADERS)
+    page = lha.scan(column, "kafka").html()
+    assert {"10", "5,000"} < set(re.findall(r"<text[^>]*>([0-9,]+)</text>", page))
 
 
 @pytest.mark.parametrize(("magic", "more"), [(b"\0", 3), (b"\0", 5), (b"\0", 16), (b"\1", 4), (b"\2", 4), (b"\2", 16)])
