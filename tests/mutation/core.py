@@ -75,10 +75,10 @@ def executables(command: Sequence[str]) -> list[str]:
     done = subprocess.run([*command, "--message-format=json"], cwd=TREE, check=True, stdout=subprocess.PIPE, text=True)
     messages = [json.loads(line) for line in done.stdout.splitlines()]
     artifacts = [message for message in messages if message["reason"] == "compiler-artifact"]
-    own = [one for one in artifacts if one["manifest_path"] == str(TREE / "Cargo.toml")]
-    return [one["executable"] for one in own if one["executable"] and one["profile"]["test"]] or [
-        file for one in own for file in one["filenames"] if file.endswith((".so", ".dylib"))
-    ]
+    own = [artifact for artifact in artifacts if artifact["manifest_path"] == str(TREE / "Cargo.toml")]
+    programs = [artifact["executable"] for artifact in own if artifact["executable"] and artifact["profile"]["test"]]
+    libraries = [file for artifact in own for file in artifact["filenames"] if file.endswith((".so", ".dylib"))]
+    return programs or libraries
 
 
 def tests_notice(programs: Sequence[str], number: int, seconds: float) -> bool:
@@ -146,6 +146,8 @@ def main() -> None:
     print("".join(f"not compiled: {name}\n" for name in left_out), end="", flush=True)
 
     programs = executables(["cargo", "test", "--quiet", "--no-run", "--lib", "--tests", *OPTIONS])
+    if not programs:
+        sys.exit("no program of tests was built")
     begun = time.monotonic()
     if tests_notice(programs, 0, 3600):
         sys.exit("the tests fail without a mutant")
