@@ -15,6 +15,7 @@ from letterhead.cli.brokers import brokers
 from letterhead.kafka.producer import _login as login_options
 from letterhead.kafka.producer import open_producer
 from letterhead.kafka.properties import expand, read_properties
+from letterhead.kafka.remedies import login_remedy, tls_error
 from letterhead.kafka.settings import reader_settings, spark_settings, writer_settings
 from letterhead.kafka.tls import TlsSettings, librdkafka_certificates
 
@@ -119,6 +120,34 @@ def test_settings_that_are_wrong_are_rejected_without_their_values(options, mess
         spark_settings({"bootstrap.servers": "a:1", **options} if options else {})
     assert "hunter2" not in str(raised.value)
     assert "pa" + "ss\\" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "reason", "remedy"),
+    [
+        ("PLAIN", "Authentication failed", "check user name and password in sasl.jaas.config"),
+        ("OAUTHBEARER", "invalid_token", "check audience, scope and expiry of the token"),
+        ("PLAIN", "the enabled mechanisms are [SCRAM-SHA-256]", "set sasl.mechanism to one that is enabled"),
+        ("PLAIN", "Unsupported SASL mechanism", "set sasl.mechanism to one that is enabled"),
+        (None, "closed", "check security.protocol and sasl.mechanism"),
+    ],
+)
+def test_a_rejected_login_has_a_remedy_for_its_reason(mechanism, reason, remedy):
+    assert login_remedy(mechanism, reason).startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("reason", "problem"),
+    [
+        ("tlsv13 alert certificate required", "rejected the client's certificate, or needs one"),
+        ("Hostname mismatch, certificate is not valid for 'a'", "is for another host"),
+        ("certificate verify failed: certificate has expired", "has expired"),
+        ("certificate verify failed: self-signed certificate", "name the file of the authority that signed it"),
+        ("wrong version number", "check security.protocol and the port"),
+    ],
+)
+def test_a_rejected_connection_has_a_remedy_for_its_reason(reason, problem):
+    assert problem in str(tls_error("a:1", reason))
 
 
 def test_values_and_names_of_other_types_are_rejected():
