@@ -514,6 +514,17 @@ def test_the_axis_of_a_histogram_ends_at_the_least_and_the_greatest_number():
     assert {"10", "5,000"} < set(re.findall(r"<text[^>]*>([0-9,]+)</text>", page))
 
 
+def test_the_range_of_floats_keeps_their_fractions_and_that_of_decimals_is_whole():
+    def readings_of(values):
+        column = pa.array([[{"key": "k", "value": value}] for value in values], HEADERS)
+        return lha.scan(column, "kafka")["k"].statistics.readings
+
+    floats = readings_of([struct.pack(">d", 0.5), struct.pack(">d", 2.25)])["float64"]
+    assert (floats.low, floats.high) == (0.5, 2.25)
+    decimals = readings_of([(1 << 70).to_bytes(16, "big"), (1 << 71).to_bytes(16, "big")])["int128"]
+    assert (repr(decimals.low), repr(decimals.high)) == (str(1 << 70), str(1 << 71))
+
+
 @pytest.mark.parametrize(("magic", "more"), [(b"\0", 3), (b"\0", 5), (b"\0", 16), (b"\1", 4), (b"\2", 4), (b"\2", 16)])
 def test_bytes_of_another_size_or_magic_are_no_schema_ids(magic, more):
     draw = random.Random(more)
