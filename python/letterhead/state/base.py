@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from time import monotonic
 from typing import ClassVar, Literal, TypeAlias, TypeVar, get_args, overload
 from weakref import WeakSet
@@ -13,7 +14,7 @@ from letterhead.state.interfaces import Context, StoreIterator
 from letterhead.state.storage.position import Position
 from letterhead.state.storage.raw import NO_TIMESTAMP
 
-__all__ = ["FORMATS", "BytesStore", "HeadersBytesStore", "StoreType", "ValueFormat", "check_time"]
+__all__ = ["FORMATS", "BytesStore", "HeadersBytesStore", "KeyValueWrites", "StoreType", "ValueFormat", "check_time"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -93,6 +94,30 @@ class BytesStore:
         iterator = StoreIterator(rows, self.name, noun=self._iterator_name)
         self._iterators.add(iterator)  # type: ignore[arg-type]
         return iterator
+
+
+class KeyValueWrites(ABC):
+    """Writes of key-value stores of bytes that are made of others."""
+
+    @abstractmethod
+    def get(self, key: bytes) -> bytes | None:
+        """Read a row."""
+
+    @abstractmethod
+    def put(self, key: bytes, value: bytes | None) -> None:
+        """Write a row; ``None`` deletes it."""
+
+    def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
+        """Write a row if the key has none; return the existing value."""
+        old = self.get(key)
+        if old is None:
+            self.put(key, value)
+        return old
+
+    def put_all(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Write several rows."""
+        for key, value in rows:
+            self.put(key, value)
 
 
 def check_time(time: int) -> None:

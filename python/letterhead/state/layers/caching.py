@@ -6,12 +6,13 @@ Reads merge cached and stored rows. The retention of a store does not apply to e
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from letterhead.errors import InvalidStateStoreError, of_parent
+from letterhead.state.base import KeyValueWrites
 from letterhead.state.context import StoreContext
 from letterhead.state.interfaces import StoreIterator
 from letterhead.state.layers.base import Layer, chain
@@ -138,24 +139,12 @@ class _Caching(Layer):
         return StoreIterator(merged(cached, stored, order, reverse), self.name, on_close=stored.close)
 
 
-class CachingKeyValueStore(_Caching):
+class CachingKeyValueStore(_Caching, KeyValueWrites):
     """Caches the writes and the reads of a key-value store."""
 
     def put(self, key: bytes, value: bytes | None) -> None:
         """Put a value, or delete the key."""
         self._write_cached(key, value)
-
-    def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
-        """Put a value if the key has none."""
-        before = self.get(key)
-        if before is None:
-            self._write_cached(key, value)
-        return before
-
-    def put_all(self, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Put many values."""
-        for key, value in entries:
-            self._write_cached(key, value)
 
     def delete(self, key: bytes) -> bytes | None:
         """Delete a key."""

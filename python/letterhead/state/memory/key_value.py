@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from letterhead.state.base import ValueFormat
+from letterhead.state.base import KeyValueWrites, ValueFormat
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
@@ -14,7 +14,7 @@ from letterhead.state.storage.keys import increment
 __all__ = ["InMemoryKeyValueStore"]
 
 
-class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes]):
+class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes], KeyValueWrites):
     """A key-value store in memory.
 
     An iterator visits the keys that existed when it was created, and skips rows that were deleted since.
@@ -44,18 +44,6 @@ class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes]):
         self._check_open()
         self._put(key, value)
         self._update_position()
-
-    def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
-        """Write a row if the key has none; return the existing value."""
-        old = self.get(key)
-        if old is None:
-            self.put(key, value)
-        return old
-
-    def put_all(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Write several rows."""
-        for key, value in rows:
-            self.put(key, value)
 
     def delete(self, key: bytes) -> bytes | None:
         """Delete a row, and return its value. As in Kafka Streams, the position is not updated."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from letterhead.errors import PrefixError
-from letterhead.state.base import ValueFormat
+from letterhead.state.base import KeyValueWrites, ValueFormat
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.reads import KeyValueReads, StoreScan
 from letterhead.state.rocksdb.store import OneDatabaseStore
@@ -18,7 +18,7 @@ __all__ = ["RocksDBKeyValueStore"]
 LAYOUTS = {"plain": PLAIN, "timestamped": TIMESTAMPED, "headers": HEADERS}
 
 
-class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads[bytes, bytes]):
+class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads[bytes, bytes], KeyValueWrites):
     """A key-value store in RocksDB.
 
     Parameters
@@ -41,13 +41,6 @@ class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads[bytes, bytes]):
             self._check_open()
         self._rows.put(key, value)
         self._update_position()
-
-    def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
-        """Write a row if the key has none; return the existing value."""
-        old = self.get(key)
-        if old is None:
-            self.put(key, value)
-        return old
 
     def put_all(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Write several rows, atomically."""
