@@ -728,6 +728,11 @@ def test_the_commands_have_the_limits_as_options(command: list[str], run: Any) -
         assert output in " ".join((done.out + done.err).replace("│", " ").split())
 
 
+def test_an_error_of_the_command_names_the_option(run: Any) -> None:
+    done = run("decode", "-f", "kafka", "--hex", message_of("kafka").hex(), "--limits", "headers=2")
+    assert "over the limit of 2: raise headers in --limits or LETTERHEAD_MAX_HEADERS" in done.err
+
+
 def test_a_bomb_is_refused_by_the_command(run: Any, tmp_path: Path) -> None:
     (tmp_path / "value").write_bytes(lh.batch([{"value": bytes(5000)}], codec="zstd"))
     command = ["decode", tmp_path / "value", "-f", "record-batch", "--limits"]

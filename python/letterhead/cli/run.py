@@ -12,7 +12,7 @@ import typer
 from letterhead.cli.commands import app
 from letterhead.cli.common import common_options
 from letterhead.cli.completion import prepare_completion
-from letterhead.cli.exits import BAD_DATA, BROKEN_PIPE, INTERRUPTED, OK, USAGE, Failure
+from letterhead.cli.exits import BAD_DATA, BROKEN_PIPE, INTERRUPTED, OK, USAGE, Failure, as_options
 from letterhead.cli.formats import row_of
 from letterhead.cli.output import prepare_streams
 from letterhead.cli.render import warn
@@ -48,7 +48,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except ConversionError as error:
         return _fail(f"{error}; {_lossless(error)}or leave it out with --on-loss drop ({error.code})", BAD_DATA)
     except HeaderError as error:
-        return _fail(str(error), BAD_DATA)
+        return _fail(as_options(str(error)), BAD_DATA)
     except UsageError as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "letterhead")
         message = error.format_message().rstrip(".").replace("\n", " ").replace("Value error, ", "")
