@@ -7,7 +7,8 @@ use arrow_array::{ArrayRef, BinaryArray, BinaryViewArray, StringArray, StringVie
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::input::Bytes;
-use crate::kernel::buffer::{Runs, Utf8, Validity};
+use crate::kernel::bitmap::Validity;
+use crate::kernel::buffer::{Runs, Utf8};
 use crate::kernel::lists::{Offsets, never_decrease};
 use crate::kernel::views::{ViewParts, Views, Window};
 

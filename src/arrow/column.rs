@@ -11,7 +11,8 @@ use arrow_schema::DataType;
 
 use super::binary::{self, ViewInput};
 use crate::kernel::ROWS;
-use crate::kernel::buffer::{Progress, Runs, Utf8, Validity, Values as _};
+use crate::kernel::bitmap::Validity;
+use crate::kernel::buffer::{Progress, Runs, Utf8, Values as _};
 use crate::kernel::scan::{self, RawValue};
 use crate::kernel::views::Views;
 use crate::traits::FieldValue;

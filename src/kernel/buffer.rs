@@ -1,10 +1,9 @@
-//! Growing buffers that kernels append to: byte runs with offsets, and validity bitmaps.
+//! Growing buffers that kernels append to: byte runs with offsets, and text.
 
 use std::ops::{Deref, Range};
 use std::slice;
 
-use super::layout::write_reversed;
-use super::{COPY, copy, copy_long};
+use super::{COPY, copy, copy_long, write_reversed};
 use crate::header::Text;
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
@@ -145,7 +144,7 @@ impl Runs {
         written
     }
 
-    /// Appends runs of the bytes that `write` appends to those of the other runs. It also appends where each run ends,
+    /// Appends runs of the bytes that `write` appends to the bytes of the other runs. It also appends where each run ends,
     /// counted from the first of its bytes.
     pub fn push_written_runs(&mut self, ends: &mut Vec<usize>, write: impl FnOnce(&mut Vec<u8>, &mut Vec<usize>)) {
         let (before, count) = (self.bytes.len(), self.count());
@@ -198,7 +197,7 @@ impl Runs {
         extend_ends(&mut self.offsets, &other.offsets, base, progress);
     }
 
-    /// Of the runs from one on, keeps those in some ranges, each of which is behind the one before it.
+    /// Removes the runs from one on, except those in some ranges, each of which is after the one before it.
     pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
         let (mut runs, mut len, mut next) = (from, self.offsets[from] as usize, from);
         for range in kept {
@@ -527,132 +526,5 @@ impl Drop for Tail<'_> {
     fn drop(&mut self) {
         // SAFETY: this many bytes were written.
         unsafe { self.bytes.set_len(self.len) };
-    }
-}
-
-/// Which places of a growing column hold a value: a bit for each, the first in the lowest bit of the first word.
-///
-/// Bits after the last place are ones, so that appending valid places only increments the count.
-#[derive(Default)]
-pub struct Validity {
-    words: Vec<u64>,
-    count: usize,
-}
-
-impl Validity {
-    #[inline]
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    #[inline(always)]
-    pub fn reserve(&mut self, more: usize) {
-        let words = (self.count + more).div_ceil(64);
-        if words > self.words.len() {
-            self.grow(words);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, words: usize) {
-        self.words.resize(words + 16, u64::MAX);
-    }
-
-    /// Appends one place.
-    #[inline]
-    pub fn push(&mut self, valid: bool) {
-        self.push_all(1);
-        if !valid {
-            self.clear(self.count - 1);
-        }
-    }
-
-    /// Appends valid places.
-    #[inline]
-    pub fn push_all(&mut self, more: usize) {
-        self.reserve(more);
-        self.count += more;
-    }
-
-    /// Appends at most 64 places: those whose bit is set hold a value.
-    #[inline]
-    pub fn push_word(&mut self, valid: u64, places: usize) {
-        debug_assert!(places <= 64);
-        self.reserve(places);
-        let nulls = if places == 64 { !valid } else { !valid & ((1 << places) - 1) };
-        if nulls != 0 {
-            let (word, bit) = (self.count / 64, self.count % 64);
-            self.words[word] &= !(nulls << bit);
-            if bit != 0 && nulls >> (64 - bit) != 0 {
-                self.words[word + 1] &= !(nulls >> (64 - bit));
-            }
-        }
-        self.count += places;
-    }
-
-    /// A bit for each of the 64 places from one on; it is set after the last.
-    #[inline]
-    pub fn word(&self, place: usize) -> u64 {
-        let word = |at: usize| self.words.get(at).copied().unwrap_or(u64::MAX);
-        match (place / 64, place % 64) {
-            (at, 0) => word(at),
-            (at, bit) => word(at) >> bit | word(at + 1) << (64 - bit),
-        }
-    }
-
-    /// Appends the places of another column.
-    pub fn extend(&mut self, other: &Validity) {
-        let mut left = other.count;
-        for word in &other.words {
-            let places = left.min(64);
-            self.push_word(*word, places);
-            left -= places;
-        }
-    }
-
-    /// Of the places from one on, keeps those in some ranges, each of which is behind the one before it.
-    pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
-        let first = from / 64;
-        let before = Validity { words: self.words.get(first..).unwrap_or_default().to_vec(), count: self.count };
-        self.truncate(from);
-        for range in kept {
-            for place in range.clone().step_by(64) {
-                self.push_word(before.word(place - first * 64), 64.min(range.end - place));
-            }
-        }
-    }
-
-    /// Marks a place, of those that room was made for, as null.
-    #[inline]
-    pub fn clear(&mut self, place: usize) {
-        self.words[place / 64] &= !(1 << (place % 64));
-    }
-
-    /// This many places: those that are new were made room for, and some of them may have been cleared before.
-    #[inline]
-    pub fn set_count(&mut self, count: usize) {
-        debug_assert!(count <= self.words.len() * 64);
-        self.count = count;
-    }
-
-    /// Truncates to an earlier count, or forgets what was cleared after the last place.
-    pub fn truncate(&mut self, count: usize) {
-        self.count = self.count.min(count);
-        let whole = self.count / 64;
-        if let Some(last) = self.words.get_mut(whole) {
-            *last |= u64::MAX << (self.count % 64);
-            self.words.truncate(whole + 1);
-        }
-    }
-
-    /// The bits, least significant byte first; `None` when every place holds a value.
-    pub fn into_bits(mut self) -> Option<Vec<u64>> {
-        self.words.truncate(self.count.div_ceil(64));
-        if self.words.iter().all(|word| *word == u64::MAX) {
-            return None;
-        }
-        self.words.iter_mut().for_each(|word| *word = word.to_le());
-        Some(self.words)
     }
 }

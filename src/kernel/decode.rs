@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::buffer::{Progress, Runs, Utf8, Validity, ValueWriter, Values, Writer};
+use super::bitmap::Validity;
+use super::buffer::{Progress, Runs, Utf8, ValueWriter, Values, Writer};
 use super::layout::{HeaderOffsets, HeaderVisitor, RawHeader, WireLayout, for_each_header};
 use super::scan::{Hits, IgnoreHeaders, RowVisitor, SelectHeaders};
 use super::{RowBlock, copy, dispatch, keys};
@@ -11,18 +12,18 @@ use crate::value_type::{MAX_NAME_LEN, ValueType};
 /// The columns of a list of headers.
 pub struct ListColumns<'o, V = Runs> {
     pub keys: KeyColumns<'o>,
-    /// Of layouts with types of values.
+    /// The types of values, in layouts that have them.
     pub types: Option<&'o mut Utf8<Runs>>,
     pub values: &'o mut V,
     pub has_value: &'o mut Validity,
-    /// Where the list of each row ends; of a row without a message, where it begins.
+    /// Where the list of each row ends. A row without a message ends where it begins.
     pub ends: &'o mut Vec<i32>,
 }
 
 /// The columns of keys.
 pub enum KeyColumns<'o> {
     Text(&'o mut Utf8<Runs>),
-    /// Of layouts with types of keys: the names of these types, and the keys.
+    /// The names of the types of keys, in layouts that have them, and the keys.
     Typed(&'o mut Utf8<Runs>, &'o mut Runs),
 }
 
@@ -188,7 +189,8 @@ impl<'a, F: WireLayout, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for App
             if !self.also.header(self.row, parts.header(start)) {
                 return false;
             }
-            // The conditions are constants, without which layouts without types would keep the writers of names in registers.
+            // The conditions are constants, without which layouts without types would keep the writers of names in
+            // registers.
             if F::TYPED_KEYS {
                 push_name(&mut self.key_types, parts.key_type);
             }

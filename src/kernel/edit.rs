@@ -1,5 +1,5 @@
-//! [`find`] lists the headers of a block of rows that an edit changes, and where they are. What is written instead is no
-//! matter of the kernels: the bytes between these headers are copied as they are.
+//! [`find`] lists the headers of a block of rows that an edit changes, and their positions. [`crate::op::edit`] writes the
+//! new headers, and copies the bytes between them.
 
 use super::keys::KeySet;
 use super::layout::{RawHeader, TEXT, WireLayout};
@@ -13,7 +13,7 @@ pub struct Hit {
     pub row: usize,
     /// The caller's number of the key; `None` for a header with another key.
     pub place: Option<usize>,
-    /// Where the header before it ends: of the first header of a row, that is the start of the row.
+    /// Where the header before it ends. The first header of a row has the start of the row.
     pub start: usize,
     pub value: usize,
     /// Where the value and the header end.

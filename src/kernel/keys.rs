@@ -23,7 +23,7 @@ pub enum Keep {
 pub struct Requested {
     /// As in the input.
     pub key: Vec<u8>,
-    /// Of layouts with types of keys.
+    /// The type of the key, in layouts with types of keys.
     pub key_type: Option<ValueType>,
     pub keep: Keep,
     /// For layouts with types of values: the only one that a lane accepts.

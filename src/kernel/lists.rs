@@ -73,10 +73,10 @@ pub struct Names<'a> {
 /// The headers of all rows; no key is null.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns<'a> {
-    /// Of keys with types.
+    /// The types of keys, if keys have types.
     key_types: Option<Names<'a>>,
     keys: Strings<'a>,
-    /// Of values with types.
+    /// The types of values, if values have types.
     types: Option<Names<'a>>,
     values: Strings<'a>,
     /// Which values are not null, unless all are.
@@ -139,8 +139,8 @@ impl Strings<'_> {
     #[inline(always)]
     unsafe fn get(self, place: usize) -> (*const u8, usize) {
         let offsets = self.offsets.offsets;
-        // SAFETY: `byte_len` saw that the offsets are there, and that the last of them is in the bytes. `Columns::new` saw that
-        // these are places at which offsets are not negative and never decrease.
+        // SAFETY: `byte_len` saw that the offsets are there, and that the last of them is in the bytes. `Columns::new`
+        // saw that these are places at which offsets are not negative and never decrease.
         unsafe {
             let (start, end) = (*offsets.get_unchecked(place), *offsets.get_unchecked(place + 1));
             (self.bytes.as_ptr().add(start as usize), (end - start) as usize)

@@ -3,14 +3,14 @@
 //! ```text
 //!            rows of a column, of a record batch, of one message
 //!                              │
-//!              Block: up to 64 rows, 64 KiB           arrow::rows::Rows::append
+//!              Block: up to 64 rows, 64 KiB           arrow::rows::RowSource::append
 //!                              │
 //!   ┌──────────────────────────▼───────────────────────────┐
 //!   │ kernel (decode, select, validate, encode, convert)   │
 //!   │   for each row                                       │
 //!   │     regular header: lengths of 1 byte    ──▶ output  │
 //!   │     longer header:  lengths of 2 bytes   ──▶ output  │
-//!   │     any other header: Frame::irregular   ──▶ output  │
+//!   │     other header: WireLayout::irregular  ──▶ output  │
 //!   └────────┬─────────────────────────────────┬───────────┘
 //!            │ all rows done                   │ a row that is not readable, or too near the end
 //!            ▼                                 ▼ of the buffer: its output is rolled back
@@ -27,6 +27,7 @@
 //! Before changing a loop, read this: cold code does not belong in the inner loop (a call there spills every register);
 //! copies have a fixed size and no length test; what is checked per block is not checked per header.
 
+pub mod bitmap;
 pub mod buffer;
 pub mod decode;
 pub mod edit;
@@ -35,6 +36,8 @@ pub mod keys;
 pub mod layout;
 pub mod lists;
 pub mod scan;
+pub mod typed_layout;
+pub mod varint_layout;
 pub mod views;
 
 #[cfg(test)]
@@ -214,6 +217,20 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
             copy(from.add(done), to.add(done));
             done += COPY;
         }
+    }
+}
+
+/// Writes a number of at most 16 bytes, the last first.
+///
+/// # Safety
+///
+/// 16 bytes are readable at `from` and writable at `to`; `len` is between 1 and 16.
+#[inline(always)]
+unsafe fn write_reversed(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let number = u128::from_le_bytes(from.cast::<[u8; 16]>().read()) << (8 * (16 - len));
+        to.cast::<[u8; 16]>().write(number.to_be_bytes());
     }
 }
 

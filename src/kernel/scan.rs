@@ -65,8 +65,8 @@ pub fn append(values: &[RawValue<'_>], progress: Progress, out: &mut Runs) -> u6
     let mut writer = out.writer(values.len(), bytes, progress);
     let mut valid = 0;
     for (place, value) in values.iter().enumerate() {
-        // SAFETY: the writer was made for all values, and has `COPY` bytes more. Those that are not null have as many readable
-        // bytes as `RawValue::new` demands.
+        // SAFETY: the writer was made for all values, and has `COPY` bytes more. Those that are not null have as many
+        // readable bytes as `RawValue::new` demands.
         unsafe {
             if value.len >= 0 {
                 copy_long(value.start, writer.place(), value.len());
@@ -173,8 +173,8 @@ pub(super) trait RowVisitor<'a> {
     ///
     /// # Safety
     ///
-    /// The row has begun, and has this header, which has not been passed. Key and value live for `'a`. From the start of each, as many bytes as it has are readable, rounded up to a
-    /// multiple of `COPY`, and at least `COPY`.
+    /// The row has begun, and has this header, which has not been passed. Key and value live for `'a`. From the start
+    /// of each, as many bytes as it has are readable, rounded up to a multiple of `COPY`, and at least `COPY`.
     unsafe fn header(&mut self, row: usize, header: RawHeader) -> bool;
 
     /// # Safety

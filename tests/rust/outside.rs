@@ -11,7 +11,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("pub use letterhead::kernel::RowBlock;", "E0603"),
     ("pub use letterhead::kernel::buffer::{Runs, Utf8};", "E0603"),
     ("pub use letterhead::kernel::encode::max_bytes;", "E0603"),
-    ("pub use letterhead::kernel::layout::{HeaderVisitor, VarintLayout};", "E0603"),
+    ("pub use letterhead::kernel::varint_layout::VarintLayout;", "E0603"),
     ("pub use letterhead::kernel::keys::KeySet;", "E0603"),
     ("pub use letterhead::kernel::lists::Columns;", "E0603"),
     ("pub use letterhead::kernel::scan::Hits;", "E0603"),

@@ -16,7 +16,8 @@
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::{Header, KeyForm};
-use crate::kernel::layout::{ReadableLayout, TypedLayout, Types};
+use crate::kernel::layout::ReadableLayout;
+use crate::kernel::typed_layout::{TypedLayout, Types};
 use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks};

@@ -18,7 +18,7 @@
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, KeyForm};
-use crate::kernel::layout::VarintLayout;
+use crate::kernel::varint_layout::VarintLayout;
 use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;

@@ -14,7 +14,7 @@
 
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
-use crate::kernel::layout::Kip82Layout;
+use crate::kernel::typed_layout::Kip82Layout;
 use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks};

@@ -3,13 +3,16 @@
 
 use proptest::prelude::*;
 
-use super::buffer::{Progress, Runs, Utf8, Validity, Values as _};
+use super::bitmap::Validity;
+use super::buffer::{Progress, Runs, Utf8, Values as _};
 use super::decode::{self, decode, decode_and_select};
 use super::encode::{convert, encode, max_converted};
 use super::keys::{Keep, KeySet, Requested};
-use super::layout::{Kip82Layout, ReadableLayout, Rules, TEXT, TypedLayout, Types, VarintLayout};
+use super::layout::{ReadableLayout, Rules, TEXT};
 use super::lists::{Bits, Columns, ListBlock, Names, Offsets, Strings, is_ascii, never_decrease};
 use super::scan::{Hits, Scratch, select, validate};
+use super::typed_layout::{Kip82Layout, TypedLayout, Types};
+use super::varint_layout::VarintLayout;
 use super::{COPY, RowBlock, SLACK, Span};
 #[cfg(target_arch = "x86_64")]
 use super::{ONLY_BASELINE, has_avx2};

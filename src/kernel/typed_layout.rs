@@ -1,0 +1,183 @@
+//! The layouts of `iggy` and `iggy-2023`, and the layout of `kip82-typed`, which kernels only write.
+//!
+//! ```text
+//!   Typed    ┌──────┬────────┬─────┬──────┬────────┬───────┐   lengths of four bytes, little-endian, 1–255;
+//!            │ type │ length │ key │ type │ length │ value │   the first type only where keys have types
+//!            └──────┴────────┴─────┴──────┴────────┴───────┘
+//!   Kip82    ┌────────┬─────┬────────┬──────┬───────┐   lengths of four bytes, big-endian; the second counts the type,
+//!            │ length │ key │ length │ type │ value │   and is 0 for null
+//!            └────────┴─────┴────────┴──────┴───────┘
+//! ```
+
+use super::layout::{
+    Begin, HeaderOffsets, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, take_long,
+};
+use super::{copy_long, write_reversed};
+use crate::value::Checks;
+use crate::value_type::{Scalar, TypeCodes, ValueType};
+
+/// A layout with types.
+pub trait Types: 'static {
+    const LAYOUT: ReadableLayout;
+    const TYPED_KEYS: bool;
+    const CODES: TypeCodes;
+}
+
+/// Headers of `iggy` and `iggy-2023`.
+pub struct TypedLayout<T>(std::marker::PhantomData<T>);
+
+/// The longest key, and the longest value.
+const LONGEST: usize = 255;
+
+/// A type and a length.
+const HEAD: usize = 5;
+
+impl<T: Types> TypedLayout<T> {
+    /// The length of a key or of a value.
+    ///
+    /// # Safety
+    ///
+    /// Four bytes are readable.
+    #[inline(always)]
+    unsafe fn len(at: *const u8) -> Option<usize> {
+        // SAFETY: the caller's contract.
+        let len = u32::from_le_bytes(unsafe { at.cast::<[u8; 4]>().read() }) as usize;
+        (1..=LONGEST).contains(&len).then_some(len)
+    }
+
+    /// The parts of a header that is regular, which may end after the row.
+    ///
+    /// # Safety
+    ///
+    /// As for [`WireLayout::header`].
+    #[inline(always)]
+    unsafe fn parts(start: *const u8, at: usize) -> Option<HeaderOffsets> {
+        // SAFETY: `at` is in the row or at its end, and what is read ends at most `SLACK` bytes after it: two heads of
+        // five bytes and a key of at most 255.
+        let (key_type, key, key_len, value_type, value, value_len) = unsafe {
+            let (key_type, place) = match T::TYPED_KEYS {
+                true => (Some(T::CODES.value_type(*start.add(at))?), at + 1),
+                false => (None, at),
+            };
+            let key_len = Self::len(start.add(place))?;
+            let (key, place) = (place + 4, place + 4 + key_len);
+            let value_type = T::CODES.value_type(*start.add(place))?;
+            (key_type, key, key_len, value_type, place + HEAD, Self::len(start.add(place + 1))?)
+        };
+        // The slow path takes values of another size than their type, where they are allowed.
+        let has_size = |of: ValueType, len: usize| of.width().is_none_or(|width| width == len);
+        let is_regular = has_size(value_type, value_len) && key_type.is_none_or(|of| has_size(of, key_len));
+        let value_type = Some(value_type);
+        is_regular.then_some(HeaderOffsets { key, key_len, value, value_len, is_null: false, key_type, value_type })
+    }
+}
+
+// SAFETY: `header` compares the end of the value with the end of the row before it passes parts on, and passes
+// none as short. A header has two lengths of at most 255 and the bytes between them.
+unsafe impl<T: Types> WireLayout for TypedLayout<T> {
+    const READS: Option<ReadableLayout> = Some(T::LAYOUT);
+    const WRITES: bool = true;
+    const TYPED: bool = true;
+    const TYPED_KEYS: bool = T::TYPED_KEYS;
+    const MIN_LEN: usize = if T::TYPED_KEYS { 2 * HEAD + 2 } else { 2 * HEAD + 1 };
+    const MAX_FRAMING: usize = 2 * HEAD;
+
+    #[inline(always)]
+    unsafe fn begin(_start: *const u8, _len: usize) -> Option<Begin> {
+        Some(Begin { at: 0, count: None })
+    }
+
+    #[inline(always)]
+    unsafe fn header<K: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut K) -> Option<usize> {
+        // SAFETY: the caller's contract.
+        unsafe { take_long(start, Self::parts(start, at)?, len, visitor) }
+    }
+
+    #[inline(always)]
+    unsafe fn write(to: *mut u8, header: &RawHeader, rules: Rules) -> Option<usize> {
+        let fits = |len: usize| (1..=LONGEST).contains(&len);
+        if header.is_null || !fits(header.key_len) || !fits(header.value_len) {
+            // Other errors of a part with a type are left to the slow path.
+            let has_types = header.key_type.is_some() || header.value_type.is_some();
+            return (rules.drops && !has_types).then_some(0);
+        }
+        // SAFETY: the caller's contract.
+        unsafe {
+            let key_len = match T::TYPED_KEYS {
+                true => Self::write_part(to, header.key_type.unwrap_or(TEXT), header.key, header.key_len)?,
+                false => {
+                    to.cast::<[u8; 4]>().write((header.key_len as u32).to_le_bytes());
+                    copy_long(header.key, to.add(4), header.key_len);
+                    4 + header.key_len
+                }
+            };
+            let of = header.value_type.or(rules.default_type)?;
+            Some(key_len + Self::write_part(to.add(key_len), of, header.value, header.value_len)?)
+        }
+    }
+}
+
+impl<T: Types> TypedLayout<T> {
+    /// Writes a type, a length and a part, whose most significant byte comes first in a list and last here.
+    ///
+    /// # Safety
+    ///
+    /// As for [`WireLayout::write`].
+    #[inline(always)]
+    unsafe fn write_part(to: *mut u8, of: ValueType, from: *const u8, len: usize) -> Option<usize> {
+        let code = T::CODES.code(of)?;
+        let width = of.width();
+        if width.is_some_and(|width| width != len) {
+            return None;
+        }
+        // SAFETY: the caller's contract; a part with a width has between 1 and 16 bytes.
+        unsafe {
+            to.write(code);
+            to.add(1).cast::<[u8; 4]>().write((len as u32).to_le_bytes());
+            if width.is_some() {
+                write_reversed(from, to.add(HEAD), len);
+            } else {
+                copy_long(from, to.add(HEAD), len);
+            }
+        }
+        Some(HEAD + len)
+    }
+}
+
+/// The headers of `kip82-typed`, which the slow path reads: `int32 key_len, key, int32 value_len, type, value`,
+/// big-endian.
+pub struct Kip82Layout;
+
+// SAFETY: nothing is found; a header is written in its framing, its key and its value.
+unsafe impl WireLayout for Kip82Layout {
+    const WRITES: bool = true;
+    const TYPED: bool = true;
+    const MAX_FRAMING: usize = 9;
+
+    #[inline(always)]
+    unsafe fn write(to: *mut u8, header: &RawHeader, rules: Rules) -> Option<usize> {
+        let RawHeader { key_len, value_len, .. } = *header;
+        // SAFETY: the caller's contract: the key, the value, nine bytes and `COPY` more are writable; the value is
+        // readable.
+        unsafe {
+            to.cast::<[u8; 4]>().write((key_len as i32).to_be_bytes());
+            copy_long(header.key, to.add(4), key_len);
+            let place = to.add(4 + key_len);
+            if header.is_null {
+                place.cast::<[u8; 4]>().write([0; 4]);
+                return Some(8 + key_len);
+            }
+            let of = header.value_type.or(rules.default_type)?;
+            let code = TypeCodes::Kip82.code(of)?;
+            let is_checked = of == ValueType::Named(Scalar::Binary)
+                || Checks::Value.check(of, std::slice::from_raw_parts(header.value, value_len)).is_ok();
+            if !is_checked {
+                return None;
+            }
+            place.cast::<[u8; 4]>().write((1 + value_len as i32).to_be_bytes());
+            place.add(4).write(code);
+            copy_long(header.value, place.add(5), value_len);
+        }
+        Some(9 + key_len + value_len)
+    }
+}

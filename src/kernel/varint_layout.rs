@@ -1,0 +1,228 @@
+//! The layout of `kafka`.
+//!
+//! ```text
+//!   ┌───────┬────────┬─────┬────────┬───────┬┄   zig-zag varints; a value length of -1 is null
+//!   │ count │ length │ key │ length │ value │
+//!   └───────┴────────┴─────┴────────┴───────┴┄
+//! ```
+
+use super::layout::{
+    Begin, HeaderOffsets, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, take_long,
+};
+use super::{copy, copy_long, write_reversed};
+use crate::value::ByteOrder;
+use crate::value_type::{Scalar, ValueType};
+use crate::varint::{self, ParsedVarint};
+
+/// Headers of `kafka`.
+pub struct VarintLayout;
+
+/// Neither of these bits is set in a length of one byte that is not negative.
+const LONG_OR_NEGATIVE: u8 = 0x81;
+
+/// The byte of the length -1.
+const NULL: u8 = 0x01;
+
+/// A length of two bytes that is not negative, and nothing else.
+///
+/// # Safety
+///
+/// Two bytes are readable at `at`.
+#[inline(always)]
+unsafe fn two_byte_length(at: *const u8) -> Option<usize> {
+    // SAFETY: the caller's contract.
+    let bits = usize::from(u16::from_le_bytes(unsafe { at.cast::<[u8; 2]>().read() }));
+    (bits & 0x8081 == 0x0080).then_some((bits & 0x7f | bits >> 8 << 7) >> 1)
+}
+
+// SAFETY: `header` compares the end of the value with the end of the row before it passes parts on, and the key ends
+// where the length of the value begins; lengths of one byte are at most 63. `irregular` takes both parts from the row's
+// slice.
+unsafe impl WireLayout for VarintLayout {
+    const READS: Option<ReadableLayout> = Some(ReadableLayout::Varint);
+    const WRITES: bool = true;
+    const MIN_LEN: usize = 2;
+    const MAX_COUNT: usize = varint::MAX_LEN;
+    const MAX_FRAMING: usize = 2 * varint::MAX_LEN;
+
+    #[inline(always)]
+    unsafe fn begin(start: *const u8, len: usize) -> Option<Begin> {
+        if len == 0 {
+            return Some(Begin { at: 0, count: Some(0) });
+        }
+        // SAFETY: the row and the bytes after it are readable. A count that extends beyond the row is detected by where the
+        // headers end.
+        unsafe {
+            let first = *start;
+            match first & LONG_OR_NEGATIVE {
+                0 => Some(Begin { at: 1, count: Some(usize::from(first >> 1)) }),
+                _ => two_byte_length(start).filter(|_| len >= 2).map(|count| Begin { at: 2, count: Some(count) }),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn header<T: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut T) -> Option<usize> {
+        // SAFETY: `at` is in the row or at its end. A key of at most 63 bytes ends, with the length after it, at most 66
+        // bytes further on, which is inside `SLACK`; a longer one is compared with the end of the row before the length
+        // after it is read.
+        unsafe {
+            let first = *start.add(at);
+            if first & LONG_OR_NEGATIVE == 0 {
+                let (key, key_len) = (at + 1, usize::from(first >> 1));
+                let place = key + key_len;
+                let second = *start.add(place);
+                let value = place + 1;
+                if second & LONG_OR_NEGATIVE == 0 {
+                    let value_len = usize::from(second >> 1);
+                    let end = value + value_len;
+                    let is_taken =
+                        end <= len && visitor.short(start.add(key), key_len, start.add(value), value_len, false);
+                    return if is_taken { Some(end) } else { None };
+                }
+                if second == NULL {
+                    let is_taken = value <= len && visitor.short(start.add(key), key_len, start.add(value), 0, true);
+                    return if is_taken { Some(value) } else { None };
+                }
+                let value_len = two_byte_length(start.add(place))?;
+                return take_long(start, parts(key, key_len, place + 2, value_len, false), len, visitor);
+            }
+            let key_len = two_byte_length(start.add(at))?;
+            let place = at + 2 + key_len;
+            if place >= len {
+                return None;
+            }
+            let second = *start.add(place);
+            let (value, value_len, is_null) = match second {
+                NULL => (place + 1, 0, true),
+                byte if byte & LONG_OR_NEGATIVE == 0 => (place + 1, usize::from(byte >> 1), false),
+                _ => (place + 2, two_byte_length(start.add(place))?, false),
+            };
+            take_long(start, parts(at + 2, key_len, value, value_len, is_null), len, visitor)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn irregular(row: &[u8], at: usize) -> Option<HeaderOffsets> {
+        let (key, key_len) = length(row, at)?;
+        let key_len = key_len?;
+        let place = key + key_len;
+        let (value, value_len) = length(row, place)?;
+        Some(parts(key, key_len, value, value_len.unwrap_or(0), value_len.is_none()))
+    }
+
+    #[inline(always)]
+    unsafe fn write_count(to: *mut u8, headers: usize) -> usize {
+        // SAFETY: the caller's contract.
+        if headers == 0 { 0 } else { unsafe { write_length(to, headers) } }
+    }
+
+    #[inline(always)]
+    unsafe fn write(to: *mut u8, header: &RawHeader, rules: Rules) -> Option<usize> {
+        let (key_len, value_len) = (header.key_len, header.value_len);
+        // SAFETY: the caller's contract: the key, the value, two lengths and `COPY` bytes are writable.
+        unsafe {
+            if let Some(of) = header.value_type {
+                return write_untyped(to, header, of, rules.untyped?);
+            }
+            if (key_len | value_len) < 64 {
+                to.write((key_len << 1) as u8);
+                copy(header.key, to.add(1));
+                let place = to.add(1 + key_len);
+                place.write(if header.is_null { NULL } else { (value_len << 1) as u8 });
+                copy(header.value, place.add(1));
+                return Some(2 + key_len + value_len);
+            }
+            let mut len = write_length(to, header.key_len);
+            copy_long(header.key, to.add(len), header.key_len);
+            len += header.key_len;
+            if header.is_null {
+                to.add(len).write(NULL);
+                return Some(len + 1);
+            }
+            len += write_length(to.add(len), value_len);
+            copy_long(header.value, to.add(len), value_len);
+            Some(len + value_len)
+        }
+    }
+}
+
+/// Writes a header of `iggy` or `iggy-2023` without its types; `None` if the row needs the slow path.
+///
+/// # Safety
+///
+/// As for [`WireLayout::write`]; the value was found by [`TypedLayout`].
+#[inline(always)]
+unsafe fn write_untyped(to: *mut u8, header: &RawHeader, of: ValueType, order: ByteOrder) -> Option<usize> {
+    let RawHeader { key, key_len, value, value_len, .. } = *header;
+    // SAFETY: the caller's contract: the parts, two lengths and `COPY` bytes are writable; a value with a width has
+    // between 1 and 16 bytes.
+    unsafe {
+        let is_text = |part, len| simdutf8::basic::from_utf8(std::slice::from_raw_parts(part, len)).is_ok();
+        if header.key_type.is_some_and(|of| of != TEXT || !is_text(key, key_len)) {
+            return None;
+        }
+        let is_value = match of {
+            TEXT => is_text(value, value_len),
+            ValueType::Named(Scalar::Bool) => *value <= 1,
+            _ => true,
+        };
+        if !is_value {
+            return None;
+        }
+        let mut len = write_length(to, key_len);
+        copy_long(key, to.add(len), key_len);
+        len += key_len;
+        len += write_length(to.add(len), value_len);
+        if order == ByteOrder::Big && of.width().is_some() {
+            write_reversed(value, to.add(len), value_len);
+        } else {
+            copy_long(value, to.add(len), value_len);
+        }
+        Some(len + value_len)
+    }
+}
+
+/// Writes a length as a zig-zag varint of at most five bytes, and returns how many.
+///
+/// # Safety
+///
+/// Five bytes are writable.
+#[inline(always)]
+unsafe fn write_length(to: *mut u8, len: usize) -> usize {
+    // SAFETY: the caller's contract; 32 bits have at most five groups of seven.
+    unsafe {
+        if len < 64 {
+            to.write((len << 1) as u8);
+            return 1;
+        }
+        let mut bits = varint::zigzag(len as i32);
+        let mut written = 0;
+        while bits >= 0x80 {
+            to.add(written).write(bits as u8 | 0x80);
+            bits >>= 7;
+            written += 1;
+        }
+        to.add(written).write(bits as u8);
+        written + 1
+    }
+}
+
+#[inline(always)]
+fn parts(key: usize, key_len: usize, value: usize, value_len: usize, is_null: bool) -> HeaderOffsets {
+    HeaderOffsets { key, key_len, value, value_len, is_null, key_type: None, value_type: None }
+}
+
+/// A length of any encoding, and where it ends; the inner `None` is -1. The bytes that it counts are inside the row.
+fn length(row: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
+    let rest = row.get(at..)?;
+    let ParsedVarint::Read { bits, len, lost: false } = varint::read(rest) else { return None };
+    match varint::unzigzag(bits) {
+        -1 => Some((at + len, None)),
+        value => {
+            let counted = usize::try_from(value).ok()?;
+            (counted <= rest.len() - len).then_some((at + len, Some(counted)))
+        }
+    }
+}
