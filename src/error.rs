@@ -137,7 +137,7 @@ impl fmt::Display for Located {
             write!(out, "column {column}: ")?;
         }
         out.write_str(&error.message)?;
-        // What differs from row to row comes last, so that errors with the same reason can be grouped by their text.
+        // The parts that differ from row to row come last, so that errors with the same reason can be grouped by their text.
         let places = [("header", error.header), ("byte", error.byte), ("row", self.row)];
         let mut before = " (";
         for (name, place) in places {

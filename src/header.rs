@@ -161,7 +161,7 @@ pub enum RequestedKey {
     /// Text, or a typed string.
     Text(String),
     Int(i32),
-    /// Of any type but a UTF-8 string, which is `Text`.
+    /// A key of any type but a UTF-8 string, which is `Text`.
     Typed(ValueType, Vec<u8>),
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //!   int32:json      42   "42"                     JSON numbers; Jackson also reads them in quotes
 //!   float64:json    2.5   "NaN"   "-Infinity"     what JSON cannot spell is in quotes
-//!   string:json     "text/plain"   acme           text that is no JSON string is the value itself
+//!   string:json     "text/plain"   acme           text that is not a JSON string is the value itself
 //!   int32:json      null   ""                     null
 //! ```
 

@@ -1,6 +1,6 @@
 //! Limits on what is read: the bytes of a value, its headers, what compressed messages may become, and the records and
-//! bytes that one value may turn into, and how much is reported about it. They bound the memory that untrusted bytes can take; the defaults only affect
-//! hostile input.
+//! bytes that one value may turn into, and how much is reported about it. They bound the memory that untrusted bytes
+//! can take; the defaults only affect hostile input.
 
 use std::ffi::OsString;
 
@@ -34,7 +34,7 @@ limits! {
     /// Headers of a message.
     // Twice what the largest message that Kafka usually takes can hold; 30 MB of columns, or 125 MB of objects.
     headers HEADERS "LETTERHEAD_MAX_HEADERS" "headers" 1_000_000;
-    /// Bytes that the compressed records of one value may become: those of all batches, or compressed sets, in it.
+    /// The most decompressed bytes of one value, over all batches or compressed sets in it.
     decompressed_bytes DECOMPRESSED_BYTES "LETTERHEAD_MAX_DECOMPRESSED_BYTES" "bytes" 64 << 20;
     /// Records of one value that holds many: a batch, or several batches one after another.
     // A log segment of Kafka has 1 GiB unless configured otherwise. At 107 bytes per record both limits are met at

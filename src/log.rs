@@ -1,8 +1,8 @@
 //! The log of a parse: its errors, losses and labels. Each parser is written once and runs with one of two [`Log`]s.
 //!
 //! [`Fast`] reports only whether a row is valid. An invalid row is rolled back in the sink and parsed again by
-//! [`CollectErrors`], which alone makes errors: their code, byte, header and key. If requested, it also names every byte. Both are
-//! monomorphised, so that the fast one does no work for the other.
+//! [`CollectErrors`], which alone makes errors: their code, byte, header and key. If requested, it also names every
+//! byte. Both are monomorphised, so that the fast one does no work for the other.
 
 use std::mem;
 
@@ -135,7 +135,7 @@ pub struct CollectErrors {
     key: Option<String>,
 }
 
-/// What the parse of a batch has counted so far.
+/// The counts of the parse of a batch so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Messages begun, including the current one.
@@ -146,7 +146,7 @@ pub struct Counts {
     pub decompressed_bytes: usize,
 }
 
-/// What a log did not keep.
+/// The kinds of reports that a log left out.
 #[derive(Debug, Clone, Copy, Default)]
 struct LeftOut {
     errors: bool,

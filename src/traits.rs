@@ -26,7 +26,7 @@ pub struct ReadOptions {
     pub lenient: bool,
     /// Reject type codes without a name where the format allows them.
     pub strict_types: bool,
-    /// Reject keys that are no text where the format has typed ones.
+    /// Reject keys other than text in formats with typed keys.
     pub text_keys: bool,
     pub limits: Limits,
 }
@@ -95,7 +95,7 @@ impl Carries {
 /// The bytes of all headers of one message.
 pub trait HeadersFormat: 'static {
     const NAME: &'static str;
-    /// Where the layout is specified.
+    /// The specification of the layout.
     const SOURCE: &'static str;
     /// The layout in one line.
     const LAYOUT: &'static str;
@@ -251,7 +251,7 @@ pub type LayoutOf<E> = <<E as MessageFormat>::Headers as HeadersFormat>::Layout;
 pub trait MessageFormat: Sized + 'static {
     const NAME: &'static str;
     const CLASS: Class = Class::Message;
-    /// Where the layout is specified; of messages of a batch, that of the batch is.
+    /// The specification of the layout. Messages of a batch name the specification of the batch.
     const SOURCE: &'static str = "";
     /// The layout in one line.
     const LAYOUT: &'static str = "";
@@ -318,7 +318,7 @@ impl<'a, const N: usize> Fields<'a> for [FieldValue<'a>; N] {
 /// The fields of a message of a batch format.
 pub type FieldsOf<'a, B> = <B as BatchFormat>::Fields<'a>;
 
-/// The bytes of a message that count against the limits: those of its fields and of its headers.
+/// The bytes of a message that count against the limits: of its fields and of its headers.
 #[inline(always)]
 pub fn message_len<'a, F: Fields<'a>>(fields: &F, headers: Option<Cursor<'a>>) -> usize {
     fields.byte_len() + headers.map_or(0, |headers| headers.remaining())
@@ -369,7 +369,7 @@ pub trait MessageReceiver<'a> {
     /// frame's only message.
     fn stopped(&mut self, _before: Inside) {}
 
-    /// Where to go on in the first frame, whose checksum was verified; `None` at its beginning.
+    /// The position at which reading continues in the first frame, whose checksum was verified; `None` at its beginning.
     fn resume(&mut self) -> Option<Inside> {
         None
     }
@@ -378,7 +378,7 @@ pub trait MessageReceiver<'a> {
 /// The bytes of many messages.
 pub trait BatchFormat: Sized {
     const NAME: &'static str;
-    /// Where the layout is specified.
+    /// The specification of the layout.
     const SOURCE: &'static str;
     /// The layout in one line.
     const LAYOUT: &'static str;

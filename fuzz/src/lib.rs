@@ -1,6 +1,6 @@
-//! What the fuzzer runs: the targets, and which format an input is for.
+//! Runs the targets, each input for one format.
 //!
-//! The checks themselves know no fuzzer. `tests/rust/corpus.rs` has them run over what was found, on stable Rust.
+//! The targets do not depend on a fuzzer: `tests/rust/corpus.rs` runs them on the kept inputs, on stable Rust.
 
 #[path = "../../tests/rust/columns.rs"]
 pub mod columns;
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use targets::Target;
 
-/// Names the one format to fuzz, so that executions count for it; without it, the first byte of an input chooses.
+/// The format to fuzz, so that its executions are counted. Without it, the first byte of an input chooses the format.
 pub const FORMAT_VARIABLE: &str = "LETTERHEAD_FUZZ_FORMAT";
 
 /// Runs one input.

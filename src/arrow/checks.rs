@@ -16,8 +16,8 @@ fn malformed(of: &DataType, what: &str) -> Checked {
     Err(format!("the Arrow data is malformed: {what} in a column of type {of}"))
 }
 
-/// Checks the offsets, views and text of a column of bytes, text, lists or structs, and of the columns in it. Other types have
-/// values of one width, or are refused by their type.
+/// Checks the offsets, views and text of a column of bytes, text, lists or structs, and of the columns in it. Other
+/// types have values of one width, or are refused by their type.
 pub fn check_values(data: &ArrayData) -> Checked {
     check(data, 0..data.len())
 }

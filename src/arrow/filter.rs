@@ -113,7 +113,7 @@ pub(crate) struct Truth {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
     Everything,
-    /// Tests of headers are null, that of a null header too.
+    /// Tests of headers are null, also the test of a null header.
     Fields,
 }
 
@@ -124,7 +124,7 @@ impl Filter {
         self.places::<E>().map(|_| ())
     }
 
-    /// The places of the fields among those of a message without its headers.
+    /// The places of the fields among all fields of a message but its headers.
     pub fn places<E: MessageFormat>(&self) -> Result<Vec<usize>, Error> {
         let others: Vec<&Field> = E::FIELDS.iter().filter(|field| field.of != FieldType::Headers).collect();
         let place = |name: &String| {
@@ -230,7 +230,7 @@ impl Test {
         Truth { yes: yes & valid, no: !yes & valid }
     }
 
-    /// At most 64 places, nulls among them: the loop is that of the column's type.
+    /// Tests at most 64 places, nulls among them, in a loop for the column's type.
     fn holds_for(&self, data: &Data, places: Range<usize>) -> u64 {
         let of_runs = |runs: &Runs| self.holds_of(places.clone().map(|place| Element::Bytes(runs.get(place))));
         macro_rules! loops {
@@ -332,7 +332,7 @@ pub(crate) struct FilterSink<'a> {
 }
 
 impl<'a> FilterSink<'a> {
-    /// `order` is that of typed numbers in the input.
+    /// `order` is the byte order of typed numbers in the input.
     pub fn new<E: MessageFormat>(filter: &Arc<Filter>, order: ByteOrder) -> Result<Self, Error> {
         let of: Vec<_> = E::FIELDS.iter().filter_map(|field| schema::field_type(field.of)).collect();
         let column = |place: usize| (place, Column::new(of[place].clone(), &ViewInput::default()));
@@ -385,7 +385,7 @@ impl<'a> FilterSink<'a> {
         }
     }
 
-    /// The truth of which headers are no part. Without fields, no message is excluded.
+    /// The truth that is known from fields alone. Without fields, no message is excluded.
     pub fn truth_by_fields<'f, F: Fields<'f>>(&self, messages: &[F]) -> Truth {
         let is_null = self.fields.is_empty() && self.has_headers();
         if is_null { Truth::default() } else { self.truth_of(messages, Known::Fields) }

@@ -208,7 +208,8 @@ impl<'a, E: MessageFormat> Sink<'a> for MessageSinks<'a, E> {
     }
 }
 
-/// Reads one message into both sinks. With `Fast`, the first error ends it; with `CollectErrors`, the sinks keep all headers that are readable.
+/// Reads one message into both sinks. With `Fast`, the first error ends it; with `CollectErrors`, the sinks keep all
+/// headers that are readable.
 pub(super) fn parse_headers<'a, B: BatchFormat, R: Log>(
     fields: &[FieldValue<'a>],
     block: Option<Cursor<'a>>,

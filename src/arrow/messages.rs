@@ -211,7 +211,7 @@ impl<'a, B: BatchFormat> Pending<'a, B> {
     }
 }
 
-/// The rows that messages become. They live as long as the bytes of the messages: those of a value, or of a set in it
+/// Turns messages into rows. It lives as long as the bytes of the messages: of a value, or of a set in it
 /// that was compressed.
 struct BatchReader<'v, 'a, B: BatchFormat> {
     operation: &'v Messages,
@@ -219,13 +219,13 @@ struct BatchReader<'v, 'a, B: BatchFormat> {
     /// `None` while the rows of a compressed set are read.
     sinks: Option<MessageSinks<'a, B::Message>>,
     pending: Option<Box<Pending<'a, B>>>,
-    /// Memory for those of the pending messages that the filter has not read.
+    /// Memory for the pending messages that the filter has not read.
     rest: Option<Box<Pending<'a, B>>>,
     /// Memory for compressed sets.
     buffer: Vec<u8>,
 }
 
-/// The rows so far, and why there are no more.
+/// The rows so far, and the reason for stopping.
 #[derive(Default)]
 struct Done {
     rows: Vec<i64>,

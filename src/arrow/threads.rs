@@ -8,8 +8,8 @@
 //!   other threads  produce parts from rows somewhat ahead of it
 //! ```
 //!
-//! Only parts are copied, and soon after they were made. The first thread repeats the rows of a part that failed or that does
-//! not fit the output: errors, and the row at which an output is full, are those of one thread.
+//! Only parts are copied, and soon after they were made. The first thread repeats the rows of a part that failed or
+//! that does not fit the output: errors, and the row at which an output is full, are those of one thread.
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};

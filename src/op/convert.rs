@@ -95,7 +95,7 @@ pub fn hand_over<'a, R: Log, S: Sink<'a>>(
     Ok(())
 }
 
-/// The fields of the target, without its headers, made of those of the source.
+/// The fields of the target without its headers, made from the fields of the source.
 fn map_fields<'a, R: Log>(
     from: &[Field],
     values: &[FieldValue<'a>],

@@ -414,7 +414,7 @@ impl<'a, E: MessageFormat> Sink<'a> for Writer<'a, E> {
             && let Key::Typed(typed) = header.key
             && let Some(Ok(text)) = typed.string().map(Text::new)
         {
-            // Where keys are text, a typed string is no less.
+            // A format with text keys can carry a typed string.
             header.key = Key::Text(text);
         }
         let came_with = header.value_type;

@@ -269,7 +269,7 @@ pub fn named<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T
     value.ok_or_else(|| unknown_name(option, name, known.iter().map(|(text, _)| *text)))
 }
 
-/// The limits of a `letterhead.Limits`; unset ones, and all without it, are those of the process.
+/// The limits of a `letterhead.Limits`. The process-wide limits replace unset ones, or all of them if there is no object.
 pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
     // Read once: reading a message costs less than reading a variable of the environment.
     static OF_PROCESS: OnceLock<Result<Limits, Error>> = OnceLock::new();

@@ -100,7 +100,7 @@ unsafe fn data_type(schema: &FFI_ArrowSchema) -> Result<DataType, ArrowError> {
 unsafe fn imported(array: FFI_ArrowArray, of: &DataType) -> Result<ArrayRef, ArrowError> {
     // SAFETY: the caller's promise.
     unsafe { check_array(&array, of) }.map_err(ArrowError::CDataInterface)?;
-    // SAFETY: as above, and the numbers of children and buffers are those of the type.
+    // SAFETY: as above, and the type determines the numbers of children and buffers.
     let mut data = unsafe { from_ffi_and_data_type(array, of.clone()) }?;
     // The interface only recommends aligned buffers, which Rust needs: others are copied.
     data.align_buffers();
@@ -155,8 +155,8 @@ impl Iterator for ImportedStream {
 
     fn next(&mut self) -> Option<Self::Item> {
         let get_next = self.stream.get_next;
-        // SAFETY: the stream is not released before it is dropped, the function is its own, and the exporter promises that it
-        // writes an array of the stream's type.
+        // SAFETY: the stream is not released before it is dropped, the function is its own, and the exporter promises
+        // that it writes an array of the stream's type.
         unsafe {
             match pull(&mut self.stream, get_next, FFI_ArrowArray::empty()) {
                 Ok(array) if array.is_released() => None,
@@ -177,8 +177,9 @@ unsafe fn pull<T>(
     function: Option<unsafe extern "C" fn(*mut FFI_ArrowArrayStream, *mut T) -> c_int>,
     mut empty: T,
 ) -> Result<T, String> {
-    // SAFETY: the caller's promise, and both pointers are valid for the call. The message is asked for after a failure, as the
-    // interface demands. It is null or a text that ends with a zero byte, and valid until the next call of the stream.
+    // SAFETY: the caller's promise, and both pointers are valid for the call. The message is asked for after a failure,
+    // as the interface demands. It is null or a text that ends with a zero byte, and valid until the next call of the
+    // stream.
     unsafe {
         let code = function.map_or(INVALID, |function| function(stream, &mut empty));
         if code == 0 {

@@ -102,7 +102,7 @@ unsafe fn children<'a, T>(pointers: *mut *mut T, count: i64) -> Checked<Vec<&'a 
 ///
 /// # Safety
 ///
-/// Pointers are null or point to what the interface says: as many buffers and children as there are said to be, and offsets and
+/// Pointers are null or point to what the interface says: as many buffers and children as it states, and offsets and
 /// lengths of buffers for the rows.
 pub unsafe fn check_array(array: &FFI_ArrowArray, of: &DataType) -> Checked {
     let Some(rows) = rows(array) else { return malformed("a length, an offset or a number of nulls is out of range") };

@@ -165,7 +165,7 @@ impl Schema {
     }
 }
 
-/// What leaves, in the type that a consumer requests; `None` without a request, or where nothing can cast.
+/// The exported data in the type that a consumer requests; `None` without a request, or if no library can cast.
 fn requested<'py, T: pyo3::PyTypeInfo>(
     function: &str,
     column: &Bound<'py, T>,
@@ -251,7 +251,7 @@ impl Chunk {
         shared.apply(input.with_threads(threads))
     }
 
-    /// About how many bytes are read: those of binary values, or of rows of average length.
+    /// About how many bytes are read: the bytes of binary values, or of rows of average length.
     fn size(&self) -> usize {
         let rows = self.column.len();
         let bytes = Bytes::of(&self.column).map_or(0, |bytes| bytes.before(rows) - bytes.before(0));

@@ -86,7 +86,7 @@ pub struct Options {
     dialect: Dialect,
     views: bool,
     pub threads: usize,
-    /// Where an output column is cut: [`MAX_OFFSET`] but in tests.
+    /// The offset at which an output column is cut: [`MAX_OFFSET`], except in tests.
     pub max_offset: usize,
     selections: Vec<Selection>,
     /// The fields of messages to return; `None` for all.
@@ -198,7 +198,7 @@ fn filtered<O: Operation + Send + Sync + 'static>(
     }
 }
 
-/// Work whose last column, that of the errors, gets another name.
+/// Work whose last column, the errors, gets another name.
 struct ErrorsNamed {
     work: Box<dyn Work>,
     name: String,

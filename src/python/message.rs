@@ -31,7 +31,7 @@ use crate::traits::{Class, FieldValue, Presence, ReadOptions, WriteOptions};
 
 /// Headers as `letterhead.Headers`, which are parsed on access; a message as a dict of its fields.
 ///
-/// `decode` and `encode` are the fastest functions: their options are no tuple, which would have to be made and read.
+/// `decode` and `encode` are the fastest functions: their options are separate arguments, because a tuple would have to be built and read.
 #[pyfunction]
 #[pyo3(signature = (data, format, lenient=false, strict_types=false, limits=None))]
 pub fn decode<'py>(

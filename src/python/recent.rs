@@ -15,7 +15,7 @@ const SLOTS: usize = 512;
 /// The most bytes of a key and a value together that are kept.
 const MAX_LEN: usize = 64;
 
-/// The data of an object. All these objects are immutable, so those of equal origins are interchangeable.
+/// The data of an object. All these objects are immutable, so objects of equal origins are interchangeable.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Origin<'a> {
     pub key: &'a [u8],

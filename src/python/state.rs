@@ -46,7 +46,7 @@ fn join(headers: Vec<Header<'_>>, timestamp: Option<i64>, payload: &[u8]) -> Res
 }
 
 /// `(payload, timestamp or None, start, end)` of a stored value; its headers, from start to end, are not parsed. A
-/// value with more than `message_bytes` bytes is rejected; None is no limit.
+/// value with more than `message_bytes` bytes is rejected; `None` means no limit.
 #[pyfunction]
 #[pyo3(signature = (value, timestamped, message_bytes=None, /))]
 pub fn split_value<'py>(

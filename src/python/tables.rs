@@ -68,7 +68,7 @@ pub fn select_types() -> Vec<&'static str> {
     Scalar::ALL.iter().map(|scalar| scalar.name()).collect()
 }
 
-/// Limits, with those of the process for the unset ones, in the order of the fields of `letterhead.Limits`.
+/// Limits in the order of the fields of `letterhead.Limits`. The process-wide limits replace unset ones.
 #[pyfunction]
 #[pyo3(signature = (limits=None))]
 pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<[usize; 6]> {

@@ -1,5 +1,4 @@
-//! Values of many messages: as they are, with checksums that hold, and put into a codec, before or after which the fuzzer
-//! had its way.
+//! Batches: unchanged, with valid checksums, in a codec, and modified before or after compression.
 
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
@@ -58,7 +57,7 @@ fn made(format: Format, rows: &[Option<&[u8]>], options: ReadOptions, on_error: 
     alone.ok()
 }
 
-/// The rows that are of a value.
+/// The rows of a value.
 fn rows_of(made: &ArrayRef, serialized: i64) -> Vec<usize> {
     let rows = made.as_struct().column_by_name("row").expect("a column").as_primitive::<Int64Type>();
     (0..rows.len()).filter(|row| rows.value(*row) == serialized).collect()

@@ -1,5 +1,5 @@
-//! Many values in one column: a row is what it is alone, whatever lies beside it, and however the column is laid out, cut
-//! or read.
+//! Many values in one column: a row has the same result alone and among others, in each layout of a column, and wherever a
+//! stream is split.
 
 use arrow_array::{Array, ArrayRef};
 use letterhead::arrow::types::Dialect;
@@ -59,7 +59,7 @@ fn same_alone<V: Operation>(format: Format, operation: &V, layout: Layout, rows:
     same_in_parts(format, operation, &column, &made);
 }
 
-/// A stream is cut where a column would pass the limit; its parts are the whole.
+/// A stream is split where a column would exceed the limit; its parts together are the whole.
 pub fn same_in_parts<V: Operation>(format: Format, operation: &V, column: &dyn Array, whole: &ArrayRef) {
     for max_offset in [16, MAX_OFFSET] {
         let mut from = 0;

@@ -60,7 +60,7 @@ fn check(name: &str, data: &[u8]) {
         Err(error) => assert_eq!(raised.as_ref(), Err(error)),
         Ok(reported) => {
             written_is_read(&way, &serialized, reported);
-            // What the caller agreed to is reported, and raised by none.
+            // A loss that the caller agreed to is reported, and not raised.
             let dropped = way.convert(&serialized, OnLoss::Drop).expect("as it is reported");
             assert_eq!(dropped.data, reported.data);
             match &raised {
@@ -72,7 +72,7 @@ fn check(name: &str, data: &[u8]) {
     in_columns(&way, &serialized, &reported);
 }
 
-/// What is said of kinds on the way from one format to another, if anything.
+/// The option of types for a conversion, if it needs one.
 fn kinds_between(source: Format, target: Format, choice: usize) -> TypeOption {
     let spelled = [Encoding::Bytes(ByteOrder::Big), Encoding::Bytes(ByteOrder::Little), Encoding::Text];
     match (source.info().types, target.info().types, spelled.get(choice)) {

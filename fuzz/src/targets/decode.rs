@@ -1,5 +1,5 @@
-//! One value: all modes agree on it, the quick loop gives what the generic walk gives, and each error policy does what it
-//! says.
+//! One value: all modes of parsing agree on it, kernels return what the slow path returns, and each error policy does what
+//! its documentation says.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -18,7 +18,7 @@ pub const TARGET: Target = Target { name: "decode", subjects: formats_of_one, ch
 
 fn check(name: &str, data: &[u8]) {
     let (format, Some((shape, serialized))) = (named(name), Shape::split(data)) else { return };
-    // What is said of keys is for columns: see that target.
+    // The target `columns` covers keys as text.
     let options = ReadOptions { text_keys: false, ..shape.options() };
     let mut serialized = serialized.to_vec();
     if shape.bit(5) {
@@ -49,7 +49,7 @@ fn modes_agree(format: Format, serialized: &[u8], options: ReadOptions) {
     }
 }
 
-/// What a policy makes of the value alone, and with bytes behind it, where the quick loop takes it.
+/// The result of a policy for the value alone, and with bytes after it, so that a kernel reads it.
 fn decoded(
     format: Format,
     serialized: &[u8],

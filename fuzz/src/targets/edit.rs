@@ -1,4 +1,4 @@
-//! Some headers of messages changed: an edited message is what a message is that was read, changed and written.
+//! Edits of headers: an edited message equals a message that was read, changed header by header, and written.
 
 use std::sync::Arc;
 
@@ -49,12 +49,12 @@ fn check(name: &str, data: &[u8]) {
         false => column,
     };
     let operation = EditColumn { edit: Arc::new(edit), options, on_error: OnError::Column };
-    let made = apply_to(format, &operation, &input).expect("nothing is raised");
+    let output = apply_to(format, &operation, &input).expect("nothing is raised");
     let expectation = Model { format, options, edit: &operation.edit, keys };
     for (row, (serialized, text)) in rows.iter().zip(texts).enumerate() {
-        expectation.holds(*serialized, text, made.as_struct(), row);
+        expectation.holds(*serialized, text, output.as_struct(), row);
     }
-    same_in_parts(format, &operation, &input, &made);
+    same_in_parts(format, &operation, &input, &output);
 }
 
 fn beside(messages: ArrayRef, values: ArrayRef) -> ArrayRef {
@@ -116,7 +116,7 @@ fn has_column(edit: &Edit) -> bool {
     edit.entries.iter().any(in_entry) || edit.appended.iter().any(|(_, value)| *value == NewValue::Column(0))
 }
 
-/// What an edit makes of messages that are read.
+/// The expected results of an edit.
 struct Model<'e> {
     format: Format,
     options: ReadOptions,
@@ -126,8 +126,8 @@ struct Model<'e> {
 }
 
 impl Model<'_> {
-    fn holds(&self, serialized: Option<&[u8]>, text: Option<&str>, made: &StructArray, row: usize) {
-        let column = |name: &str| made.column_by_name(name).expect("it was asked for");
+    fn holds(&self, serialized: Option<&[u8]>, text: Option<&str>, output: &StructArray, row: usize) {
+        let column = |name: &str| output.column_by_name(name).expect("it was asked for");
         let data = column("data").as_binary::<i32>();
         let data = data.is_valid(row).then(|| data.value(row));
         let errors = faults_at(column("error"), row);

@@ -1,4 +1,4 @@
-//! Rows as JSON lines: a reader of JSON finds the keys and values of all headers in them, and a terminal nothing but text.
+//! Rows as JSON lines: a reader of JSON finds the keys and values of all headers, and no character controls a terminal.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ fn beside(headers: ArrayRef) -> StructArray {
     StructArray::new(fields, vec![Arc::clone(&headers)], None)
 }
 
-/// A text is that of the bits, digits of base64 are all of them, and a value with a type names it.
+/// Text and base64 digits contain the bits, and a value with a type names its type.
 fn same(value: &Value, value_type: Option<ValueType>, bits: &[u8]) {
     if let Some(text) = value.as_str() {
         assert_eq!(text.as_bytes(), bits);

@@ -1,4 +1,5 @@
-//! A log of record batches: where batches stand is found without a look at their records, and holds when they are read.
+//! A log of record batches: the positions of batches, which are found without reading records, are those at which they
+//! are read.
 
 use letterhead::format::Format;
 use letterhead::formats::batch::log_index::{Heads, heads};
@@ -33,12 +34,12 @@ fn check(_: &str, data: &[u8]) {
             let offset = i128::from(head.base_offset);
             let first = messages.first().map(|message| &message.fields[0]);
             let near = |held: &Held| matches!(held, Held::Number(number) if (number - offset).abs() <= 1 << 32);
-            // An offset goes round at the end of its range.
+            // An offset wraps at the end of its range.
             assert!(first.is_none_or(near) || head.base_offset.unsigned_abs() > 1 << 62);
         }
     }
     assert_eq!(found.end, at);
-    // What is found is what a reader of the whole log reads, one batch after the other.
+    // A reader of the whole log reads the same batches, one after the other.
     let each = found.heads.iter().map(|head| read(Format::RecordBatch, &log[head.position..][..head.size], STRICT));
     let each: Result<Vec<_>, _> = each.collect();
     let whole = read(Format::RecordBatch, &log[..found.end], STRICT);

@@ -1,7 +1,7 @@
-//! What is asked of hostile bytes: a file for each target, and a row here.
+//! Properties that hold for any bytes: a file for each target, and a row here.
 //!
-//! The first byte or bytes of an input say what is asked, the rest is the value, so that one input is one case. No target
-//! matches on a format where the table of formats says what there is to know.
+//! The first byte or bytes of an input are options, the rest is the value, so that one input is one case. No target
+//! matches on a format where the table of formats has the answer.
 
 pub mod batches;
 pub mod codecs;
@@ -28,9 +28,9 @@ use letterhead::traits::{Class, ReadOptions};
 /// A check of hostile bytes.
 pub struct Target {
     pub name: &'static str,
-    /// What it is for, one by one: names of formats, nearly always.
+    /// The names of the formats that it tests, or of codecs or layouts.
     pub subjects: fn() -> Vec<&'static str>,
-    /// Panics when the law does not hold.
+    /// Panics if the property does not hold.
     pub check: fn(&str, &[u8]),
 }
 
@@ -51,7 +51,7 @@ pub const ALL: [Target; 14] = [
     json::TARGET,
 ];
 
-/// The names of the formats of which this holds.
+/// The names of the formats that satisfy a condition.
 fn formats(has: impl Fn(&Info) -> bool) -> Vec<&'static str> {
     Format::ALL.iter().map(|format| format.info()).filter(has).map(|info| info.name).collect()
 }
@@ -64,12 +64,12 @@ fn named(name: &str) -> Format {
     Format::named(name).expect("a format of the table")
 }
 
-/// A byte that says what is asked, bit by bit.
+/// A byte of options, bit by bit.
 #[derive(Clone, Copy)]
 struct Shape(u8);
 
 impl Shape {
-    /// The shape and the bytes behind it; of no bytes nothing is asked.
+    /// The options and the bytes after them; `None` without bytes.
     fn split(data: &[u8]) -> Option<(Shape, &[u8])> {
         data.split_first().map(|(first, rest)| (Shape(*first), rest))
     }
@@ -78,12 +78,12 @@ impl Shape {
         self.0 >> place & 1 == 1
     }
 
-    /// So many bits as a number.
+    /// Some bits as a number.
     fn bits(self, place: u32, count: u32) -> usize {
         usize::from(self.0 >> place) & ((1 << count) - 1)
     }
 
-    /// What the lowest three bits say.
+    /// The options in the lowest three bits.
     fn options(self) -> ReadOptions {
         ReadOptions {
             lenient: self.bit(0),

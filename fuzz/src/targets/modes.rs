@@ -1,4 +1,4 @@
-//! One value in every mode of a walk.
+//! One value in every mode of parsing.
 
 use letterhead::cursor::Cursor;
 use letterhead::error::ErrorDetail;
@@ -11,7 +11,7 @@ use letterhead::traits::{BatchFormat, Discard, MessageFormat, ReadOptions, parse
 use super::serialized_rows::BEHIND;
 use crate::common::batch_errors;
 
-/// Walks a value in every mode, holds them to each other, and gives what is wrong with it.
+/// Parses a value in every mode, compares the results, and returns the errors of the value.
 pub fn walk_in_every_mode(format: Format, serialized: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
     let errors = format.visit(InEveryMode(serialized, options));
     for error in &errors {

@@ -1,4 +1,4 @@
-//! Selected columns as headers: what is selected from these is the same again.
+//! Selected columns that are packed into headers: columns that are selected from these are equal.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is read is written, and read again as it was: by one message and by columns.
+//! A message that was read is written and read again, alone and in columns, without a change.
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -32,7 +32,7 @@ fn check(name: &str, data: &[u8]) {
         return;
     }
     if options.lenient || written.len() < serialized.len() {
-        // What says the same in fewer bytes has another checksum, and what is empty may not be there at all.
+        // A shorter form of the same message has another checksum, and an empty list may become a missing one.
         assert_eq!(without_derived(again, format), without_derived(message, format));
     } else {
         assert_eq!(again, message);
@@ -52,13 +52,13 @@ fn written(format: Format, message: &Message, canonical: bool) -> Option<Vec<u8>
     write(format, message, options).expect("what is read can be written")
 }
 
-/// What a message says, however it is written.
+/// The content of a message, whatever its bytes.
 fn without_derived(message: Message, format: Format) -> Message {
     let fields = other_fields(format).zip(message.fields).filter(|(field, _)| field.role != Role::Derived);
     Message { headers: Some(message.headers.unwrap_or_default()), fields: fields.map(|(_, held)| held).collect() }
 }
 
-/// The same, of the value among others, some of them too short or too long for the quick loop.
+/// The same for the value among others, some of them too short or too long for the kernels.
 fn through_columns(format: Format, serialized: &[u8], written: &[u8]) {
     let rows = [Some(serialized), None, Some(serialized)];
     let column = Layout::Small.column(&rows, &[]);

@@ -1,4 +1,4 @@
-//! Batches made of any bytes whose sizes and checksums hold, so that a fuzzer gets past them.
+//! Batches with valid sizes and checksums around any bytes, so that a fuzzer gets past these checks.
 
 use letterhead::codec::{Codec, compress};
 use letterhead::format::Format;
@@ -6,7 +6,7 @@ use letterhead::format::Format;
 pub use crate::sealing::{seal, seal_record_batches};
 use crate::sealing::{seal_frames, seal_set};
 
-/// These bytes as what a batch of this format holds, in a codec; as they are where the format has no frame around it.
+/// These bytes as the content of a batch of this format, in a codec; unchanged if the format has no frame around it.
 pub fn wrap(format: Format, codec: Codec, content: &[u8], damage: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let compressed = |content: &[u8]| {
         let mut bytes = compress(codec, content).expect("memory takes it");
@@ -27,7 +27,7 @@ fn number(codec: Codec) -> u8 {
     Codec::ALL.iter().position(|other| *other == codec).expect("it is one of them") as u8
 }
 
-/// The first bytes say how many records there are, the flags and the sequence; the rest is records.
+/// The first bytes are the number of records, the flags and the sequence; the rest is records.
 fn record_batch(codec: Codec, content: &[u8], compressed: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
     let Some((&[count, flags, sequence], records)) = content.split_first_chunk() else { return content.to_vec() };
     let records = compressed(records);
@@ -45,7 +45,7 @@ fn record_batch(codec: Codec, content: &[u8], compressed: impl FnOnce(&[u8]) -> 
     out
 }
 
-/// The first byte is the magic; the rest is the messages in the compressed one.
+/// The first byte is the magic; the rest is the messages in the compressed message.
 fn message_set(codec: Codec, content: &[u8], compressed: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
     let Some((first, set)) = content.split_first() else { return vec![] };
     let mut set = set.to_vec();
@@ -66,7 +66,7 @@ fn message_set(codec: Codec, content: &[u8], compressed: impl FnOnce(&[u8]) -> V
     out
 }
 
-/// The first bytes say how many frames there are and whether the producer is named; the rest is frames.
+/// The first bytes are the number of frames and whether the producer is named; the rest is frames.
 fn frames(content: &[u8]) -> Vec<u8> {
     let Some((&[count, producer], frames)) = content.split_first_chunk() else { return content.to_vec() };
     let mut out = [1, 40, 1, 1, 256 + frames.len() as u64, 0].map(u64::to_le_bytes).concat();

@@ -59,14 +59,14 @@ fn of_messages(format: Format, select: &Select, column: &ArrayRef, messages: &[M
     };
     let from_bytes = apply_to(format, &operation, column).expect("nothing is raised");
     assert_eq!(from_bytes.len(), 2 * messages.len());
-    // A message of a batch has the headers that its block has alone.
+    // A message of a batch has the same headers as its block alone.
     let block =
         Format::ALL.iter().find(|other| other.info().class == Class::Headers && has_headers_of(**other, format));
     let block = *block.expect("messages have headers of some block");
     same(&select.selections, &from_bytes, &apply_to(block, select, &headers_of(&from_bytes)).expect("as above"));
 }
 
-/// Whether the headers of a block have the form of those of another format, in the order of their bytes too.
+/// Whether two formats have headers of the same form and byte order.
 fn has_headers_of(block: Format, format: Format) -> bool {
     let (block, format) = (block.info(), format.info());
     block.is_target && (block.keys, block.types, block.order) == (format.keys, format.types, format.order)
@@ -76,7 +76,7 @@ fn headers_of(structs: &ArrayRef) -> ArrayRef {
     structs.as_struct().column_by_name("headers").expect("every envelope has headers").clone()
 }
 
-/// The columns selected are the same, and so are their faults: but a list has no bytes to point at.
+/// The selected columns and their errors are the same, except for the positions of errors: a list has none.
 fn same(selections: &[Selection], from_bytes: &ArrayRef, from_lists: &ArrayRef) {
     for selection in selections {
         let column = |made: &ArrayRef| made.as_struct().column_by_name(&selection.output).cloned();
@@ -92,7 +92,7 @@ fn same(selections: &[Selection], from_bytes: &ArrayRef, from_lists: &ArrayRef) 
     }
 }
 
-/// What is raised is the first fault of the first row that has one.
+/// The error that is raised is the first one of the first row with errors.
 fn raised_is_the_first(format: Format, select: &Select, column: &ArrayRef) {
     fn held(format: Format, operations: [&impl Operation; 2], column: &ArrayRef) {
         let [in_column, raising] = operations.map(|operation| apply_to(format, operation, column));

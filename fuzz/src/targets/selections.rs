@@ -1,4 +1,4 @@
-//! Columns to select: of keys that the messages have, as every type that there is.
+//! Columns to select, by the keys of the messages and as every type.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use letterhead::value_type::{Scalar, ValueType};
 
 use crate::common::{HeldKey, Message};
 
-/// Every type in every spelling.
+/// Every type in every encoding.
 static TYPES: LazyLock<Vec<Type>> = LazyLock::new(|| {
     let names = Scalar::ALL.iter().map(|scalar| scalar.name());
     let spelled = names.flat_map(|name| ["", ":le", ":text", ":amqp"].map(|suffix| format!("{name}{suffix}")));
@@ -21,7 +21,7 @@ pub fn type_of(byte: u8) -> Type {
     TYPES[usize::from(byte) % TYPES.len()]
 }
 
-/// The first keys of some messages in each way that keys may repeat, and one that none of them has.
+/// The first keys of some messages, and one that none of them has, in each way to select repeated keys.
 pub fn selections(messages: &[Message], keys: KeyForm, of: Type) -> Vec<Selection> {
     let heads = messages.iter().flat_map(|message| message.heads());
     let mut wanted: Vec<RequestedKey> = heads.take(3).map(|head| requested_key(&head.key, keys)).collect();

@@ -1,4 +1,4 @@
-//! Values as columns, in memory that ends where they do: what reads past it is seen.
+//! Values as columns in memory that ends with them, so that reads past the end are detected.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use arrow_array::builder::make_view;
 use arrow_array::{ArrayRef, BinaryViewArray, GenericBinaryArray, OffsetSizeTrait};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 
-/// More bytes than any kernel looks at behind a row.
+/// More bytes than any kernel reads after a row.
 pub const BEHIND: [u8; 512] = [0xff; 512];
 
 /// The layouts that a column of bytes may have.
@@ -22,11 +22,11 @@ impl Layout {
         [Layout::Small, Layout::Large, Layout::View, Layout::Small][bits % 4]
     }
 
-    /// A column of these rows, in a buffer that goes on with `behind`.
+    /// A column of these rows, in a buffer that continues with `behind`.
     pub fn column(self, rows: &[Option<&[u8]>], behind: &[u8]) -> ArrayRef {
         let lens = rows.iter().map(|row| row.unwrap_or_default().len());
         let parts: Vec<&[u8]> = rows.iter().map(|row| row.unwrap_or_default()).chain([behind]).collect();
-        // The capacity is the length: nothing lies behind.
+        // The capacity is the length: nothing follows.
         let buffer = Buffer::from_vec(parts.concat());
         let nulls = NullBuffer::from_iter(rows.iter().map(Option::is_some));
         match self {

@@ -35,7 +35,7 @@ fn opened_alike<E: MessageFormat>(row: &[u8]) {
     let fields: Vec<Held> = opened.fields.as_ref().iter().map(Held::from).collect();
     let [.., FieldValue::Binary(payload)] = opened.fields.as_ref() else { panic!("a value of a store has a payload") };
     assert!(row.ends_with(payload));
-    // The headers are those of the block alone, wherever it lies.
+    // The headers are the same as in the block alone.
     match (read(Format::Kafka, &row[start..end], STRICT), whole) {
         (Ok(mut block), Ok(mut whole)) => {
             let (block, whole) = (block.remove(0), whole.remove(0));

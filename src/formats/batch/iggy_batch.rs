@@ -19,7 +19,7 @@
 //!
 //! Little-endian, times in microseconds. The length counts the header. A frame's checksum is XXH3-64 of the rest of the
 //! frame, payload and headers; a batch's of its header up to the length, its count, its producer where there is one,
-//! and the checksums of its frames. The server stamps a batch once: `base_timestamp` is that of all its messages. A
+//! and the checksums of its frames. The server stamps a batch once: all its messages have `base_timestamp`. A
 //! poll returns `u32 partition, u64 current_offset, u32 count` before its batches, later releases 24 bytes more: the
 //! first batch begins where a checksum holds, or at least a length and zeros are right.
 //!
@@ -82,7 +82,7 @@ impl BatchFormat for IggyBatch {
     }
 }
 
-/// Where the first batch begins; 0 if none is found, so that errors refer to the first bytes.
+/// The position of the first batch; 0 if there is none, so that errors refer to the first bytes.
 fn prefix_len(data: &[u8]) -> usize {
     if PREFIXES.contains(&data.len()) && data.get(12..16).is_none_or(|count| count == [0; 4]) {
         return data.len(); // A poll that found nothing.

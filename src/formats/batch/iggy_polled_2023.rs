@@ -57,7 +57,7 @@ impl BatchFormat for IggyPolled2023 {
                 return Err(stop);
             }
             if !whole {
-                // Where the next message begins is not known.
+                // The position of the next message is unknown.
                 return Err(Stop);
             }
         }
@@ -65,7 +65,7 @@ impl BatchFormat for IggyPolled2023 {
     }
 }
 
-/// Whether the messages are those of era B.
+/// Whether the messages have the layout of era B.
 fn has_state(cursor: Cursor<'_>) -> bool {
     let (with_state, without) = (Filled::by(cursor, true), Filled::by(cursor, false));
     match (with_state.to_the_end, without.to_the_end) {

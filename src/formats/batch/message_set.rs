@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Offsets inside a compressed set are absolute in magic 0 and relative to its first message from magic 1 on, where the
-//! outer offset is that of the last one. With log append time the outer timestamp is that of all.
+//! outer offset is the offset of the last one. With log append time, all of them have the outer timestamp.
 
 use crate::codec::Codec;
 use crate::cursor::Cursor;
@@ -34,7 +34,7 @@ pub trait SetLayout {
     fn fields<'a>(fields: Fields<'a>, set: Option<u8>) -> FieldsOf<'a, Self::Batch>;
 }
 
-/// Passes on the message in a frame, or those of the set in it.
+/// Passes on the message in a frame, or the messages of the set in it.
 pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<'a, Batch = L::Batch>>(
     frame: Framed<'a>,
     limits: Limits,
@@ -186,7 +186,7 @@ fn expand_set<'a, L: SetLayout, V: MessageReceiver<'a, Batch = L::Batch>>(
         }
     }
     if empty && !log.errors().is_empty() {
-        // There is no message that the errors of the outer one could belong to.
+        // Errors of the outer message belong to none of the inner ones.
         log.begin_message();
         receiver.unreadable(log)?;
     }
@@ -203,7 +203,7 @@ fn reject_other_magic(frame: &Framed<'_>, magic: i64, log: &mut CollectErrors) -
     }
 }
 
-/// A message of a compressed set is no compressed set.
+/// Rejects a compressed set inside a compressed set.
 fn reject_set(inner: &Opened<'_, Fields<'_>>, log: &mut CollectErrors) -> Result {
     if number_or(inner.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS != 0 {
         return Err(log.fatal(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));

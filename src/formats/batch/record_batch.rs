@@ -17,7 +17,7 @@
 //!
 //! Big-endian; the length counts from the leader epoch, the CRC-32C covers attributes to the end, and the codec all
 //! records together. Attribute bits 0–2 are the codec, 3 the type of the timestamp, 4 a transaction, 5 a control batch,
-//! 6 a delete horizon in the place of the base timestamp. With log append time the largest timestamp is that of all.
+//! 6 a delete horizon in the place of the base timestamp. With log append time, all records have the largest timestamp.
 //! Message formats 0 and 1, in which older brokers kept messages, are read too.
 //!
 //! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1): a batch that is cut off at the end
@@ -181,7 +181,7 @@ impl BatchFormat for RecordBatch {
 struct BatchHeader {
     base_offset: i64,
     base_timestamp: i64,
-    /// With log append time, that of every record.
+    /// The timestamp of every record, with log append time.
     appended: Option<i64>,
     producer_id: i64,
     producer_epoch: i16,
@@ -317,7 +317,8 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
     Ok(batch)
 }
 
-/// Passes on the records of a batch from `first` on. One that breaks hides no other; a length that breaks hides those after it.
+/// Passes on the records of a batch from `first` on. One that breaks hides no other; a length that breaks hides those
+/// after it.
 fn read_records<'a, V: MessageReceiver<'a, Batch = RecordBatch>>(
     batch: &BatchHeader,
     mut records: Cursor<'a>,

@@ -37,7 +37,7 @@ pub trait Layout: 'static {
     const NAME: &'static str;
     const SOURCE: &'static str;
     const LAYOUT: &'static str;
-    // Of a set of such messages.
+    // The format of a set of such messages.
     const SET_NAME: &'static str;
     const SET_SOURCE: &'static str;
     const SET_LAYOUT: &'static str;
