@@ -23,7 +23,7 @@ use crate::kernel::layout::{TEXT, WireLayout as _};
 use crate::kernel::scan::Scratch;
 use crate::kernel::{ROWS, RowBlock, Span};
 use crate::log::{Fast, Log, OnError, OnLoss, Result};
-use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece};
+use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece, ReadMessage, RowEdit};
 use crate::traits::{
     Class, Encoded, FieldValue, HeadersFormat as _, LayoutOf, MessageFormat, Presence, ReadOptions, Sink, parse_message,
 };
@@ -87,9 +87,16 @@ impl<'a> NewColumn<'a> {
     }
 }
 
-impl NewValues for &[NewColumn<'_>] {
-    fn get(&self, column: usize, row: usize, nth: usize) -> Option<NewBits<'_>> {
-        let NewColumn { lists, bytes, texts } = (**self).get(column)?;
+/// The new values of a row.
+#[derive(Clone, Copy)]
+struct RowValues<'e, 'a> {
+    columns: &'e [NewColumn<'a>],
+    row: usize,
+}
+
+impl NewValues for RowValues<'_, '_> {
+    fn get(&self, column: usize, nth: usize) -> Option<NewBits<'_>> {
+        let (NewColumn { lists, bytes, texts }, row) = (self.columns.get(column)?, self.row);
         let place = match lists {
             None => row,
             Some(lists) => {
@@ -202,13 +209,12 @@ impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
                 hits = rest;
                 let message = Piece { data, start: place(row), end: place(row + 1) };
                 if array.is_null(first + row) {
-                    // There may be bytes, which are no message.
+                    // A null row may have bytes, which are not a message.
                     out.extend_from_slice(&data[from..message.start]);
                     from = message.end;
                 } else {
-                    let spliced =
-                        editor.splice(message, &mut from, of_row, columns, first + row, counts, &mut log, out);
-                    if spliced.is_err() {
+                    let edit = RowEdit { hits: of_row, values: RowValues { columns, row: first + row } };
+                    if editor.splice(message, &mut from, &edit, counts, &mut log, out).is_err() {
                         break;
                     }
                     if out.len() + (message.end - from) - before > max {
@@ -240,10 +246,10 @@ impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
                 messages.push(&[]);
                 continue;
             };
-            let (number, before) = (next.rows.start + place, messages.count());
-            let mut log = Fast::new(OnLoss::Raise);
-            let spliced = splice_one(editor, span.bytes(), of_row, columns, number, counts, &mut log, messages).is_ok();
-            if !spliced || messages.byte_len() > next.max_offset {
+            let (before, mut log) = (messages.count(), Fast::new(OnLoss::Raise));
+            let edit = RowEdit { hits: of_row, values: RowValues { columns, row: next.rows.start + place } };
+            let is_spliced = splice_one(editor, span.bytes(), &edit, counts, &mut log, messages).is_ok();
+            if !is_spliced || messages.byte_len() > next.max_offset {
                 messages.truncate(before);
                 return place;
             }
@@ -253,20 +259,17 @@ impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
 }
 
 /// Appends one edited message.
-#[expect(clippy::too_many_arguments)]
 fn splice_one<E: MessageFormat, R: Log>(
     editor: &Editor<'_, E>,
     data: &[u8],
-    hits: &[Hit],
-    columns: &&[NewColumn<'_>],
-    row: usize,
+    row: &RowEdit<'_, RowValues<'_, '_>>,
     counts: &mut Counts,
     log: &mut R,
     messages: &mut Runs,
 ) -> Result {
     messages.push_written(|out| {
         let mut from = 0;
-        editor.splice(Piece { data, start: 0, end: data.len() }, &mut from, hits, columns, row, counts, log, out)?;
+        editor.splice(Piece { data, start: 0, end: data.len() }, &mut from, row, counts, log, out)?;
         out.extend_from_slice(&data[from..]);
         Ok(())
     })
@@ -309,13 +312,16 @@ impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
 
     fn end_row<R: Log>(&mut self, presence: Presence, log: &mut R) -> Result {
         let EditSink { editor, columns, row, data, headers, fields, hits, counts, messages, .. } = self;
+        let values = RowValues { columns, row: *row };
         let encoded = match E::CLASS {
             Class::Headers => {
-                splice_one(editor, data, hits, columns, *row, counts, log, messages)?;
+                splice_one(editor, data, &RowEdit { hits, values }, counts, log, messages)?;
                 Encoded::Message
             }
-            _ => messages
-                .push_written(|out| editor.rewrite(data, headers, fields, presence, columns, *row, counts, log, out))?,
+            _ => {
+                let message = ReadMessage { data, headers, fields, presence };
+                messages.push_written(|out| editor.rewrite(&message, &values, counts, log, out))?
+            }
         };
         self.valid.push(encoded == Encoded::Message);
         Ok(())

@@ -27,7 +27,7 @@ pub enum NewValue {
     Column(usize),
 }
 
-/// What becomes of the headers with a key.
+/// The change to the headers with a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     Keep,
@@ -54,14 +54,15 @@ pub struct Edit {
     pub drops_others: bool,
     /// In order, after all others.
     pub appended: Vec<(RequestedKey, NewValue)>,
-    /// A null in a column is no value: nothing is set or appended.
+    /// Sets and appends nothing where a column has a null.
     pub skips_nulls: bool,
 }
 
-/// The values of columns beside the messages.
+/// The values of columns beside a message.
 pub trait NewValues {
-    /// The value of a row; of a column for `replace`, the one of the header that is the `nth` with its key. `None` where the column has none.
-    fn get(&self, column: usize, row: usize, nth: usize) -> Option<NewBits<'_>>;
+    /// The value of a column; in a list, the one for the header that is the `nth` with its key. `None` where there are
+    /// fewer.
+    fn get(&self, column: usize, nth: usize) -> Option<NewBits<'_>>;
 }
 
 /// A type, if the column has one, and bits; without bits, it is null.
@@ -79,7 +80,7 @@ pub struct Editor<'e, E> {
     changes_count: bool,
     /// Headers may be added to a message that has none of the keys.
     adds: bool,
-    /// Where headers are among those with their key matters.
+    /// The number of a header among the headers with its key matters.
     counts: bool,
     format: std::marker::PhantomData<fn() -> E>,
 }
@@ -101,7 +102,7 @@ enum Ready {
     Nothing,
 }
 
-/// What is counted of the headers of one message, with memory for the next.
+/// Counters for the headers of one message, and memory that the next message reuses.
 #[derive(Default)]
 pub struct Counts {
     /// Headers of an entry so far.
@@ -177,18 +178,18 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
     }
 
     /// Whether a message with these hits is changed at all.
-    fn touches<V: NewValues>(&self, hits: &[Hit], values: &V, row: usize) -> bool {
+    fn touches<V: NewValues>(&self, hits: &[Hit], values: &V) -> bool {
         let changes = |hit: &Hit| match hit.place {
             None => true,
             Some(place) => match &self.edit.entries[place] {
                 Entry { renamed: Some(_), .. } => true,
                 Entry { change: Change::Keep, .. } => false,
                 Entry { change: Change::Replace(_), .. } => !hit.is_null,
-                Entry { change: Change::Set(value), .. } => !self.is_skipped(Some(value), values, row),
+                Entry { change: Change::Set(value), .. } => !self.is_skipped(Some(value), values),
                 Entry { change: Change::Drop, .. } => true,
             },
         };
-        hits.iter().any(changes) || self.added(hits).any(|written| !self.is_skipped(written.value, values, row))
+        hits.iter().any(changes) || self.added(hits).any(|written| !self.is_skipped(written.value, values))
     }
 
     /// The headers that are written after the others.
@@ -200,51 +201,48 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         pairs.map(|(_, (_, written))| written).chain(&self.appended)
     }
 
-    fn is_skipped<V: NewValues>(&self, value: Option<&NewValue>, values: &V, row: usize) -> bool {
+    fn is_skipped<V: NewValues>(&self, value: Option<&NewValue>, values: &V) -> bool {
         match value {
             Some(NewValue::Column(column)) if self.edit.skips_nulls => {
-                matches!(values.get(*column, row, 0), Some((_, None)))
+                matches!(values.get(*column, 0), Some((_, None)))
             }
             _ => false,
         }
     }
 
-    /// What becomes of a header: it stays, it is dropped, or it is written anew.
+    /// Decides whether a header stays, is dropped, or is written anew.
     #[inline]
-    fn decide<V: NewValues>(&self, hit: &Hit, nth: usize, values: &V, row: usize) -> Decision<'_, 'e> {
+    fn decide<V: NewValues>(&self, hit: &Hit, nth: usize, values: &V) -> Decision<'_, 'e> {
         let Some(place) = hit.place else { return Decision::Drop };
         let (entry, written) = (&self.edit.entries[place], &self.entries[place]);
         match &entry.change {
             Change::Drop => Decision::Drop,
-            Change::Set(value) if self.is_skipped(Some(value), values, row) => Decision::Stay,
+            Change::Set(value) if self.is_skipped(Some(value), values) => Decision::Stay,
             Change::Set(_) if nth > 0 => Decision::Drop,
-            Change::Set(_) => Decision::Write(written),
-            Change::Replace(_) if !hit.is_null => Decision::Write(written),
-            Change::Keep | Change::Replace(_) if entry.renamed.is_some() => Decision::Rename(written),
+            Change::Set(_) => Decision::Write(written, written.value),
+            Change::Replace(_) if !hit.is_null => Decision::Write(written, written.value),
+            Change::Keep | Change::Replace(_) if entry.renamed.is_some() => Decision::Write(written, None),
             Change::Keep | Change::Replace(_) => Decision::Stay,
         }
     }
 
     /// Appends the edited bytes of a message that is nothing but headers: all but those from `from` on, which follow in
     /// `data` as they are. On failure, nothing of the message was appended.
-    #[expect(clippy::too_many_arguments)]
     #[inline]
     pub fn splice<R: Log, V: NewValues>(
         &self,
         message: Piece<'_>,
         from: &mut usize,
-        hits: &[Hit],
-        values: &V,
-        row: usize,
+        row: &RowEdit<'_, V>,
         counts: &mut Counts,
         log: &mut R,
         out: &mut Vec<u8>,
     ) -> Result {
-        if hits.is_empty() && !self.adds {
+        if row.hits.is_empty() && !self.adds {
             return Ok(());
         }
         let before = out.len() + (message.start - *from);
-        let spliced = self.splice_hits(message, from, hits, values, row, counts, log, out);
+        let spliced = self.splice_hits(message, from, row, counts, log, out);
         if spliced.is_err() && *from >= message.start {
             // What comes before the message was appended.
             out.truncate(before);
@@ -253,34 +251,29 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         spliced
     }
 
-    #[expect(clippy::too_many_arguments)]
     #[inline(always)] // Its only caller is the loop over the rows of a block.
     fn splice_hits<R: Log, V: NewValues>(
         &self,
         message: Piece<'_>,
         from: &mut usize,
-        hits: &[Hit],
-        values: &V,
-        row: usize,
+        row: &RowEdit<'_, V>,
         counts: &mut Counts,
         log: &mut R,
         out: &mut Vec<u8>,
     ) -> Result {
-        let Piece { data, start, end } = message;
+        let (Piece { data, start, end }, RowEdit { hits, values }) = (message, row);
         let before = out.len() + (start - *from);
         let patch = match LayoutOf::<E>::MAX_COUNT > 0 && self.changes_count {
-            true => self.splice_count(message, from, hits, values, row, counts, out),
+            true => self.splice_count(message, from, row, counts, out),
             false => None,
         };
         counts.clear(if self.counts { self.entries.len() } else { 0 });
-        for hit in hits {
+        for hit in *hits {
             let nth = counts.next(hit);
-            let decision = self.decide(hit, nth, values, row);
-            let (written, value) = match decision {
+            let (written, value) = match self.decide(hit, nth, values) {
                 Decision::Stay => continue,
                 Decision::Drop => (None, None),
-                Decision::Rename(written) => (Some(written), None),
-                Decision::Write(written) => (Some(written), written.value),
+                Decision::Write(written, value) => (Some(written), value),
             };
             let first = if hit.start == 0 { count_end::<E>(message) } else { start };
             out.extend_from_slice(&data[*from..(start + hit.start).max(first).max(*from)]);
@@ -295,20 +288,24 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
                 }
                 _ => {
                     let original = Original::new(hit.value_type, bytes, hit.is_null, E::Headers::ORDER);
-                    self.write(written, value, Some(&original), values, (row, nth), counts, log, out)?;
+                    let value = self.value(written, value, Some(&original), values, nth, log)?;
+                    push_header::<E>(&written.key, value, &mut counts.header, out);
                 }
             }
         }
         if self.adds {
             for written in self.added(hits) {
-                if self.is_skipped(written.value, values, row) {
+                if self.is_skipped(written.value, values) {
                     continue;
                 }
                 out.extend_from_slice(&data[*from..end]);
                 *from = end;
                 match &written.ready {
                     Ready::Constant(header) => out.extend_from_slice(header),
-                    _ => self.write(written, written.value, None, values, (row, 0), counts, log, out)?,
+                    _ => {
+                        let value = self.value(written, written.value, None, values, 0, log)?;
+                        push_header::<E>(&written.key, value, &mut counts.header, out);
+                    }
                 }
             }
         }
@@ -325,22 +322,20 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
 
     /// Writes how many headers a message has after the edit if that changes; returns the byte that replaces the count where
     /// that is one byte.
-    #[expect(clippy::too_many_arguments)]
     fn splice_count<V: NewValues>(
         &self,
         message: Piece<'_>,
         from: &mut usize,
-        hits: &[Hit],
-        values: &V,
-        row: usize,
+        row: &RowEdit<'_, V>,
         counts: &mut Counts,
         out: &mut Vec<u8>,
     ) -> Option<u8> {
+        let RowEdit { hits, values } = row;
         counts.clear(if self.counts { self.entries.len() } else { 0 });
-        let is_dropped = |hit: &&Hit| matches!(self.decide(hit, counts.next(hit), values, row), Decision::Drop);
+        let is_dropped = |hit: &&Hit| matches!(self.decide(hit, counts.next(hit), values), Decision::Drop);
         let dropped = hits.iter().filter(is_dropped).count();
         let added = match self.adds {
-            true => self.added(hits).filter(|written| !self.is_skipped(written.value, values, row)).count(),
+            true => self.added(hits).filter(|written| !self.is_skipped(written.value, values)).count(),
             false => 0,
         };
         if dropped == 0 && added == 0 {
@@ -364,27 +359,6 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         None
     }
 
-    /// Appends a header with a new key or value. `place` is the row, and the number of the header among those of its key.
-    #[expect(clippy::too_many_arguments)]
-    fn write<R: Log, V: NewValues>(
-        &self,
-        written: &Written<'_>,
-        value: Option<&NewValue>,
-        original: Option<&Original<'_>>,
-        values: &V,
-        place: (usize, usize),
-        counts: &mut Counts,
-        log: &mut R,
-        out: &mut Vec<u8>,
-    ) -> Result {
-        let (value_type, bits) = self.value(written, value, original, values, place, log)?;
-        counts.header.clear();
-        let header = Header { index: 0, key: written.key.clone(), value_type, value: bits.as_deref(), at: None };
-        E::Headers::encode_into(&[header], &mut counts.header);
-        out.extend_from_slice(&counts.header[count_len::<E>()..]);
-        Ok(())
-    }
-
     /// The type and the bits of a new value.
     fn value<'v, R: Log, V: NewValues>(
         &self,
@@ -392,23 +366,23 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         value: Option<&'v NewValue>,
         original: Option<&'v Original<'_>>,
         values: &'v V,
-        (row, nth): (usize, usize),
+        nth: usize,
         log: &mut R,
     ) -> Result<WrittenBits<'v>> {
         let text = E::Headers::TYPES.is_typed().then_some(STRING);
         let (value_type, bits) = match (value, original) {
-            (None, Some(original)) => return Ok((original.value_type, original.bits.as_deref().map(Cow::Borrowed))),
+            (None, Some(original)) => return Ok(original.written()),
             (Some(NewValue::Constant(value_type, bits)), _) => (*value_type, bits.as_deref().map(Cow::Borrowed)),
             (Some(NewValue::Masked(mask)), Some(original)) => {
                 (text, original.bits.as_deref().map(|bits| mask.apply(original.value_type, bits)))
             }
             (Some(NewValue::Column(column)), _) => {
-                let Some((value_type, bits)) = values.get(*column, row, nth) else {
+                let Some((value_type, bits)) = values.get(*column, nth) else {
                     return Err(log.fatal(Code::WrongSize, None, || {
                         format!("header {}: fewer new values than headers", written.key)
                     }));
                 };
-                // Bytes without a type keep the one of the value that they replace.
+                // Bytes without a type keep the type of the value that they replace.
                 let kept = original.and_then(|original| original.value_type);
                 let binary = ValueType::Named(Scalar::Binary);
                 let value_type = text.map(|_| value_type.or(kept).unwrap_or(binary)).filter(|_| bits.is_some());
@@ -422,23 +396,18 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         }
     }
 
-    /// Appends an edited message that has other fields around its headers. `places` are those of the headers, as
-    /// [`Editor::place`] finds them.
-    #[expect(clippy::too_many_arguments)]
-    pub fn rewrite<'a, R: Log, V: NewValues>(
+    /// Appends an edited message that has other fields around its headers.
+    pub fn rewrite<R: Log, V: NewValues>(
         &self,
-        data: &[u8],
-        headers: &[Header<'a>],
-        fields: &[FieldValue<'a>],
-        presence: Presence,
+        message: &ReadMessage<'_>,
         values: &V,
-        row: usize,
         counts: &mut Counts,
         log: &mut R,
         out: &mut Vec<u8>,
     ) -> Result<Encoded> {
+        let ReadMessage { data, headers, fields, presence } = *message;
         let hits: Vec<_> = headers.iter().filter_map(|header| self.hit(header)).collect();
-        if !self.touches(&hits, values, row) {
+        if !self.touches(&hits, values) {
             out.extend_from_slice(data);
             return Ok(Encoded::Message);
         }
@@ -446,40 +415,28 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         let originals: Vec<_> = headers.iter().map(Original::of::<E>).collect();
         let mut edited: Vec<(Key<'_>, WrittenBits<'_>)> = Vec::new();
         for (header, original) in headers.iter().zip(&originals) {
-            let stays = || (header.key.clone(), (original.value_type, original.bits.as_deref().map(Cow::Borrowed)));
-            let Some(hit) = self.hit(header) else {
-                edited.push(stays());
-                continue;
-            };
-            let nth = counts.next(&hit);
-            let (written, value) = match self.decide(&hit, nth, values, row) {
-                Decision::Stay => {
-                    edited.push(stays());
-                    continue;
+            let decision = match self.hit(header) {
+                Some(hit) => {
+                    let nth = counts.next(&hit);
+                    (self.decide(&hit, nth, values), nth)
                 }
-                Decision::Drop => continue,
-                Decision::Rename(written) => (written, None),
-                Decision::Write(written) => (written, written.value),
+                None => (Decision::Stay, 0),
             };
-            let value = self.value(written, value, Some(original), values, (row, nth), log)?;
-            edited.push((written.key.clone(), value));
+            match decision {
+                (Decision::Stay, _) => edited.push((header.key.clone(), original.written())),
+                (Decision::Drop, _) => {}
+                (Decision::Write(written, value), nth) => {
+                    let value = self.value(written, value, Some(original), values, nth, log)?;
+                    edited.push((written.key.clone(), value));
+                }
+            }
         }
-        for written in self.added(&hits).filter(|written| !self.is_skipped(written.value, values, row)) {
-            let value = self.value(written, written.value, None, values, (row, 0), log)?;
-            edited.push((written.key.clone(), value));
+        for written in self.added(&hits).filter(|written| !self.is_skipped(written.value, values)) {
+            edited.push((written.key.clone(), self.value(written, written.value, None, values, 0, log)?));
         }
-        let headers: Vec<_> = edited
-            .iter()
-            .enumerate()
-            .map(|(index, (key, (value_type, bits)))| Header {
-                index,
-                key: key.clone(),
-                value_type: *value_type,
-                value: bits.as_deref(),
-                at: None,
-            })
-            .collect();
-        // Computed fields, such as checksums, are those of the message as it was.
+        let headers: Vec<_> =
+            edited.iter().map(|(key, (value_type, bits))| new_header(key, *value_type, bits.as_deref())).collect();
+        // Computed fields, such as checksums, belong to the original message.
         let others = E::FIELDS.iter().filter(|field| field.role != Role::Headers);
         let fields: Vec<_> = others
             .zip(fields)
@@ -496,7 +453,7 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         }
     }
 
-    /// The hit of a header that is not left as it is. Its offsets are those of a value that follows the last header.
+    /// The hit of a header that the edit may change. Its `start` is for the caller to set.
     pub fn hit(&self, header: &Header<'_>) -> Option<Hit> {
         let place = self.edit.entries.iter().position(|entry| entry.key.is(&header.key));
         if place.is_none() && !self.edit.drops_others {
@@ -507,6 +464,21 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         let is_null = header.value.is_none();
         Some(Hit { row: 0, place, start: 0, value, end, is_null, value_type: header.value_type })
     }
+}
+
+/// A message that was read.
+#[derive(Clone, Copy)]
+pub struct ReadMessage<'a> {
+    pub data: &'a [u8],
+    pub headers: &'a [Header<'a>],
+    pub fields: &'a [FieldValue<'a>],
+    pub presence: Presence,
+}
+
+/// The headers of a message that may change, and the new values of its row.
+pub struct RowEdit<'r, V> {
+    pub hits: &'r [Hit],
+    pub values: V,
 }
 
 /// A message among the bytes of several.
@@ -533,8 +505,8 @@ fn count_end<E: MessageFormat>(message: Piece<'_>) -> usize {
 enum Decision<'w, 'e> {
     Stay,
     Drop,
-    Rename(&'w Written<'e>),
-    Write(&'w Written<'e>),
+    /// With this value, or with its own.
+    Write(&'w Written<'e>, Option<&'e NewValue>),
 }
 
 impl Counts {
@@ -567,9 +539,13 @@ impl<'a> Original<'a> {
         let (bytes, is_null) = (header.value.unwrap_or_default(), header.value.is_none());
         Original::new(header.value_type, bytes, is_null, E::Headers::ORDER)
     }
+
+    fn written(&self) -> WrittenBits<'_> {
+        (self.value_type, self.bits.as_deref().map(Cow::Borrowed))
+    }
 }
 
-/// A requested key as that of a header.
+/// A requested key as the key of a header.
 pub fn key_of(key: &RequestedKey) -> Key<'_> {
     match key {
         RequestedKey::Text(text) => Key::from(text.as_str()),
@@ -583,11 +559,26 @@ fn count_len<E: MessageFormat>() -> usize {
     if LayoutOf::<E>::MAX_COUNT == 0 { 0 } else { varint::count_len(1) }
 }
 
+fn new_header<'a>(key: &Key<'a>, value_type: Option<ValueType>, value: Option<&'a [u8]>) -> Header<'a> {
+    Header { index: 0, key: key.clone(), value_type, value, at: None }
+}
+
+/// Appends a header, with memory for its bytes.
+fn push_header<E: MessageFormat>(
+    key: &Key<'_>,
+    (value_type, bits): WrittenBits<'_>,
+    memory: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
+    memory.clear();
+    E::Headers::encode_into(&[new_header(key, value_type, bits.as_deref())], memory);
+    out.extend_from_slice(&memory[count_len::<E>()..]);
+}
+
 fn header_bytes<E: MessageFormat>(key: &Key<'_>, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let header = Header { index: 0, key: key.clone(), value_type, value: bits, at: None };
-    E::Headers::encode_into(&[header], &mut bytes);
-    bytes.split_off(count_len::<E>())
+    let (mut memory, mut bytes) = (Vec::new(), Vec::new());
+    push_header::<E>(key, (value_type, bits.map(Cow::Borrowed)), &mut memory, &mut bytes);
+    bytes
 }
 
 /// Rejects a value that a format cannot carry, with the reason.
