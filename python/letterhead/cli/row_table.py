@@ -127,8 +127,9 @@ class RowTable(RowWriter):
             widths[column] = min(natural[column], max(share, MIN_WIDTH, 1))
             left -= widths[column]
         if shrinkable and left > 0:
-            # Later values may be longer.
-            widths[shrinkable[-1]] += left
+            # Later values may be longer. Before a column of numbers, room for much longer ones would tear rows apart.
+            widest = shrinkable[-1]
+            widths[widest] += left if widest == len(widths) - 1 else min(left, widths[widest])
         return widths
 
     def _fitted(self, lines: list[str], width: int, is_whole: bool) -> list[str]:
