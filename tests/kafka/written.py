@@ -79,7 +79,7 @@ def write_transactions(address: str, topic: str, count: int) -> Producer:
     """
     create_with(address, topic, 1)
     a, b = (
-        producer(address, transactional_id=f"{topic}-{name}", transaction_timeout_ms=600_000, batch_num_messages=10)
+        producer(address, transactional_id=f"{topic}-{name}", transaction_timeout_ms=21_600_000, batch_num_messages=10)
         for name in "ab"
     )
     plain = producer(address)
