@@ -48,7 +48,8 @@ demo: setup $(if $(filter sail,$(ENGINE)),$(SAIL)/.wheel) ## Run the demonstrati
 	$(if $(filter sail,$(ENGINE)),$(SAIL),$(VENV))/bin/python examples/demo --engine $(ENGINE)
 
 .PHONY: kafka
-kafka: $(VENV)/.wheel target/kafka/.built ## Start a Kafka broker on this machine, fill a topic, and print what to paste next
+kafka: target/kafka/.built ## Start a Kafka broker on this machine, fill a topic, and print what to paste next
+	@[ -e $(VENV)/.wheel ] || $(MAKE) setup
 	@PYTHONPATH=. $(BIN)/python tests/kafka/play.py start
 
 .PHONY: kafka-stop
