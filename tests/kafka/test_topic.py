@@ -543,7 +543,7 @@ import resource, sys
 import letterhead as lh
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 def read(**more):
-    with lh.read.topic("large", bootstrap_servers=sys.argv[1], fetch_bytes=1 << 20, **more) as reader:
+    with lh.read.topic("growing", bootstrap_servers=sys.argv[1], fetch_bytes=1 << 20, **more) as reader:
         return sum(len(rows) for rows in reader)
 read(end={0: 1000})
 before = peak()
@@ -553,11 +553,11 @@ print(read(), peak() - before)
 
 @pytest.mark.full
 def test_memory_does_not_grow_with_the_topic(broker):
-    create_with(broker, "large", 1)
+    create_with(broker, "growing", 1)
     value = os.urandom(10_000)
     sender = producer(broker, queue_buffering_max_messages=100_000)
     for _ in range(12_000):
-        sender.produce("large", value=value)
+        sender.produce("growing", value=value)
     assert sender.flush(60) == 0
     ran = subprocess.run(
         [sys.executable, "-c", MEMORY, broker], capture_output=True, text=True, timeout=300, check=True
