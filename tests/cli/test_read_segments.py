@@ -184,6 +184,21 @@ def test_a_row_that_is_left_out_of_a_count_is_named(run: Run, folder: Callable[[
     assert "letterhead: partition 3, offset 110: the value is not UTF-8 (value_not_utf8, byte " in result.err
 
 
+def test_counts_are_beside_what_is_counted(run: Run, folder: Callable[[bytes], Path]) -> None:
+    head, _, *rows, _ = run("read", folder(FIRST), "--count-by", "tenant").lines
+    assert (head.split(), [row.split() for row in rows]) == (["tenant", "count"], [["acme", "1"], ["null", "1"]])
+    assert len(head) < 30
+
+
+def test_names_of_keys_are_whole_beside_a_long_example(
+    run: Run, folder: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "96")
+    block = lh.encode(lh.Headers([("a-key-of-22-characters", bytes(range(8)))]), "kafka")
+    lines = run("scan", folder(batch(record(block=block)))).lines
+    assert [line.split()[:3] for line in lines if line.startswith("a-key")] == [["a-key-of-22-characters", "1", "0"]]
+
+
 def test_a_pipe_is_no_log(run: Run, tmp_path: Path) -> None:
     import os
 
