@@ -29,7 +29,8 @@ from decimal import ROUND_DOWN, Decimal, localcontext
 from letterhead.errors import counted, unknown_name
 from reference import amqp, text_forms
 
-Scalar = bool | int | float | str | bytes | Decimal | date
+Scalar = bool | int | float | str | bytes
+"""A value of a type that formats or columns have; text with a form of its own is read by :mod:`reference.text_forms`."""
 
 INTEGERS: dict[str, tuple[int, bool]] = {
     "int8": (1, True),
@@ -106,7 +107,7 @@ def parse(text: str) -> tuple[str, str]:
     return name, suffix or "be"
 
 
-def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar | None:
+def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar | Decimal | date | None:
     """Read the bytes of a value as a type; ``None`` is a null of AMQP or JSON.
 
     An integer is an int, a ``timestamp_ms`` the int that a column of the dialect holds: milliseconds for Arrow,

@@ -383,7 +383,10 @@ TIES: dict[str, tuple[Make, set[str]]] = {
     "8 digits": (lambda draw: b"%d" % draw.randrange(10**7, 10**8), {"string", "int64:text"}),
     "decimals": (lambda draw: b"%.2f" % draw.uniform(1, 100), {"string", "float64:text"}),
     "milliseconds as text": (lambda draw: b"%d" % (1767225600000 + draw.randrange(10**6)),
-                             {"string", "int64:text", "timestamp_ms:text"}),
+                             {"string", "int64:text", "timestamp:ms"}),
+    "seconds as text": (lambda draw: b"%d" % (1767225600 + draw.randrange(10**6)), {"string", "int64:text", "timestamp:s"}),
+    "RFC 3339": (lambda draw: b"2026-01-%02dT08:30:00Z" % draw.randrange(1, 29), {"string", "timestamp:iso"}),
+    "dates": (lambda draw: b"2026-01-%02d" % draw.randrange(1, 29), {"string", "date:text"}),
     "uuid as text": (lambda draw: str(uuid.UUID(int=draw.getrandbits(128))).encode(), {"string", "uuid:text"}),
     "empty": (lambda draw: b"", {"string", "binary"}),
 }  # fmt: skip
@@ -399,6 +402,23 @@ def test_types_that_explain_values_equally_are_tied(name):
     assert all(guess.confidence in ("tie", "possible", "unlikely") for guess in guesses)
     assert [guess.confidence for guess in guesses[: len(types)]] == ["tie"] * len(types)
     assert tied_types(key) == [guess.type for guess in guesses[: len(types)]]
+
+
+@pytest.mark.parametrize("order", ["big", "little"])
+def test_digits_among_numbers_are_mixed(order):
+    numbers = range(-100, ROWS)
+    key = scan_of([b"%d" % number if number % 3 else number.to_bytes(4, order, signed=True) for number in numbers])
+    guess = key.guesses[0]
+    type = "int32:text | int32" + ("" if order == "big" else ":le")
+    assert (guess.type, guess.confidence, guess.fits) == (type, "mixed", len(numbers))
+    assert key.select_type == type
+    assert {other.confidence for other in key.guesses[1:]} <= {"possible", "unlikely"}
+    column = [lh.encode([("k", b"7")], "kafka"), lh.encode([("k", (7).to_bytes(4, order))], "kafka")]
+    assert lha.select(pa.array(column), "kafka", {"k": type}).field("k").to_pylist() == [7, 7]
+
+
+def test_words_of_four_letters_among_numbers_are_not_mixed():
+    assert scan_of([b"1234", b"abcd"] * ROWS).guesses[0].type == "string"
 
 
 @pytest.mark.parametrize("code", [">f", ">d"])

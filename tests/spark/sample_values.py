@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from letterhead.types import ORDERS, SELECT_TYPES
 from letterhead.values import VALUE_TYPES
+from reference.text_forms import is_form
+from strategies import form_values
 
 TYPES = list(SELECT_TYPES) + [
     f"{name}:{order}" for name in SELECT_TYPES if name not in ("string", "binary") for order in ORDERS if order != "be"
@@ -72,6 +74,10 @@ _FLOATS = [0.0, -0.0, 1.0, -1.5, 5e-324, -5e-324, 2.2250738585072014e-308, 2.225
 def values(type: str) -> st.SearchStrategy[bytes | None]:
     """Draw values for a type: mostly of its width or spelling, often at an edge."""
     name, _, order = type.partition(":")
+    if is_form(type):
+        return _with_nulls(
+            form_values, form_values, st.sampled_from(_INTEGER_TEXTS).map(str.encode), st.sampled_from(_NOT_UTF8)
+        )
     if order == "text":
         texts = _FLOAT_TEXTS if "float" in name else _INTEGER_TEXTS if "int" in name or "time" in name else _OTHER_TEXTS
         spelled = [st.sampled_from(texts).map(str.encode), st.sampled_from(_UTF8).map(str.encode)]

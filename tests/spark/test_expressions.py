@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 import letterhead as lh
 from frames import HEADERS, collected, plain
 from letterhead.operations import ReadOptions, Select
+from reference.text_forms import TEXT_FORMS
 from sample_values import TYPES, many_rows, values
 
-GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)]
+GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)] + [TEXT_FORMS[:6], TEXT_FORMS[6:]]
 
 
 def read_by_spark(spark, type: str, messages: list[bytes | None]) -> tuple[list, list]:
@@ -27,7 +28,8 @@ def read_by_spark(spark, type: str, messages: list[bytes | None]) -> tuple[list,
 def read_columns(type: str):
     from pyspark.sql import functions as F
 
-    from letterhead.spark.expressions import guarded, parser
+    from letterhead.spark.checks import guarded
+    from letterhead.spark.expressions import parser
 
     read = parser(type)(F.col(f"`{type}`"))
     value = guarded(read.checks, read.value, lambda check: F.lit(None))

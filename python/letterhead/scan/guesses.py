@@ -13,12 +13,14 @@ from typing import Literal, NamedTuple, TypeAlias
 from letterhead.scan.costs import cost
 from letterhead.scan.readings import CANDIDATE_TYPES, SHAPES, Tally
 from letterhead.scan.statistics import KeyStatistics
+from letterhead.types import TEXT_SUFFIXES
 from letterhead.values import VALUE_TYPES
 
-Confidence: TypeAlias = Literal["stated", "strong", "likely", "weak", "tie", "possible", "unlikely"]
+Confidence: TypeAlias = Literal["stated", "mixed", "strong", "likely", "weak", "tie", "possible", "unlikely"]
 
 CONFIDENCES: dict[Confidence, str] = {
     "stated": "the format has types, and the values have this one",
+    "mixed": "the values have several encodings, which the type names: the first that reads a value counts",
     "strong": "other types explain the values far worse",
     "likely": "other types explain them worse, or a narrower type is assumed where a wider one fits too",
     "weak": "there is little evidence against the others, or there are few distinct values",
@@ -118,9 +120,34 @@ def _ranked_types(statistics: KeyStatistics, total: int) -> list[Guess]:
             guesses += [_guess(text_type, tied, None, statistics, total) for text_type, tied in _text_types(statistics)]
     # Tied types come first.
     guesses.sort(key=lambda guess: guess.confidence in ("possible", "unlikely"))
+    mixed = _mixed_types(statistics, total)
+    if mixed:
+        others = [
+            guess if guess.confidence == "unlikely" else guess._replace(confidence="possible") for guess in guesses
+        ]
+        return [*mixed, *others]
     if guesses[0].type == "string" and len(guesses) > 1 and guesses[1].confidence == "tie":
         guesses[0] = guesses[0]._replace(confidence="tie")
     return guesses
+
+
+def _mixed_types(statistics: KeyStatistics, total: int) -> list[Guess]:
+    """Return the type that reads values of which some are digits and some are bytes."""
+    mixed = {
+        type: tally
+        for type, tally in statistics.readings.items()
+        if " | " in type
+        and tally.fits >= (1 - _STRAYS) * total
+        and _STRAYS <= tally.unusual / tally.fits <= 1 - _STRAYS
+    }
+    if not mixed:
+        return []
+    # Bytes in the wrong order are large numbers.
+    type = min(mixed, key=lambda type: max(abs(mixed[type].low or 0), abs(mixed[type].high or 0)))
+    tally = mixed[type]
+    digits = _share_of(tally.fits - tally.unusual, total, "value")
+    evidence = f"{digits} digits, and {tally.unusual:,} bytes of a number; {_range_text(type, tally)}"
+    return [Guess(type, "mixed", tally.fits, total, None, evidence)]
 
 
 def _rivals(statistics: KeyStatistics) -> Iterator[str]:
@@ -128,13 +155,13 @@ def _rivals(statistics: KeyStatistics) -> Iterator[str]:
     half = (statistics.headers - statistics.nulls) / 2
     for type, tally in statistics.readings.items():
         name, _, suffix = type.partition(":")
-        if suffix == "text" or tally.fits < half:
+        if type not in _TABLE or is_text(suffix) or tally.fits < half:
             continue
         if name.startswith("uint"):
             signed = statistics.readings.get(type[1:])
             if signed is not None and signed.unusual <= _STRAYS * signed.fits:
                 continue
-        if name == "timestamp_ms" and tally.unusual > _STRAYS * tally.fits:
+        if name.startswith("timestamp") and tally.unusual > _STRAYS * tally.fits:
             continue
         yield type
 
@@ -147,10 +174,10 @@ def _text_types(statistics: KeyStatistics) -> Iterator[tuple[str, Confidence]]:
     fitting = {
         type: tally
         for type, tally in statistics.readings.items()
-        if type.endswith(":text") and tally.fits >= (1 - _STRAYS) * statistics.values
+        if type in _TABLE and is_text(type.partition(":")[2]) and tally.fits >= (1 - _STRAYS) * statistics.values
     }
     for type, tally in fitting.items():
-        if type == "timestamp_ms:text" and tally.unusual > _STRAYS * tally.fits:
+        if type.startswith(("timestamp", "date")) and tally.unusual > _STRAYS * tally.fits:
             continue
         if type == "float64:text" and "int64:text" in fitting:
             continue
@@ -205,9 +232,9 @@ def _evidence(type: str, tally: Tally, statistics: KeyStatistics, total: int) ->
         if tally.unusual:
             seen.append(f"{_share_of(tally.unusual, tally.fits, verb=False)} with unprintable characters")
         seen += _shape_evidence("string", statistics, total)
-    elif suffix == "text":
+    elif is_text(suffix):
         noun = {"int64": "whole numbers", "float64": "numbers", "bool": "true or false", "uuid": "UUIDs",
-                "timestamp_ms": "milliseconds since 1970"}[name]  # fmt: skip
+                "date": "dates", "timestamp": "times" if suffix == "iso" else f"{suffix} since 1970"}[name]  # fmt: skip
         seen = [f"{_share_of(tally.fits, total, 'value')} {noun} as text"]
         if tally.low is not None:
             seen.append(_range_text(name, tally))
@@ -242,7 +269,7 @@ def _range_text(type: str, tally: Tally) -> str:
     low, high = tally.low, tally.high
     if low is None or high is None:
         return "no number"
-    if type.startswith("timestamp_ms"):
+    if type.startswith(("timestamp", "date")):
         return f"{moment(int(low))} to {moment(int(high))}"
     numbers = [f"{number:,}" if isinstance(number, int) else f"{number:.6g}" for number in (low, high)]
     return f"always {numbers[0]}" if low == high else f"{numbers[0]} to {numbers[1]}"
@@ -263,6 +290,11 @@ def _shape_evidence(type: str, statistics: KeyStatistics, total: int) -> list[st
         for name, fits in fits_by_shape.items()
         if fits > total / 2
     ]
+
+
+def is_text(suffix: str) -> bool:
+    """Return whether a suffix of a type means text."""
+    return suffix == "text" or suffix in TEXT_SUFFIXES
 
 
 def _share_of(count: int, total: int, noun: str = "", *, verb: bool = True) -> str:

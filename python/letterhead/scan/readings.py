@@ -68,7 +68,8 @@ CANDIDATE_TYPES: tuple[CandidateType, ...] = (
     *(CandidateType(f"float{width * 8}{order}", width) for width in (4, 8) for order in ("", ":le")),
     CandidateType("timestamp_ms", 8),
     CandidateType("timestamp_ms:le", 8),
-    *(CandidateType(f"{type}:text", None) for type in ("int64", "timestamp_ms", "float64", "bool", "uuid")),
+    *(CandidateType(f"{type}:text", None) for type in ("int64", "float64", "bool", "uuid", "date")),
+    *(CandidateType(f"timestamp:{form}", None) for form in ("iso", "s", "ms", "us", "ns")),
 )
 """One row for each type, in the order in which types that fit equally well are shown."""
 
@@ -76,11 +77,21 @@ _FIXED = {
     width: [candidate.type for candidate in CANDIDATE_TYPES if candidate.width == width] for width in (1, 2, 4, 8, 16)
 }
 _TEXTS = {
-    "[-+.0-9eE]+": ["int64:text", "timestamp_ms:text", "float64:text"],
+    "[-+.0-9eE]+": ["int64:text", "timestamp:s", "timestamp:ms", "timestamp:us", "timestamp:ns", "float64:text"],
+    "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ].*": ["timestamp:iso"],
+    "[0-9]{4}-[0-9]{2}-[0-9]{2}": ["date:text"],
     "true|false": ["bool:text"],
     "[-0-9a-fA-F]{36}": ["uuid:text"],
 }
 """Text that types may read: to select all other values would only collect errors."""
+
+
+_MIXED = {
+    f"{name}:text | {name}{order}": width
+    for name, width in (("int16", 2), ("int32", 4), ("int64", 8))
+    for order in ("", ":le")
+}
+"""Types of keys whose values are digits of one producer and bytes of another, and the width of the bytes."""
 
 
 class Values:
@@ -114,8 +125,24 @@ class Values:
 
     def tally(self) -> dict[str, Tally]:
         """Return a tally of each type that reads at least one value."""
-        tallies = {type: self._tally(type, *column) for type, column in self._columns.items()}
+        tallies = {type: self._tally(type, *column) for type, column in self._columns.items()} | self._mixed()
         return {type: tally for type, tally in tallies.items() if tally.fits}
+
+    def _mixed(self) -> dict[str, Tally]:
+        """Return a tally of each type that reads digits and bytes; the bytes are the unusual ones."""
+        digits = self.matching("-?[0-9]+")
+        printable = _true(pc.utf8_is_printable(self.text))
+        tallies = {}
+        for type, width in _MIXED.items():
+            mask = digits | ((self.sizes == width) & ~printable)
+            if mask.any():
+                values, counts = self.filtered(mask)
+                column = read_values(values, type)[type]
+                fits = _true(column.is_valid())
+                span = pc.min_max(column).as_py().values()
+                bytes = int(counts[fits & ~digits[mask]].sum())
+                tallies[type] = Tally(int(counts[fits].sum()), bytes, *span)
+        return tallies
 
     def shapes(self) -> dict[str, Tally]:
         """Return how many values have each shape."""
@@ -129,13 +156,15 @@ class Values:
         name, _, suffix = type.partition(":")
         if type == "int64:text":
             tally.unusual = int(self.counts[self.matching("-?0[0-9]+")].sum())
-        elif tally.fits and (not suffix or suffix == "le" or name == "timestamp_ms"):
+        elif tally.fits and (not suffix or suffix == "le" or name.startswith(("timestamp", "date"))):
+            column = _milliseconds(column)
             unusual = _unusual(name, column)
             tally.unusual = 0 if unusual is None else int(counts[unusual].sum())
-        if tally.fits and name.startswith(("int", "uint", "float", "timestamp")):
+        if tally.fits and name.startswith(("int", "uint", "float", "timestamp", "date")):
             if pa.types.is_floating(column.type):
                 column = column.filter(pc.is_finite(column))
-            elif pa.types.is_timestamp(column.type):
+            column = _milliseconds(column)
+            if pa.types.is_timestamp(column.type):
                 column = column.cast(pa.int64())
             span = pc.min_max(column).as_py().values()
             tally.low, tally.high = (int(x) if isinstance(x, Decimal) else x for x in span)
@@ -156,10 +185,16 @@ def _unusual(name: str, column: Any) -> Any:
         size, largest = pc.abs(column), 1e30 if name == "float64" else 1e20
         usual = pc.and_(pc.greater_equal(size, 1 / largest), pc.less_equal(size, largest))
         return _true(pc.invert(pc.or_(pc.equal(size, 0), usual)))
-    if name == "timestamp_ms":
+    if name.startswith(("timestamp", "date")):
         times = column.cast(pa.int64())
         return _true(pc.or_(pc.less(times, WINDOW_MS[0]), pc.greater_equal(times, WINDOW_MS[1])))
     return None
+
+
+def _milliseconds(column: Any) -> Any:
+    """Return times and dates in milliseconds, and other columns as they are."""
+    is_time = pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)
+    return column.cast(pa.timestamp("ms", "UTC"), safe=False) if is_time else column
 
 
 def _true(mask: Any) -> Any:

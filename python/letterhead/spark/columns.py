@@ -14,14 +14,16 @@ from pyspark.sql import functions as F
 from letterhead import _native
 from letterhead._invariants import present
 from letterhead._shared_parameters import documented
+from letterhead.default_values import default_of
 from letterhead.errors import check_name
 from letterhead.fields import Field, field_of, plain_key
 from letterhead.operations import ReadOptions, Select
-from letterhead.spark.expressions import Check, guarded, header_parser, is_type, raised
+from letterhead.spark.checks import Check, guarded, raised
+from letterhead.spark.expressions import header_parser, is_type, is_utf8, parser
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import declared
-from letterhead.types import ValueType, is_only_read
+from letterhead.types import TEXT_SUFFIXES, ValueType, is_only_read
 from letterhead.value_text import text_of_key
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ def header(
     *,
     repeat: Repeat = "last",
     required: bool = False,
+    default: object = None,
+    split: str | None = None,
     errors: Literal["raise", "null"] = "raise",
     format: str | None = None,
     engine: Literal["spark", "arrow"] | None = None,
@@ -61,12 +65,16 @@ def header(
         Key of the header, and name of the new column. An int for formats with integer keys; a
         :class:`~letterhead.Value` for Iggy's typed keys, where bytes mean ``Binary(...)``.
     type : str, pyspark.sql.types.DataType or pyarrow.DataType
-        Type of the value: ``name[:be|le|text|json|varlen|amqp]``, see :func:`letterhead.field`. Where the headers have types, a value
+        Type of the value, or several such as ``int32 | int32:text``, see :func:`letterhead.field`. Where the headers have types, a value
         of another type is an error.
     repeat : {"last", "first", "all", "error"}, default "last"
         What to do with a key that occurs more than once; ``"all"`` returns an array, empty if the key is absent.
     required : bool, default False
         Whether a message without the header is an error. A header with a null value is present.
+    default : object, optional
+        The value where a message lacks the header. A header with a null value stays null.
+    split : str, optional
+        For ``array<type>``: the text between the elements of one value, as in ``"eu,us"``.
     errors : {"raise", "null"}, default "raise"
         What to do with a value of another type, and with malformed headers.
     format : str, optional
@@ -114,13 +122,13 @@ def header(
     >>> typed.select(lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")).first()
     Row(n=0)
     """
-    field = field_of(type, key, repeat, required, sql=True)
+    field = field_of(type, key, repeat, required, default, split, sql=True)
     if errors == "column":  # type: ignore[comparison-overlap]
         raise ValueError("errors='column' needs a second column, and this makes one: use select_headers")
     check_name("errors value", errors, ("raise", "null"))
     if engine is not None:
         check_name("engine", engine, ("spark", "arrow"))
-    is_by_arrow = is_only_read(field.type)
+    is_by_arrow = is_only_read(field.type) or (split is not None and not all(map(_is_text, field.type.split(" | "))))
     if is_by_arrow and engine == "spark":
         raise ValueError(f"type '{field.type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
     on_sail = active_is_sail()
@@ -180,9 +188,16 @@ def _by_spark(
     def fail(check: Check) -> Column:
         return raised(f"header {name}: ", check) if strict else F.lit(None)
 
+    if field.split is not None:
+        named = _elements(named, field.split, header_list)
     if field.repeat != "all":
         parsed = parse(F.get(named, 0) if field.repeat == "first" else F.try_element_at(named, F.lit(-1)))
-        return _of_type(column, header_list, guarded([*checks, *parsed.checks], parsed.value, fail))
+        value = guarded([*checks, *parsed.checks], parsed.value, fail)
+        if field.default is not None:
+            type, text = default_of(field.type, field.default)
+            # A null list has no headers; its size is 0 or -1.
+            value = F.when(count <= 0, parser(type)(F.lit(text.encode())).value).otherwise(value)
+        return _of_type(column, header_list, value)
 
     def element(header: Column) -> Column:
         parsed = parse(header)
@@ -198,6 +213,34 @@ def _by_spark(
         # A null element would look like a header with a null value, so one bad value makes the whole list null.
         values = F.when(F.exists(named, is_bad), F.lit(None)).otherwise(values)
     return _of_type(column, header_list, guarded(checks, values, fail))
+
+
+def _is_text(type: str) -> bool:
+    """Return whether values of a type are text, which Spark can split."""
+    name, _, suffix = type.partition(":")
+    return name == "string" or suffix == "text" or suffix in TEXT_SUFFIXES
+
+
+def _elements(named: Column, separator: str, header_list: _HeaderList) -> Column:
+    """Return a header for each element of the value of every header. What is not UTF-8 is left whole, and rejected later."""
+    pattern = "\\Q" + separator.replace("\\E", "\\E\\\\E\\Q") + "\\E"
+
+    def elements(header: Column) -> Column:
+        text = header["value"].cast("string")
+        is_split = is_utf8(header["value"])
+        if header_list.types:
+            is_split = is_split & F.coalesce(header["type"].isin("string", "binary"), F.lit(True))
+        parts = F.when(is_split, F.split(text, pattern, -1)).otherwise(F.array(text))
+        return F.transform(
+            parts, lambda part: _with_value(header, F.when(text.isNotNull(), part.cast("binary")), header_list)
+        )
+
+    return F.flatten(F.transform(named, elements))
+
+
+def _with_value(header: Column, value: Column, header_list: _HeaderList) -> Column:
+    types = [header["type"].alias("type")] if header_list.types else []
+    return F.struct(*types, value.alias("value"))
 
 
 def _is_requested(field: Field, header_list: _HeaderList, strict: bool) -> Callable[[Column], Column]:

@@ -8,7 +8,6 @@ from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from letterhead._shared_parameters import documented
@@ -18,7 +17,7 @@ from letterhead.fields import Field
 from letterhead.limits import Limits
 from letterhead.operations import ReadOptions, Select
 from letterhead.spark.frame import Input, check_column, check_names, check_str
-from letterhead.spark.schemas import Declared, header_lists, spark_type
+from letterhead.spark.schemas import Declared, arrow_schema, header_lists, spark_type
 from letterhead.spark.transform import ArrowStep, Transform
 
 __all__ = ["decode_by_schema"]
@@ -116,7 +115,7 @@ class _SchemaStep:
         """Return the kept columns of a frame, then the decoded ones."""
         requested = df.sparkSession.createDataFrame([], self.schema).schema
         schema = StructType([StructField(field.name, field.dataType) for field in requested.fields])
-        operation = DecodeBySchema(self.decode, to_arrow_schema(schema), self.format, self.header, self.options)
+        operation = DecodeBySchema(self.decode, arrow_schema(schema), self.format, self.header, self.options)
         result = operation.result_type(pa.struct([(column.field, pa.binary()) for column in inputs]))
         if self.options.errors == "column":
             schema = schema.add(result[-1].name, spark_type(result[-1].type))

@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType, DataType, StringType, StructField
 
 from letterhead.errors import check_name, unknown_name
 from letterhead.header_edits import Constant, Function, HeaderEdit, Lit, Mask, NewValue
-from letterhead.spark.expressions import guarded, raised
+from letterhead.spark.checks import guarded, raised
 from letterhead.spark.frame import (
     HEADERS,
     Input,
@@ -27,6 +27,7 @@ from letterhead.spark.frame import (
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import is_sail, unfiltered, written_values
 from letterhead.spark.schemas import spelled
+from letterhead.spark.text_forms import form_parser
 from letterhead.spark.transform import Transform
 from letterhead.spark.writing import writer, written_from
 from letterhead.types import is_only_read, type_name
@@ -316,6 +317,10 @@ def _added_header(key: str, value: Any) -> _AddedHeader:
         name, suffix = type.split(":")
         raise ValueError(
             f"header {key!r}: type '{type}' can be read, but not written: pass '{name}' without ':{suffix}'"
+        )
+    if " | " in type or form_parser(type) is not None:
+        raise ValueError(
+            f"header {key!r}: type '{type}' is written by pack_headers, and not here: pass text, or int64:text"
         )
     return _AddedHeader(key, value[0], type)
 

@@ -19,33 +19,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import NamedTuple
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from letterhead.spark.checks import Check, Checked, check, either, first_valid
+from letterhead.spark.text_forms import form_parser
 from letterhead.values import VALUE_TYPES
 
-__all__ = ["Check", "Checked", "guarded", "header_parser", "is_type", "parser", "raised"]
-
-
-class Check(NamedTuple):
-    """A condition that makes a value invalid, with the code and the message that the native module has for it."""
-
-    when: Column
-    code: str
-    message: Column
-
-
-class Checked(NamedTuple):
-    """A parsed or written value, defined where no check holds, and its checks: the first that holds is reported."""
-
-    checks: Sequence[Check]
-    value: Column
+__all__ = ["header_parser", "is_type", "is_utf8", "parser"]
 
 
 def parser(type: str) -> Callable[[Column], Checked]:
-    """Return the function that parses a binary column as a type ``name[:be|le|text]``, which must be valid.
+    """Return the function that parses a binary column as a type ``name[:be|le|text]``, or text with a form of its own.
 
     Examples
     --------
@@ -54,6 +40,9 @@ def parser(type: str) -> Callable[[Column], Checked]:
     >>> [check.code for check in parse(F.lit(b"one")).checks]
     ['bad_text', 'out_of_range']
     """
+    form = form_parser(type)
+    if form is not None:
+        return form
     name, _, suffix = type.partition(":")
     if suffix == "text":
         return partial(_TEXT.get(name, _integer_text), name)
@@ -64,11 +53,18 @@ def header_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
     """Return the function that parses the value of a header, a struct with ``value`` and, if so, ``type``.
 
     If headers have a type, it decides: a value of another type is invalid, and its bits are big-endian. The suffix of
-    ``type`` applies to values without a type.
+    ``type`` applies to values without a type. Of alternatives, the first that reads the value counts.
     """
+    parsers = [_type_parser(alternative, has_types) for alternative in type.split(" | ")]
+    return lambda header: first_valid([parse(header) for parse in parsers])
+
+
+def _type_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
     plain = parser(type)
     if not has_types:
         return lambda header: plain(header["value"])
+    if form_parser(type) is not None:
+        return lambda header: _text_header(type, plain, header)
     name = type.partition(":")[0]
     stored_type = _STORED_AS.get(name, name)
     big_endian = plain if VALUE_TYPES[stored_type] is None else parser(name)
@@ -79,13 +75,21 @@ def header_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
         bytes, header_type = header["value"], header["type"]
         message = F.concat(F.lit("the value is "), header_type, F.lit(f" and {name} was requested"))
         wrong = Check(bytes.isNotNull() & ~header_type.isin(stored_type, *fitting), "wrong_type", message)
-        parsed = plain(bytes) if big_endian is plain else _either(header_type.isNull(), plain(bytes), big_endian(bytes))
+        parsed = plain(bytes) if big_endian is plain else either(header_type.isNull(), plain(bytes), big_endian(bytes))
         if fitting:
             is_other = F.coalesce(header_type.isin(*fitting), F.lit(False))
-            parsed = _either(is_other, _of_fitting_type(name, fitting, header_type, bytes), parsed)
+            parsed = either(is_other, _of_fitting_type(name, fitting, header_type, bytes), parsed)
         return Checked([wrong, *parsed.checks], parsed.value)
 
     return parse
+
+
+def _text_header(type: str, plain: Callable[[Column], Checked], header: Column) -> Checked:
+    """Parse text with a form of its own, which is stored as text or bytes."""
+    message = F.concat(F.lit("the value is "), header["type"], F.lit(f" and {type} was requested"))
+    wrong = Check(header["value"].isNotNull() & ~header["type"].isin("string", "binary"), "wrong_type", message)
+    checks, value = plain(header["value"])
+    return Checked([wrong, *checks], value)
 
 
 def _fitting_types(name: str, stored_type: str) -> list[str]:
@@ -103,9 +107,7 @@ def _of_fitting_type(name: str, types: Sequence[str], type: Column, bytes: Colum
     for stored in types:
         parsed = _widened(name, stored, bytes)
         is_stored = type == stored
-        checks += [
-            check._replace(when=F.when(is_stored, check.when).otherwise(F.lit(False))) for check in parsed.checks
-        ]
+        checks += [one._replace(when=F.when(is_stored, one.when).otherwise(F.lit(False))) for one in parsed.checks]
         value = F.when(is_stored, parsed.value).otherwise(value)
     return Checked(checks, value)
 
@@ -120,9 +122,9 @@ def _widened(name: str, stored: str, bytes: Column) -> Checked:
     if stored in WIDE:
         if name in WIDE:
             if stored == "int128":
-                checks.append(_check(digits >= "8", "out_of_range", unfit))
+                checks.append(check(digits >= "8", "out_of_range", unfit))
             unfit = "the number has more than 38 digits"
-        checks.append(_check(_past_38_digits(stored, digits), "out_of_range", unfit))
+        checks.append(check(_past_38_digits(stored, digits), "out_of_range", unfit))
         number = _wide(stored, digits)
     else:
         number = _number(stored, digits).cast("decimal(38,0)")
@@ -132,23 +134,11 @@ def _widened(name: str, stored: str, bytes: Column) -> Checked:
     else:
         low, high = RANGES["int64" if name == "timestamp_ms" else name]
     outside = (number < F.lit(Decimal(low))) | (number > F.lit(Decimal(high)))
-    checks.append(_check(outside, "out_of_range", unfit))
+    checks.append(check(outside, "out_of_range", unfit))
     if name == "timestamp_ms":
         millis = number.cast("bigint")
         return Checked([*checks, _too_far(millis)], F.timestamp_millis(millis))
     return Checked(checks, number.cast(_SPARK_TYPES[name]))
-
-
-def guarded(checks: Sequence[Check], value: Column, fail: Callable[[Check], Column]) -> Column:
-    """Return the value, or what ``fail`` returns for the first check that holds."""
-    for check in reversed(checks):
-        value = F.when(check.when, fail(check)).otherwise(value)
-    return value
-
-
-def raised(prefix: str, check: Check) -> Column:
-    """Return the expression that ends the query with the error of a check, after a prefix."""
-    return F.raise_error(F.concat(F.lit(prefix), check.message, F.lit(f" ({check.code})")))
 
 
 def is_type(name: Column) -> Column:
@@ -160,7 +150,7 @@ def is_type(name: Column) -> Column:
 
 
 def _string(name: str, little: bool, bytes: Column) -> Checked:
-    return Checked([_check(~_is_utf8(bytes), "value_not_utf8", "the value is not UTF-8")], bytes.cast("string"))
+    return Checked([check(~is_utf8(bytes), "value_not_utf8", "the value is not UTF-8")], bytes.cast("string"))
 
 
 def _binary(name: str, little: bool, bytes: Column) -> Checked:
@@ -169,8 +159,8 @@ def _binary(name: str, little: bool, bytes: Column) -> Checked:
 
 def _bool(name: str, little: bool, bytes: Column) -> Checked:
     byte = _unsigned(F.hex(bytes))
-    check = _check(byte > 1, "bad_bool", "the byte is not a boolean: 0 or 1")
-    return Checked([_wrong_size(name, bytes), check], byte == 1)
+    not_bool = check(byte > 1, "bad_bool", "the byte is not a boolean: 0 or 1")
+    return Checked([_wrong_size(name, bytes), not_bool], byte == 1)
 
 
 def _char(name: str, little: bool, bytes: Column) -> Checked:
@@ -178,15 +168,15 @@ def _char(name: str, little: bool, bytes: Column) -> Checked:
     # Java's own UTF-16 decoder rejects U+FFFE, so the character is encoded in UTF-8 here.
     unit = _unsigned(digits)
     surrogate = unit.between(0xD800, 0xDFFF)
-    check = _check(surrogate, "out_of_range", "half of a surrogate pair is no character")
-    return Checked([_wrong_size(name, bytes), check], _utf8_of(unit))
+    is_half = check(surrogate, "out_of_range", "half of a surrogate pair is no character")
+    return Checked([_wrong_size(name, bytes), is_half], _utf8_of(unit))
 
 
 def _integer(name: str, little: bool, bytes: Column) -> Checked:
     digits = hex_digits(bytes, WIDTHS[name], little)
     checks = [_wrong_size(name, bytes)]
     if name in WIDE:
-        checks.append(_check(_past_38_digits(name, digits), "out_of_range", "the number has more than 38 digits"))
+        checks.append(check(_past_38_digits(name, digits), "out_of_range", "the number has more than 38 digits"))
         return Checked(checks, _wide(name, digits))
     return Checked(checks, _number(name, digits).cast(_SPARK_TYPES[name]))
 
@@ -234,7 +224,7 @@ def _bool_text(name: str, bytes: Column) -> Checked:
 def _char_text(name: str, bytes: Column) -> Checked:
     text = bytes.cast("string")
     # Four bytes of UTF-8 are a character outside the Basic Multilingual Plane.
-    is_char = _is_utf8(bytes) & (F.length(text) == 1) & (F.length(bytes) <= 3)
+    is_char = is_utf8(bytes) & (F.length(text) == 1) & (F.length(bytes) <= 3)
     return Checked([_bad_text(name, ~is_char)], text)
 
 
@@ -259,7 +249,7 @@ def _integer_text(name: str, bytes: Column) -> Checked:
 def _timestamp_ms_text(name: str, bytes: Column) -> Checked:
     checks, millis = _integer_text("int64", bytes)
     spelled, outside = checks
-    outside = _check(outside.when, outside.code, f"the number does not fit {name}")
+    outside = check(outside.when, outside.code, f"the number does not fit {name}")
     return Checked([_bad_text(name, spelled.when), outside, _too_far(millis)], F.timestamp_millis(millis))
 
 
@@ -271,7 +261,7 @@ def _float_text(name: str, bytes: Column) -> Checked:
     # Only the word is an infinity: digits that round to one do not fit.
     outside = (F.abs(value) == F.lit(float("inf"))) & ~text.endswith("Infinity")
     return Checked(
-        [_bad_text(name, ~spelled), _check(outside, "out_of_range", f"the number does not fit {name}")], value
+        [_bad_text(name, ~spelled), check(outside, "out_of_range", f"the number does not fit {name}")], value
     )
 
 
@@ -400,10 +390,11 @@ def _wide(name: str, digits: Column) -> Column:
 def _too_far(millis: Column) -> Check:
     furthest = ((1 << 63) - 1) // 1000
     message = "the time does not fit 64 bits of microseconds"
-    return _check(~millis.between(-furthest, furthest), "out_of_range", message)
+    return check(~millis.between(-furthest, furthest), "out_of_range", message)
 
 
-def _is_utf8(bytes: Column) -> Column:
+def is_utf8(bytes: Column) -> Column:
+    """Return whether bytes are UTF-8."""
     if hasattr(F, "is_valid_utf8"):
         return F.is_valid_utf8(bytes.cast("string"))
     # Spark 3.5: invalid bytes are replaced by decoding, and do not come back.
@@ -425,24 +416,8 @@ def _utf8_of(unit: Column) -> Column:
 # Checks -----------------------------------------------------------------------------------------------------------
 
 
-def _either(condition: Column, if_true: Checked, if_false: Checked) -> Checked:
-    """Return one of two results. Checks are not combined with `&`, as Spark may evaluate both of its operands."""
-    no = F.lit(False)
-    return Checked(
-        [
-            *(check._replace(when=F.when(condition, check.when).otherwise(no)) for check in if_true.checks),
-            *(check._replace(when=F.when(condition, no).otherwise(check.when)) for check in if_false.checks),
-        ],
-        F.when(condition, if_true.value).otherwise(if_false.value),
-    )
-
-
-def _check(when: Column, code: str, message: str) -> Check:
-    return Check(when, code, F.lit(message))
-
-
 def _bad_text(name: str, when: Column) -> Check:
-    return _check(when, "bad_text", f"the text does not spell {name}")
+    return check(when, "bad_text", f"the text does not spell {name}")
 
 
 def _wrong_size(name: str, bytes: Column) -> Check:

@@ -8,7 +8,6 @@ from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from letterhead._shared_parameters import documented
@@ -16,7 +15,7 @@ from letterhead.errors import unknown_name
 from letterhead.fields import Columns, columns_of
 from letterhead.operations import Pack
 from letterhead.spark.frame import Input, check_names, check_str, is_column
-from letterhead.spark.schemas import Declared, spark_type
+from letterhead.spark.schemas import Declared, arrow_schema, spark_type
 from letterhead.spark.transform import ArrowStep, Transform
 
 __all__ = ["pack_headers"]
@@ -94,7 +93,7 @@ class _PackStep:
         for name in names:
             if name not in fields:
                 raise unknown_name("column", name, fields)
-        schema = to_arrow_schema(StructType([fields[name] for name in names]))
+        schema = arrow_schema(StructType([fields[name] for name in names]))
         # Types that cannot be written from their columns are errors of the driver.
         type = self.pack.run(pa.RecordBatch.from_pylist([], schema)).type
         result = Declared(type, [StructField(self.into, spark_type(type))])

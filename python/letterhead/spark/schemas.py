@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from inspect import signature
 from itertools import product
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
 from letterhead.operations import ColumnOperation, Decode, Encode, ReadOptions
 
 __all__ = [
     "Declared",
+    "arrow_schema",
     "check_case",
     "check_schema",
     "declared",
@@ -75,6 +78,7 @@ def spark_type(type: pa.DataType) -> DataType:
         pa.bool_(): T.BooleanType, pa.int8(): T.ByteType, pa.int16(): T.ShortType, pa.int32(): T.IntegerType,
         pa.int64(): T.LongType, pa.float32(): T.FloatType, pa.float64(): T.DoubleType, pa.utf8(): T.StringType,
         pa.binary(): T.BinaryType, pa.timestamp("us", "UTC"): T.TimestampType,
+        pa.date32(): T.DateType,
     }  # fmt: skip
     if type in plain:
         return plain[type]()
@@ -91,6 +95,13 @@ def spark_schema(schema: pa.Schema) -> StructType:
     """Return the schema of Spark for a schema of Arrow; raise ``ValueError`` if two names differ only by case."""
     check_case(schema.names)
     return spark_type(pa.struct(list(schema)))
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the schema of the batches that Spark passes to a function; times are UTC, whatever the zone of the session."""
+    # Spark 4 requires a zone for times, which Spark 3.5 does not take.
+    zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    return to_arrow_schema(schema, **zone)
 
 
 def check_case(names: Iterable[str]) -> None:

@@ -18,7 +18,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from letterhead.spark.expressions import FLOATS, RANGES, WIDE, WIDTHS, Check, Checked, complement, hex_digits, parser
+from letterhead.spark.checks import Check, Checked
+from letterhead.spark.expressions import FLOATS, RANGES, WIDE, WIDTHS, complement, hex_digits, parser
 
 __all__ = ["writer", "written_from"]
 

@@ -6,8 +6,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pyspark
+from pyspark.sql import functions
 
 from letterhead.spark.sail import is_sail, with_arrow_schema
+from letterhead.spark.sql_functions import register_functions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,7 +18,12 @@ __all__ = ["register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Register the data sources of letterhead with a session; needs Spark 4.
+    """Register the data sources and SQL functions of letterhead with a session; needs Spark 4, and 4.1 for functions.
+
+    ``header_string(headers, 'tenant')`` reads a header of Spark's Kafka source in SQL. There are ``header_string``,
+    ``strings`` (an array of all values), ``binary``, ``boolean``, ``int``, ``bigint``, ``double``, ``timestamp`` and ``date``;
+    a third argument is the type of the bytes, as in ``header_int(headers, 'retry', 'int32:text')``. ``try_header_string``
+    and so on return null for a value of another type. The native module reads the values, whole batches at a time.
 
     Parameters
     ----------
@@ -48,3 +55,5 @@ def register(spark: SparkSession) -> None:
     on_sail = is_sail(spark)
     for source in (SegmentsSource, StateSource, KafkaSource, IggySource):
         spark.dataSource.register(with_arrow_schema(source) if on_sail else source)
+    if hasattr(functions, "arrow_udf"):
+        register_functions(spark)

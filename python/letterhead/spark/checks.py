@@ -1,0 +1,84 @@
+"""What an expression of Spark SQL parses or writes, and the conditions that make it invalid: :class:`Checked`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+__all__ = ["Check", "Checked", "check", "either", "first_valid", "guarded", "raised"]
+
+
+class Check(NamedTuple):
+    """A condition that makes a value invalid, with the code and the message that the native module has for it."""
+
+    when: Column
+    code: str
+    message: Column
+
+
+class Checked(NamedTuple):
+    """A parsed or written value, defined where no check holds, and its checks: the first that holds is reported."""
+
+    checks: Sequence[Check]
+    value: Column
+
+
+def check(when: Column, code: str, message: str) -> Check:
+    """Return a check with a constant message."""
+    return Check(when, code, F.lit(message))
+
+
+def guarded(checks: Sequence[Check], value: Column, fail: Callable[[Check], Column]) -> Column:
+    """Return the value, or what ``fail`` returns for the first check that holds."""
+    for check in reversed(checks):
+        value = F.when(check.when, fail(check)).otherwise(value)
+    return value
+
+
+def raised(prefix: str, check: Check) -> Column:
+    """Return the expression that ends the query with the error of a check, after a prefix."""
+    return F.raise_error(F.concat(F.lit(prefix), check.message, F.lit(f" ({check.code})")))
+
+
+def either(condition: Column, if_true: Checked, if_false: Checked) -> Checked:
+    """Return one of two results. Checks are not combined with `&`, as Spark may evaluate both of its operands."""
+    no = F.lit(False)
+    return Checked(
+        [
+            *(check._replace(when=F.when(condition, check.when).otherwise(no)) for check in if_true.checks),
+            *(check._replace(when=F.when(condition, no).otherwise(check.when)) for check in if_false.checks),
+        ],
+        F.when(condition, if_true.value).otherwise(if_false.value),
+    )
+
+
+def first_valid(results: Sequence[Checked]) -> Checked:
+    """Return the first of several results that is valid. The error of others has the messages of all, each once."""
+    *before, last = results
+    if not before:
+        return last
+    no, value = F.lit(False), last.value
+    all_bad = F.lit(True)
+    messages: list[Column] = []
+    for result in before:
+        all_bad = F.when(all_bad, guarded(result.checks, no, lambda _: F.lit(True))).otherwise(no)
+        messages.append(guarded(result.checks, F.lit(None), lambda check: check.message).cast("string"))
+    for result in reversed(before):
+        is_bad = guarded(result.checks, no, lambda _: F.lit(True))
+        value = F.when(is_bad, value).otherwise(result.value)
+
+    def joined(own: Column) -> Column:
+        parts = [*messages, own]
+        texts = [
+            part if not place else F.when(part.isin(*parts[:place]), "").otherwise(F.concat(F.lit("; "), part))
+            for place, part in enumerate(parts)
+        ]
+        return F.concat(*texts)
+
+    checks = [
+        Check(F.when(all_bad, check.when).otherwise(no), check.code, joined(check.message)) for check in last.checks
+    ]
+    return Checked(checks, value)

@@ -1,0 +1,54 @@
+"""Functions of Spark SQL that read one header."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from frames import HEADERS
+from letterhead import spark as lhs
+
+ROWS = [
+    [("tenant", b"acme"), ("retry", b"3"), ("amount", (5).to_bytes(8, "big")), ("at", b"2026-01-31T08:30:00Z"), ("hop", b"a"),
+     ("hop", b"b"), ("day", b"2026-01-31"), ("rate", b"1.5"), ("ok", b"\1")],
+    [("tenant", b"hooli"), ("retry", b"soon")],
+    None,
+]  # fmt: skip
+
+
+@pytest.fixture
+def topic(spark: Any) -> Any:
+    lhs.register(spark)
+    rows = [row and [{"key": key, "value": value} for key, value in row] for row in ROWS]
+    spark.createDataFrame(pa.table({"headers": pa.array(rows, HEADERS)})).createOrReplaceTempView("topic_of_functions")
+    yield spark
+    spark.catalog.dropTempView("topic_of_functions")
+
+
+def test_functions_read_headers_in_sql(topic: Any) -> None:
+    [first, second] = topic.sql("""
+        select header_string(headers, 'tenant') as tenant, header_bigint(headers, 'amount') as amount,
+               try_header_int(headers, 'retry', 'int32:text') as retry, header_strings(headers, 'hop') as hops,
+               cast(header_timestamp(headers, 'at', 'timestamp:iso') as bigint) as at,
+               cast(header_date(headers, 'day') as string) as day, header_double(headers, 'rate', 'float64:text') as rate,
+               header_boolean(headers, 'ok') as ok, header_binary(headers, 'tenant') as bytes
+        from topic_of_functions where header_string(headers, 'tenant') in ('acme', 'hooli')
+        order by tenant
+    """).collect()
+    assert tuple(first) == ("acme", 5, 3, ["a", "b"], 1769848200, "2026-01-31", 1.5, True, b"acme")
+    assert tuple(second) == ("hooli", None, None, [], None, None, None, None, b"hooli")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("header_int(headers, 'retry', 'int32:text')", "the text does not spell int32"),
+        ("header_int(headers, 'tenant', 'string')", "header_int returns int, and a header of type 'string' is string"),
+        ("header_string(headers, cast(null as string))", "the key must be one string"),
+    ],
+)
+def test_a_call_that_cannot_return_its_type_is_an_error(topic: Any, call: str, message: str) -> None:
+    with pytest.raises(Exception, match=message):
+        topic.sql(f"select {call} from topic_of_functions").collect()
