@@ -29,7 +29,7 @@ def test_read_says_that_there_are_more_records_only_if_there_are(limit: int, mor
     assert result.lines[-1] == f"{count} records" + (", and there are more" if more else "")
 
 
-@pytest.mark.parametrize("others", [["--from", "a"], ["--to", "z"], ["--from", "a", "--to", "z"]])
+@pytest.mark.parametrize("others", [["--from-key", "a"], ["--to-key", "z"], ["--from-key", "a", "--to-key", "z"]])
 def test_read_refuses_a_prefix_beside_bounds(others: list[str], run: Any) -> None:
     result = run("read", STATE, "--store", "latest", "--prefix", "k", *others)
     assert (result.code, "exclude each other" in result.err) == (2, True)

@@ -169,6 +169,6 @@ def test_bytes_that_fit_no_format_are_exit_code_1(run):
 
 
 def test_auto_is_rejected_as_a_target(run):
-    result = run("encode", "-f", "auto", "--hex", stdin=b'{"headers": []}')
+    result = run("encode", "-f", "auto", "--to-hex", stdin=b'{"headers": []}')
     assert result.err.startswith("letterhead: unknown format 'auto'")
     assert result.code == 2

@@ -408,13 +408,13 @@ def test_read_returns_rows_by_segment_with_their_times(run, fixture, name):
     [
         ([], ["a", "ab", "b", "ba", "c"]),
         (["--reverse"], ["c", "ba", "b", "ab", "a"]),
-        (["--from", "ab", "--to", "b"], ["ab", "b"]),
-        (["--from", "ab", "--to", "b", "--reverse"], ["b", "ab"]),
+        (["--from-key", "ab", "--to-key", "b"], ["ab", "b"]),
+        (["--from-key", "ab", "--to-key", "b", "--reverse"], ["b", "ab"]),
         (["--prefix", "b"], ["b", "ba"]),
         (["--prefix", "b", "--reverse", "--limit", "1"], ["ba"]),
         (["--limit", "2"], ["a", "ab"]),
         (["--limit", "0"], []),
-        (["--from", "x"], []),
+        (["--from-key", "x"], []),
         (["--columns", "key"], ["a", "ab", "b", "ba", "c"]),
     ],
 )
@@ -651,11 +651,11 @@ def test_verify_reports_rows_outside_the_times_of_their_segment(run, tmp_path):
     assert [bytes_of(error["key"]) for error in store["errors"]] == [keys[0], keys[3]]
 
 
-@pytest.mark.parametrize("options", [["--from", "a"], ["--to", "b"], ["--from", "a", "--to", "b"]])
+@pytest.mark.parametrize("options", [["--from-key", "a"], ["--to-key", "b"], ["--from-key", "a", "--to-key", "b"]])
 def test_a_prefix_excludes_bounds(run, task, options):
     result = run("read", task, "-s", "latest", "--prefix", "order", *options)
     assert (result.code, result.out) == (2, "")
-    assert "--prefix and --from, --to exclude each other" in result.err
+    assert "--prefix and --from-key, --to-key exclude each other" in result.err
 
 
 @pytest.mark.parametrize("make_store", [RocksDBWindowStore, RocksDBTimeOrderedWindowStore])
@@ -1011,7 +1011,7 @@ def test_errors_name_the_options_of_the_command(run):
     [
         ([], "there are several stores in 0_0: choose one with --store: hourly, latest, sessions"),
         (["-s", "last"], "there is no store last in 0_0: there are hourly, latest, sessions"),
-        (["-s", "latest", "--prefix", "a", "--from", "b"], "--prefix and --from, --to exclude each other"),
+        (["-s", "latest", "--prefix", "a", "--from-key", "b"], "--prefix and --from-key, --to-key exclude each other"),
         (["-s", "latest", "--start", "5"], "--start, --end and --partition are for topics and log segments"),
         (["-s", "latest", "--batches"], "--batches is for topics and log segments of Kafka"),
         (["-s", "latest", "--columns", "kye"], "did you mean 'key'"),
@@ -1171,7 +1171,7 @@ def test_diff_shows_the_headers_that_differ_among_many(tmp_path, run) -> None:
     for header in ('h7="7"', 'h7="other"', 'h11="11"', "extra=null"):
         assert header in shown.out
     assert "h6" not in shown.out
-    assert "more header" not in shown.out
+    assert " more" not in shown.out
 
 
 def test_diff_shows_a_header_that_only_one_side_has(tmp_path, run) -> None:

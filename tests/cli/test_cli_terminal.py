@@ -69,7 +69,7 @@ COMMANDS = {
     "ls-json": ["state", "ls", STATE, "--json"],
     "inspect-batch": ["inspect", "--hex", BATCH, "-f", "kip82-messages"],
     "decode-batch-json": ["decode", "--hex", BATCH, "-f", "kip82-messages", "--json"],
-    "encode-hex": ["encode", "-f", "kafka", "--hex"],
+    "encode-hex": ["encode", "-f", "kafka", "--to-hex"],
     "get": ["state", "get", STATE, "--store", "latest", "order-00000"],
     "get-found-json": ["state", "get", STATE, "--store", "latest", "order-00000", "--json"],
     "get-json": ["state", "get", STATE, "--store", "latest", "missing", "--json"],
@@ -361,6 +361,13 @@ def test_the_package_is_a_program() -> None:
         result = subprocess.run([*COMMAND, option], capture_output=True, text=True, check=False)
         assert (result.returncode, result.stderr) == (0, "")
         assert result.stdout.startswith("letterhead ")
+
+
+@pytest.mark.parametrize("args", [COMMANDS["read-json"], COMMANDS["decode-column-json"]])
+def test_a_command_starts_without_pandas(args: list[str]) -> None:
+    program = "import sys; from letterhead.cli import main; code = main(); sys.exit(code or 'pandas' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", program, *args], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_all_rows_of_a_large_file_are_shown_in_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

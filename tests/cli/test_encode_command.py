@@ -20,7 +20,7 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 
 def test_encode_writes_each_record_before_it_reads_the_next(tmp_path):
     reading, writing = os.pipe()
-    command = [sys.executable, "-m", "letterhead", "encode", "-f", "kafka", "--hex"]
+    command = [sys.executable, "-m", "letterhead", "encode", "-f", "kafka", "--to-hex"]
     with (
         subprocess.Popen(command, stdin=reading, stdout=subprocess.PIPE) as process,
         os.fdopen(writing, "wb", 0) as pipe,
@@ -38,15 +38,15 @@ def test_encode_writes_each_record_before_it_reads_the_next(tmp_path):
 def test_encode_reads_records_on_a_line_or_over_several(run, indent):
     documents = [{"headers": [{"key": "k", "value": f'{{"[{number}'}]} for number in range(3)]
     text = "\n\n".join(json.dumps(document, indent=indent) for document in documents)
-    written = run("encode", "-f", "kafka", "--hex", stdin=text.encode()).out.split()
+    written = run("encode", "-f", "kafka", "--to-hex", stdin=text.encode()).out.split()
     assert [lh.decode(bytes.fromhex(line), "kafka")["k"] for line in written] == [b'{"[0', b'{"[1', b'{"[2']
 
 
 def test_encode_names_the_line_of_a_wrong_record(run):
     good = '{"headers": []}\n'
-    result = run("encode", "-f", "kafka", "--hex", stdin=(good + '{\n"headers": [\n' + good).encode())
+    result = run("encode", "-f", "kafka", "--to-hex", stdin=(good + '{\n"headers": [\n' + good).encode())
     assert result.err == "letterhead: JSON: expecting ',' delimiter (line 5, column 1)\n"
-    result = run("encode", "-f", "kafka", "--hex", stdin=(good + "\n" + '{"headers": 3}').encode())
+    result = run("encode", "-f", "kafka", "--to-hex", stdin=(good + "\n" + '{"headers": 3}').encode())
     assert result.err == 'letterhead: JSON: "headers" is a list, not a number (line 3)\n'
     assert bytes.fromhex(result.out) == lh.encode([], "kafka")
 
@@ -60,7 +60,7 @@ def test_encode_stops_at_a_record_without_an_end(run):
 def test_several_messages_without_a_separator_are_refused(run):
     result = run("encode", "-f", "kafka", stdin=b'{"headers": []}\n' * 2)
     assert (result.code, result.raw) == (2, b"")
-    assert "pass --hex for a line for each record" in result.err
+    assert "pass --to-hex for a line for each record" in result.err
 
 
 @pytest.mark.parametrize("size", [1 << 20, 2000])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
 from letterhead._optional_dependencies import how_to_install
 
@@ -24,6 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 for success, 1 if the data has errors or a check failed, 2 for wrong usage, 3 if a source cannot be reached or
         read.
     """
+    if argv is None and "doctor" not in sys.argv:
+        sys.meta_path.insert(0, _NoPandas())
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401
@@ -38,6 +41,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     from letterhead.cli.run import run
 
     return run(argv)
+
+
+class _NoPandas:
+    """Keeps pyarrow from importing pandas, which takes a quarter of the start: only doctor looks for it."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        """Refuse to import pandas."""
+        if name == "pandas":
+            raise ModuleNotFoundError("commands do not use pandas", name=name)
 
 
 def _without_native(argv: Sequence[str], broken: ImportError) -> int:

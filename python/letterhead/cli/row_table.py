@@ -14,7 +14,7 @@ from letterhead._arrow_types import is_binary
 from letterhead._formatting import printable, quoted
 from letterhead.cli.document import headers_of
 from letterhead.cli.headers import HEADERS_IN_SUMMARY, key_text
-from letterhead.cli.render import bytes_text, counted, screen_width, styled
+from letterhead.cli.render import bytes_text, screen_width, styled
 from letterhead.cli.row_format import RowWriter
 from letterhead.cli.row_text import in_parts, json_text, json_types
 from letterhead.headers import HeaderValue
@@ -187,7 +187,7 @@ class _Cells:
         shown = rows if self._everything else rows[:HEADERS_IN_SUMMARY]
         lines = [f"{printable(key_text(key))}={header_value(value, self._limit)}" for key, value in headers_of(shown)]
         if len(rows) > len(shown):
-            lines.append(f"{MORE} {counted(len(rows) - len(shown), 'more header')}")
+            lines.append(f"{MORE} {len(rows) - len(shown):,} more")
         return lines
 
     def _errors(self, errors: list[dict[str, Any]]) -> list[str]:

@@ -110,11 +110,11 @@ def key_range(
     first_key: Annotated[
         str | None,
         option(
-            "--from", "Keys from this one on: text, hex:00ff, int64:7 and the like.", "KEY", rich_help_panel=_STORES
+            "--from-key", "Keys from this one on: text, hex:00ff, int64:7 and the like.", "KEY", rich_help_panel=_STORES
         ),
     ] = None,
     last_key: Annotated[
-        str | None, option("--to", "Keys up to and including this one.", "KEY", rich_help_panel=_STORES)
+        str | None, option("--to-key", "Keys up to and including this one.", "KEY", rich_help_panel=_STORES)
     ] = None,
     prefix: Annotated[
         str | None, option("--prefix", "Keys that begin with these bytes.", "KEY", rich_help_panel=_STORES)
@@ -125,7 +125,7 @@ def key_range(
 ) -> tuple[str | None, str | None, str | None, bool]:
     """Return the bounds of keys as they were written, and whether to read backward."""
     if prefix is not None and (first_key is not None or last_key is not None):
-        raise Failure("--prefix and --from, --to exclude each other: give one of them")
+        raise Failure("--prefix and --from-key, --to-key exclude each other: give one of them")
     return first_key, last_key, prefix, reverse
 
 
