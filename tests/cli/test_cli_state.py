@@ -310,7 +310,9 @@ def test_get_returns_a_row_of_an_older_family_as_a_newer_one(run, fixture):
     assert bytes_of(found["value"]) == value[8:]
 
 
-@pytest.mark.parametrize("time", ["1767225660000", "2026-01-01T00:01:00", "2026-01-01 00:01:00.000 UTC"])
+@pytest.mark.parametrize(
+    "time", ["1767225660000", "@1767225660000", "2026-01-01T00:01:00", "2026-01-01 00:01:00.000 UTC"]
+)
 def test_get_of_a_window_needs_its_start(run, time):
     task = SAMPLES / "streams-state-0_0"
     found = document(run("state", "get", task, "order-00", "-s", "hourly", "--start", time, "--json"))

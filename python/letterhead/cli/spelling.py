@@ -74,12 +74,15 @@ def check_type(type: str) -> str:
 
 
 def read_time(option: str, text: str | None) -> int | None:
-    """Read a time: milliseconds since 1970, or an ISO 8601 date, in UTC unless it names a zone."""
+    """Read a time: milliseconds since 1970, also after an @, or an ISO 8601 date, in UTC unless it names a zone."""
     if text is not None and is_compact_date(text):
         date = f"{text[:4]}-{text[4:6]}-{text[6:]}"
         raise Failure(f"{option}: {text} milliseconds are a time on 1 January 1970: write {date} for the date")
-    if text is None or text.removeprefix("-").isdecimal():
-        return None if text is None else int(text)
+    if text is None:
+        return None
+    digits = text.removeprefix("@")
+    if digits.removeprefix("-").isdecimal():
+        return int(digits)
     try:
         return epoch_milliseconds(read_iso_time(text))
     except ValueError:

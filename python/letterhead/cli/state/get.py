@@ -58,8 +58,8 @@ def _check_times(store: StoreReader, times: dict[str, int | None]) -> None:
         if time is None and option in REQUIRED_TIMES[key_type]:
             needed = " and ".join(REQUIRED_TIMES[key_type])
             raise Failure(
-                f"store {store.files.label} is a {key_type} store: give {needed} too; `letterhead read --from-key KEY --to-key KEY` shows all "
-                "rows of a key"
+                f"store {store.files.label} is a {key_type} store: give {needed} too; `letterhead read --from-key KEY "
+                "--to-key KEY` shows all rows of a key"
             )
         if time is not None and option not in ALLOWED_TIMES[key_type]:
             raise Failure(f"store {store.files.label} is a {key_type} store: it has no {option}")
