@@ -257,7 +257,7 @@ def test_a_sparse_index_takes_no_memory(log: Path, iggy_log: Path, format: str) 
 def test_a_sparse_segment_takes_no_memory(log: Path) -> None:
     with log.open("r+b") as file:
         file.truncate(1 << 30)
-    rows, grown = growth(log, "record-batch", 2000)
+    rows, grown = growth(log, "record-batch", 1000)
     assert rows == 0
     assert grown < 100
 
