@@ -260,7 +260,7 @@ def test_bytes_are_not_written_to_a_terminal(tmp_path):
     document = tmp_path / "headers.json"
     document.write_text('{"headers": []}')
     code, printed = terminal("encode", "-f", "kafka", str(document))
-    assert printed == "letterhead: bytes are not written to a terminal: use --hex, --out FILE, or a pipe\n"
+    assert printed == "letterhead: bytes are not written to a terminal: use --to-hex, --out FILE, or a pipe\n"
     assert code == 2
 
 
