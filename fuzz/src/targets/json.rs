@@ -86,7 +86,7 @@ fn same(value: &Value, value_type: Option<ValueType>, bits: &[u8]) {
 
 fn decoded(digits: &str) -> Vec<u8> {
     const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    assert!(digits.len() % 4 == 0);
+    assert!(digits.len().is_multiple_of(4));
     let digits = digits.trim_end_matches('=');
     let bits = digits.chars().flat_map(|digit| {
         let bits = DIGITS.find(digit).expect("a digit");
