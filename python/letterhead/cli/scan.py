@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from letterhead.scan.sketch import Sampled
 
 WIDE = 96
-STYLES = {"stated": "green", "strong": "green", "weak": "yellow", "tie": "yellow"}
+STYLES = {"stated": "green", "mixed": "yellow", "strong": "green", "weak": "yellow", "tie": "yellow"}
 
 Surface = StrEnum("Surface", {"python": "python", "arrow": "arrow", "spark": "spark"})
 
