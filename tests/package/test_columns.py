@@ -14,7 +14,7 @@ from reference import types
 
 
 def test_a_type_alone_is_its_own_key_the_last_and_optional() -> None:
-    assert normalise({"tenant": "string"}) == [("tenant", "tenant", "string", "last", False)]
+    assert normalise({"tenant": "string"}) == [("tenant", "tenant", "string", "last", False, None, None)]
 
 
 def test_columns_come_in_the_requested_order() -> None:
@@ -27,10 +27,10 @@ def test_columns_come_in_the_requested_order() -> None:
         }
     )
     assert requested == [
-        ("b", "b", "int32:le", "last", False),
-        ("a", "id", "uuid:text", "error", True),
-        ("route", "route", "string", "all", False),
-        ("stop", "stops", "int8", "all", True),
+        ("b", "b", "int32:le", "last", False, None, None),
+        ("a", "id", "uuid:text", "error", True, None, None),
+        ("route", "route", "string", "all", False, None, None),
+        ("stop", "stops", "int8", "all", True, None, None),
     ]
 
 
@@ -60,7 +60,7 @@ def test_an_empty_key_is_a_key() -> None:
     ],
 )
 def test_a_key_of_every_form_has_one_plain_form(key: Any, plain: Any) -> None:
-    assert normalise({"out": lh.field("string", key=key)}) == [("out", plain, "string", "last", False)]
+    assert normalise({"out": lh.field("string", key=key)}) == [("out", plain, "string", "last", False, None, None)]
     assert normalise({"out": lh.field("array<string>", key=key)})[0][1] == plain
 
 

@@ -157,7 +157,9 @@ def test_append_time_of_a_compressed_set_is_that_of_its_messages_from_magic_1_on
 def test_column_may_have_exactly_as_many_bytes_as_its_limit() -> None:
     def select(*lengths: int) -> Any:
         column = pa.array([lh.encode([("a", bytes(length))], "kafka") for length in lengths])
-        return _native.apply("select", column, "kafka", columns=[("a", "a", "binary", "last", False, None, None)], max_offset=20)
+        return _native.apply(
+            "select", column, "kafka", columns=[("a", "a", "binary", "last", False, None, None)], max_offset=20
+        )
 
     for lengths in ((10, 10), (20,), (20, 0)):
         assert len(pa.array(select(*lengths))) == len(lengths)

@@ -179,7 +179,7 @@ def test_a_quantified_test_of_an_absent_header_is_null(quantifier: str, negate: 
 
 def test_truth_of_lists_follows_sql() -> None:
     for quantifier, expected in (("any", (None, True, None, False)), ("all", (None, False, None, False))):
-        test = ResolvedTest(("w", "k", "string", "all", False), None, quantifier, "==", ("x",))
+        test = ResolvedTest(("w", "k", "string", "all", False, None, None), None, quantifier, "==", ("x",))
         lists: list[Any] = [[], ["x", "y"], ["x", None] if quantifier == "all" else ["y", None], ["y"]]
         assert tuple(truth(test, values) for values in lists) == expected
         assert truth(test, None) is None
