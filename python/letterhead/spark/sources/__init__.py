@@ -23,7 +23,7 @@ def register(spark: SparkSession) -> None:
     ``header_string(headers, 'tenant')`` reads a header of Spark's Kafka source in SQL. There are ``header_string``,
     ``strings`` (an array of all values), ``binary``, ``boolean``, ``int``, ``bigint``, ``double``, ``timestamp`` and ``date``;
     a third argument is the type of the bytes, as in ``header_int(headers, 'retry', 'int32:text')``. ``try_header_string``
-    and so on return null for a value of another type. The native module reads the values, whole batches at a time.
+    and so on return null for a value of another type. The native module reads the values, whole batches at a time. Sail has no such functions.
 
     Parameters
     ----------
@@ -55,5 +55,5 @@ def register(spark: SparkSession) -> None:
     on_sail = is_sail(spark)
     for source in (SegmentsSource, StateSource, KafkaSource, IggySource):
         spark.dataSource.register(with_arrow_schema(source) if on_sail else source)
-    if hasattr(functions, "arrow_udf"):
+    if hasattr(functions, "arrow_udf") and not on_sail:
         register_functions(spark)
