@@ -97,7 +97,7 @@ _STORE_CONDITIONS = [
         lambda rows: pc.and_kleene(pc.greater(rows["retry"], 0), pc.starts_with(rows["key"], b"order-1")),
     ),
     (
-        (lh.col("timestamp") > "2026-01-01T00:10:00Z") & ~(lh.col("tenant").is_in(["acme"])),
+        (lh.col("timestamp") > "2026-01-01T00:10:00Z") & ~(lh.col("tenant").isin(["acme"])),
         lambda rows: pc.and_kleene(
             pc.greater(rows["timestamp"].cast(pa.int64()), 1767226200000), pc.not_equal(rows["tenant"], "acme")
         ),

@@ -68,7 +68,7 @@ def test_one_message_is_read_as_a_column_is() -> None:
 def test_comparisons_without_a_type_use_the_stored_type() -> None:
     messages = column(lh.UInt8(3), lh.Int8(-1), lh.UInt16(300), lh.Int64(2))
     assert len(lha.decode(messages, "iggy", where="n > 2")) == 2
-    assert len(lha.decode(messages, "iggy", where=lh.col("n").is_in([-1, 300]))) == 2
+    assert len(lha.decode(messages, "iggy", where=lh.col("n").isin([-1, 300]))) == 2
     assert len(lha.decode(column(lh.Float32(0.5), lh.Int8(1)), "iggy", where="n >= 0.5")) == 2
     assert len(lha.decode(column(lh.Bool(True), lh.Bool(False)), "iggy", where="n = true")) == 1
     with pytest.raises(ValueError, match="needs a type"):

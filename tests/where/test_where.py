@@ -86,7 +86,7 @@ def conditions(names: list[str]) -> st.SearchStrategy[tuple[Any, Any]]:
                 matches = pc.or_(matches, pc.equal(table[name], pa.scalar(value, table[name].type)))
             return matches
 
-        return operand(name).is_in(values), mask
+        return operand(name).isin(values), mask
 
     def quantified(name: str, symbol: str, value: Any, every: bool) -> tuple[Any, Any]:
         one = lh.col(name, COLUMNS[name])
@@ -213,7 +213,7 @@ def test_messages_that_are_mostly_selected_are_those_of_all_messages(codec: Any,
     number = lh.col("n", "int32")
     conditions: list[tuple[Any, Callable[[int], bool]]] = [
         (number >= 0, lambda n: True),
-        (~number.is_in([70, 71, 300, 900]), lambda n: n not in {70, 71, 300, 900}),
+        (~number.isin([70, 71, 300, 900]), lambda n: n not in {70, 71, 300, 900}),
         ((number < 700) | (number > 1300), lambda n: not 700 <= n <= 1300),
     ]
     for where, holds in conditions:
@@ -283,7 +283,7 @@ def test_nan_is_in_no_order_in_columns_and_in_stores(number: float) -> None:
         of_store = [RowFilter(where, [], None, "kafka").selects({}, block) for where in conditions]
         of_column = [len(lha.decode(pa.array([block]), "kafka", where=where)) == 1 for where in conditions]
         assert of_store == of_column == expected
-        in_store = RowFilter(ratio.is_in([literal]), [], None, "kafka").selects({}, block)
+        in_store = RowFilter(ratio.isin([literal]), [], None, "kafka").selects({}, block)
         assert in_store == (number == literal)
 
 
@@ -411,7 +411,7 @@ def test_errors_say_which_quotes_to_use(where: str, remedy: str) -> None:
         (lh.col("retry", "int32") < math.inf, "inf is not a whole number"),
         (lh.col("retry", "int32") != math.nan, "nan is not a whole number"),
         (lh.col("ratio", "float32") == 0.1, "0.1 has no exact float32: the nearest is 0.10000000149011612"),
-        (lh.col("ratio", "float32").is_in([0.5, 1e300]), r"1e\+300 has no exact float32"),
+        (lh.col("ratio", "float32").isin([0.5, 1e300]), r"1e\+300 has no exact float32"),
         (lh.col("ratio", "float64") > 2**53 + 1, "9007199254740993 has no exact float64"),
         (lh.col("ratio", "float64") < 10**400, "has no exact float64"),
         (lh.col("retry", "int32") == "2", "int32 is not compared with str"),
@@ -446,20 +446,20 @@ def test_conditions_are_no_bools() -> None:
         (lh.col("offset") < 5, (None, 4)),
         (lh.col("offset") == 5, (5, 5)),
         (lh.col("offset") != 5, (None, None)),
-        (lh.col("offset").is_in([7, 5, 9]), (5, 9)),
+        (lh.col("offset").isin([7, 5, 9]), (5, 9)),
         (~(lh.col("offset") >= 5), (None, 4)),
         (~(lh.col("offset") > 5), (None, 5)),
         (~(lh.col("offset") <= 5), (6, None)),
         (~(lh.col("offset") < 5), (5, None)),
         (~(lh.col("offset") == 5), (None, None)),
         (~(lh.col("offset") != 5), (5, 5)),
-        (~lh.col("offset").is_in([5, 9]), (None, None)),
+        (~lh.col("offset").isin([5, 9]), (None, None)),
         ((lh.col("offset") > 5) & (lh.col("t") == "a") & (lh.col("offset") <= 9), (6, 9)),
-        ((lh.col("offset") == 5) | (lh.col("offset").is_in([7, 9])), (5, 9)),
+        ((lh.col("offset") == 5) | (lh.col("offset").isin([7, 9])), (5, 9)),
         ((lh.col("offset") == 5) | (lh.col("t") == "a"), (None, None)),
         (~(lh.col("offset") < 0), (0, None)),
         (~((lh.col("offset") < 3) | (lh.col("offset") > 8)), (3, 8)),
-        (lh.col("offset").is_in([]), (None, None)),
+        (lh.col("offset").isin([]), (None, None)),
     ],
 )
 def test_bounds_of_offsets_follow_from_the_condition(where: Any, offsets: tuple[int | None, int | None]) -> None:

@@ -94,7 +94,7 @@ def conditions_on_one_operand(draw: st.DrawFn) -> Any:
     if choice == "is_null":
         return operand.is_null()
     if choice == "is_in":
-        return operand.is_in(draw(st.lists(st.sampled_from(values), min_size=1, max_size=3)))
+        return operand.isin(draw(st.lists(st.sampled_from(values), min_size=1, max_size=3)))
     return getattr(operand, choice)(literal)
 
 

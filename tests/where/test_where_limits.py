@@ -119,7 +119,7 @@ SURROGATES = [
     lambda: selected(lh.col("tenant") == "\ud800"),
     lambda: selected(lh.col("tenant", "binary") == "\ud800"),
     lambda: selected(lh.col("tenant").starts_with("\ud800")),
-    lambda: selected(lh.col("tenant").is_in(["x", "\ud800"])),
+    lambda: selected(lh.col("tenant").isin(["x", "\ud800"])),
     lambda: selected(lh.col("\ud800") == "x"),
     lambda: selected(lh.col("tenant", lh.field("string", key="\ud800")) == "x"),
     lambda: lh.read.segments(SAMPLES / "orders-0", where=lh.col("topic") == "\ud800"),

@@ -19,7 +19,7 @@ from letterhead import where
         ("1 < offset", "col('offset') > 1"),
         ("a::int8 = -5 or not (b is null)", "(col('a', 'int8') == -5) | (~(col('b').is_null()))"),
         ('cast(a as "int32:le") <= 1.5', "col('a', 'int32:le') <= 1.5"),
-        ("x not in (1, 2)", "~(col('x').is_in([1, 2]))"),
+        ("x not in (1, 2)", "~(col('x').isin([1, 2]))"),
         ("'a' = any(route::string)", "col('route', 'string').any() == 'a'"),
         ("all(route) <> 'x'", "col('route').all() != 'x'"),
         ("key = x'ff00'", "col('key') == b'\\xff\\x00'"),

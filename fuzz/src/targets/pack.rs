@@ -38,7 +38,7 @@ fn check(name: &str, data: &[u8]) {
     let column = Layout::of(shape.bits(6, 2)).column(&[Some(&serialized), Some(&serialized)], &BEHIND);
     for selection in selections {
         let is_list = selection.repeat == Repeat::All;
-        let packed = Packed::Values { key: selection.key.clone(), of, lists: is_list };
+        let packed = Packed::Values { key: selection.key.clone(), of, lists: is_list, split: None };
         let pack = Pack { columns: vec![packed], skips_nulls: !is_list };
         let select = Select { selections: vec![selection], dialect, options, on_error: OnError::Column, views: false };
         let selected = apply_to(format, &select, &column).expect("nothing is raised");

@@ -55,9 +55,11 @@ def _directory(path: Path) -> Source:
         find_stores(path)
     except StoreNotFoundError:
         if next(path.rglob("*.log"), None) is None:
+            tables = next(path.glob("*.parquet"), None)
+            remedy = f"; of its Parquet files, name each: {path}/*.parquet" if tables else ""
             raise FileNotFoundError(
-                f"{path}: no segments are there (00000000000000000000.log and the like), nor in directories such as "
-                "orders-0, and no state store"
+                f"{path} has no log segments (00000000000000000000.log and the like), no partitions (directories such as "
+                f"orders-0), and no state store{remedy}"
             ) from None
         return _segments([path])
     from letterhead.sources.stores import StateStores

@@ -82,7 +82,7 @@ class Test(Condition):
 
     def __repr__(self) -> str:
         if self.name == "in":
-            return f"{self.operand!r}.is_in([{', '.join(map(literal_text, self.literals))}])"
+            return f"{self.operand!r}.isin([{', '.join(map(literal_text, self.literals))}])"
         if self.name in ("is_null", "exists", "starts_with", "contains"):
             return f"{self.operand!r}.{self.name}({', '.join(map(literal_text, self.literals))})"
         return f"{self.operand!r} {self.name} {literal_text(self.literals[0])}"
@@ -129,10 +129,10 @@ class Operand:
             raise TypeError(f"a part must be str or bytes, not {type(part).__name__}")
         return Test(self, "contains", (self._literal(part),))
 
-    def is_in(self, values: Iterable[Any]) -> Condition:
+    def isin(self, values: Iterable[Any]) -> Condition:
         """Return the condition that the value is one of some literals."""
         if isinstance(values, str | bytes):
-            raise TypeError(f"is_in needs a list of values, not {type(values).__name__}")
+            raise TypeError(f"isin needs a list of values, not {type(values).__name__}")
         return Test(self, "in", tuple(self._literal(value) for value in values))
 
     def starts_with(self, prefix: str | bytes) -> Condition:

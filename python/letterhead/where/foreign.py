@@ -90,7 +90,7 @@ def _condition(node: _Node, source: str) -> Condition:
         case "is_null", (Operand() as operand,):
             return operand.is_null()
         case "is_in", (Operand() as operand, _Literal(values)):
-            return operand.is_in(values)
+            return operand.isin(values)
         case "starts_with", (Operand() as operand, _Literal(prefix)):
             return operand.starts_with(prefix)
     # The innermost part without a counterpart is named.

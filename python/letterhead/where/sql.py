@@ -121,7 +121,7 @@ class _SqlTranslator:
             case exp.Not():
                 return ~self.condition(node.this)
             case exp.In():
-                return self._operand(node.this).is_in([self._literal(literal) for literal in node.expressions])
+                return self._operand(node.this).isin([self._literal(literal) for literal in node.expressions])
             case exp.Between():
                 operand = self._operand(node.this)
                 low, high = self._literal(node.args["low"]), self._literal(node.args["high"])

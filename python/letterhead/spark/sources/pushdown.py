@@ -80,7 +80,7 @@ def _condition(spark_filter: Any, headers: Columns) -> Condition:
     if name == "StringStartsWith":
         return operand.starts_with(spark_filter.value)
     if name == "In":
-        return operand.is_in(_checked(value) for value in spark_filter.value)
+        return operand.isin(_checked(value) for value in spark_filter.value)
     if name not in _COMPARISONS:
         raise ValueError(name)
     condition = operand._compared(_COMPARISONS[name], _checked(spark_filter.value))
