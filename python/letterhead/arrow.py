@@ -267,8 +267,8 @@ def edit(
 
     Parameters
     ----------
-    column : Arrow array or stream of binary, large_binary or binary_view
-        One message per row. Null stays null.
+    column : Arrow array or stream of binary, large_binary or binary_view; pyarrow array of lists
+        One message per row, or a list of its headers as :func:`decode` returns them. Null stays null.
     format : str
         Name of a headers format or a message format.
     {only} {drop} {rename} {replace}
@@ -284,7 +284,7 @@ def edit(
     Returns
     -------
     Arrow array or stream of binary
-        One message per row. With ``errors="column"`` a struct of ``data`` and ``error``.
+        One message per row. With ``errors="column"`` a struct of ``data`` and ``error``. Lists remain lists.
 
     Raises
     ------

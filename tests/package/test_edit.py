@@ -209,6 +209,22 @@ def test_an_invalid_message_is_an_error_even_if_the_edit_does_not_touch_it() -> 
     assert lha.edit(pa.array([b"", b"\x02"]), "kafka", drop=["a"], errors="null").to_pylist() == [b"", None]
 
 
+@pytest.mark.parametrize("format", ["kafka", "iggy"])
+def test_lists_of_headers_are_edited_as_messages_are(format: str) -> None:
+    value: Any = lh.String("acme") if format == "iggy" else b"acme"
+    messages = pa.array([lh.encode([("tenant", value), ("route", value)], format), None, lh.encode([], format)])
+    lists = lha.decode(messages, format)
+    edited = lha.edit(lists, format, replace={"tenant": "redact"}, append={"via": "etl"})
+    assert edited.type == lists.type
+    assert edited == lha.decode(lha.edit(messages, format, replace={"tenant": "redact"}, append={"via": "etl"}), format)
+    assert lha.edit(pa.chunked_array([lists, lists]), format, drop=["route"]).num_chunks == 2
+
+
+def test_errors_of_lists_of_headers_are_only_raised() -> None:
+    with pytest.raises(ValueError, match="errors= is for messages in bytes"):
+        lha.edit(lha.decode(pa.array([lh.encode([], "kafka")]), "kafka"), "kafka", drop=["a"], errors="null")
+
+
 def test_iggy_auto_is_not_edited() -> None:
     with pytest.raises(ValueError, match="name iggy or iggy-2023"):
         lha.edit(pa.array([b""]), "iggy-auto", drop=["a"])

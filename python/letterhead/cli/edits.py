@@ -12,7 +12,7 @@ from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.options import option
 from letterhead.cli.spelling import read_key, read_value
 from letterhead.header_edits import HeaderEdit, lit
-from letterhead.operations import Decode, Edit, Encode, Validate
+from letterhead.operations import Edit, Validate
 from letterhead.values import String
 
 if TYPE_CHECKING:
@@ -93,9 +93,7 @@ def edit_rows(batch: pa.RecordBatch, edit: Edit) -> pa.RecordBatch:
     """Return rows whose column ``headers``, of lists, has some headers changed."""
     place = batch.schema.get_field_index("headers")
     field = batch.schema.field(place)
-    edited = edit.run(Encode(edit.format).run(batch.column(place)))
-    lists: pa.Array = Decode(edit.format).run(edited).cast(field.type)
-    return batch.set_column(place, field, lists)
+    return batch.set_column(place, field, edit.run(batch.column(place)))
 
 
 def _constant(text: str, has_types: bool) -> Any:

@@ -7,12 +7,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from letterhead import _native
-from letterhead._arrow_types import Column, ColumnT
+from letterhead._arrow_types import Column, ColumnT, is_list
 from letterhead.errors import check_name
 from letterhead.fields import plain_key
 from letterhead.header_edits import ColumnValues, Constant, Function, HeaderEdit, HeaderKey, Mask, NewValue
 from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.decode import Decode
+from letterhead.operations.encode import Encode
 from letterhead.operations.options import READ_DEFAULTS, ReadOptions
 from letterhead.values import Value
 
@@ -65,7 +66,10 @@ class Edit(ColumnOperation):
         return {**self.options.arguments(), "edit": (entries, edit.only is not None, appended, self.nulls == "skip")}
 
     def run(self, column: ColumnT, *, threads: int = 1) -> ColumnT:
-        """Return the edited messages; functions get the values of a chunk at a time."""
+        """Return the edited messages, or lists of headers; functions get the values of a chunk at a time."""
+        type: Any = getattr(column, "type", None)
+        if type is not None and is_list(type):
+            return self._lists(column, type, threads)  # type: ignore[no-any-return]
         if not self._columns():
             return super().run(column, threads=threads)
         import pyarrow as pa
@@ -91,6 +95,18 @@ class Edit(ColumnOperation):
         import pyarrow as pa
 
         return pa.field(_native.schema("edit", self.format, **self.arguments())).type
+
+    def _lists(self, lists: Any, type: pa.DataType, threads: int) -> Any:
+        """Return edited lists of headers, which are messages in between."""
+        if self.options.errors != "raise":
+            raise ValueError("errors= is for messages in bytes, not for lists of headers")
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        encoded = Encode(self.format).run(lists, threads=threads)
+        # Encoding makes an empty message of null.
+        messages = self.run(pc.if_else(pc.is_valid(lists), encoded, pa.scalar(None, pa.binary())), threads=threads)
+        return Decode(self.format, self.options).run(messages, threads=threads).cast(type)
 
     def _columns(self) -> list[tuple[HeaderKey, Function | ColumnValues]]:
         """Return the new values that are columns beside the messages."""
