@@ -329,3 +329,9 @@ def test_an_edit_that_would_not_apply_is_refused(
     result = run("read", folder(FIRST), *options)
     assert result.code != 0
     assert message in " ".join(result.err.split())
+
+
+def test_a_header_is_not_a_column_of_its_own(run: Run, samples: Path) -> None:
+    result = run("read", samples / "orders-0", "--headers", "tenant", "--columns", "offset,tenant")
+    assert (result.code, result.out) == (2, "")
+    assert "tenant of --headers follows the columns by itself" in result.err

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 
 import pyarrow as pa
 import pytest
 
 import letterhead as lh
+import pages
+from letterhead import arrow as lha
 from topics import PARTITIONS, consume, create, orders, place, produce
 
 pytestmark = pytest.mark.broker
@@ -42,6 +45,26 @@ def test_a_topic_that_was_read_is_written_as_it_is(broker, topic, samples):
     assert list(consume(broker, copy).values()) == [
         records[number] for number in sorted(range(len(records)), key=place)
     ]
+
+
+def test_the_page_masks_a_header_of_a_topic_and_keeps_all_else(broker, samples):
+    create(broker, "orders-unmasked", "orders-masked")
+    produce(broker, "orders-unmasked", orders(samples, 500))
+    there = {"127.0.0.1:9092": broker, '"orders"': '"orders-unmasked"', '"orders-clean"': '"orders-masked"'}
+    pages.run("docs/how-to/write-headers-back.md", {"pa": pa, "lh": lh, "lha": lha}, "python copy", there)
+    order = [("partition", "ascending"), ("offset", "ascending")]
+    before, after = (read(broker, topic).sort_by(order) for topic in ("orders-unmasked", "orders-masked"))
+    others = ["partition", "timestamp", "key", "value"]
+    assert before.num_rows > 500
+    assert after.select(others).equals(before.select(others))
+    for old, new in zip(before["headers"].to_pylist(), after["headers"].to_pylist(), strict=True):
+        expected = [{**header, "value": _masked(header)} for header in old]
+        assert new == expected
+
+
+def _masked(header: dict) -> bytes | None:
+    value = header["value"]
+    return value if header["key"] != "tenant" or value is None else hashlib.sha256(value).hexdigest().encode()
 
 
 def test_typed_headers_are_written_as_the_types_option_selects(broker, topic):

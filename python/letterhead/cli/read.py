@@ -149,9 +149,10 @@ def read_command(
     if control and request.committed:
         raise Failure("--control shows aborted transactions, and --committed leaves them out: give one of them")
     on_screen = output.form is Form.TABLE and count_by is None
+    typed = typed_headers(headers)
     request = replace(
         request,
-        headers=typed_headers(headers),
+        headers=typed,
         columns=None if columns is None else tuple(filter(None, map(str.strip, columns.split(",")))),
         follow=follow,
         commit_group=commit_group,
@@ -168,6 +169,8 @@ def read_command(
         )
     if request.columns == ():
         raise Failure("--columns needs names of columns")
+    if repeated := [name for name in request.columns or () if name in (typed or {})]:
+        raise Failure(f"--columns: {', '.join(repeated)} of --headers follows the columns by itself: leave it out")
     if follow and len(sources) > 1:
         raise Failure("--follow reads one topic")
     opened = open_sources(sources)
