@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from letterhead import _native
-from letterhead._arrow_types import to_pyarrow
+from letterhead._arrow_types import is_list, to_pyarrow
 from letterhead._invariants import present
 from letterhead.errors import DecodeError, replaced
 from letterhead.fields import Columns, ColumnSpec, PlainKey
@@ -106,12 +106,9 @@ class ColumnFilter:
         return dict(zip(column.type.names, column.flatten(), strict=True))
 
     def _note_seen(self, values: Mapping[str, pa.Array]) -> None:
-        import pyarrow as pa
-
         self._tested = True
         for name, column in values.items():
-            is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
-            if len(column.flatten() if is_list else column.drop_null()):
+            if len(column.flatten() if is_list(column.type) else column.drop_null()):
                 self._unseen_keys.pop(name, None)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from letterhead._arrow_types import is_binary
+from letterhead._arrow_types import is_binary, is_list
 from letterhead._formatting import printable, quoted
 from letterhead.cli.document import headers_of
 from letterhead.cli.headers import HEADERS_IN_SUMMARY, key_text
@@ -172,7 +172,7 @@ class _Cells:
 
         if is_binary(type):
             return lambda value: [bytes_text(value, self._limit)]
-        if pa.types.is_list(type) or pa.types.is_large_list(type):
+        if is_list(type):
             element = type.value_type
             names = [field.name for field in element] if pa.types.is_struct(element) else []
             if "key" in names and "value" in names and is_binary(element.field("value").type):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from letterhead import _native
-from letterhead._arrow_types import is_binary, to_pyarrow
+from letterhead._arrow_types import is_binary, is_list, to_pyarrow
 from letterhead.errors import check_name, unknown_name
 from letterhead.fields import Columns, Field, PlainKey, columns_of, field_of, plain_key
 
@@ -111,7 +111,7 @@ def _type_of(name: str, type: pa.DataType) -> str:
     """Return the type in which the values of a column are written."""
     import pyarrow as pa
 
-    if pa.types.is_list(type) or pa.types.is_large_list(type):
+    if is_list(type):
         if pa.types.is_struct(type.value_type):
             return HEADERS
         return f"array<{_type_of(name, type.value_type)}>"

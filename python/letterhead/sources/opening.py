@@ -115,7 +115,7 @@ def open(
     >>> with lh.open("tests/samples/orders-0", columns=["offset"], headers={"retry": "int32"}, where=where) as reader:
     ...     table = reader.read_all()
     >>> table.num_rows, table.column_names
-    (269, ['offset', 'retry'])
+    (2, ['offset', 'retry'])
     >>> lh.open("tests/samples/orders-0.parquet").read_all().num_rows
     10000
     >>> lh.open("kafka://broker:9092/orders", settings="client.properties", last=10)  # doctest: +SKIP

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from letterhead._arrow_types import is_list
 from letterhead.errors import DamagedTableError
 from letterhead.offsets.reading import last_rows
 from letterhead.reader import Reader
@@ -266,7 +267,7 @@ def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
     if schema.names.count("headers") != 1:
         raise ValueError(f"{option} needs a column of headers: there are {', '.join(schema.names)}")
     type = schema.field("headers").type
-    if not (pa.types.is_list(type) or pa.types.is_large_list(type)):
+    if not (is_list(type)):
         raise ValueError(f"{option}: column 'headers' is {type}: read it with letterhead decode --column headers")
     is_typed = pa.types.is_struct(type.value_type) and type.value_type.get_field_index("type") >= 0
     return "iggy" if is_typed else "kafka"
