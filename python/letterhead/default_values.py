@@ -7,8 +7,6 @@ from decimal import Decimal
 from typing import TypeAlias
 from uuid import UUID
 
-from letterhead import _native
-
 __all__ = ["Default", "default_of", "json_default"]
 
 Default: TypeAlias = tuple[str, str]
@@ -23,6 +21,8 @@ def default_of(type: str, value: object) -> Default:
     >>> default_of("int32 | int32:text", 0), default_of("binary", b"\\0")
     (('int32:text', '0'), ('binary:hex', '00'))
     """
+    from letterhead import _native  # columns are described without the native module, too
+
     name = type.partition(" | ")[0].partition(":")[0]
     spec = _spec(name, value)
     if spec is None:

@@ -99,7 +99,7 @@ def test_an_option_of_another_kind_of_source_is_refused(name: str, options: dict
 def test_names_that_are_no_source_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file"):
         lh.open(tmp_path / "missing")
-    with pytest.raises(FileNotFoundError, match="no segments are there"):
+    with pytest.raises(FileNotFoundError, match="has no log segments"):
         lh.open(tmp_path)
     with pytest.raises(ValueError, match="no source begins with http://"):
         lh.open("http://h/t")

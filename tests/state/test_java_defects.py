@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from java import JavaError, JavaServer, JavaStore
-from letterhead.state import InvalidTimestampError
+from letterhead.errors import InvalidTimestampError
 from operations import config_of
 from test_java import OurStore
 
