@@ -86,7 +86,7 @@ def test_records_that_a_condition_leaves_out_count_as_read(broker):
     create_with(broker, "groups-where", 2)
     for partition in (0, 1):
         send(producer(broker), "groups-where", numbered(10), partition)
-    where = (lh.where.col("partition") == 1) & (lh.where.col("offset") < 5)
+    where = (lh.col("partition") == 1) & (lh.col("offset") < 5)
     assert offsets(broker, "groups-where", where=where, commit_group="where") == [*range(5)]
     assert committed(broker, "where", "groups-where", 2) == [17, 17]
     assert offsets(broker, "groups-where", end=9, partitions=[0], commit_group="part") == [*range(9)]
