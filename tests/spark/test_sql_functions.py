@@ -10,6 +10,8 @@ import pytest
 from frames import HEADERS
 from letterhead import spark as lhs
 
+pytestmark = pytest.mark.spark_only  # Sail gets no functions of SQL
+
 ROWS = [
     [("tenant", b"acme"), ("retry", b"3"), ("amount", (5).to_bytes(8, "big")), ("at", b"2026-01-31T08:30:00Z"), ("hop", b"a"),
      ("hop", b"b"), ("day", b"2026-01-31"), ("rate", b"1.5"), ("ok", b"\1")],

@@ -35,6 +35,7 @@ def headers_of(row: Any) -> Any:
     return None if row is None else [{"key": key, "value": value} for key, value in row.items()]
 
 
+@pytest.mark.spark_only
 @pytest.mark.parametrize("ansi", [True, False])
 def test_expressions_read_what_the_native_module_reads(spark: Any, ansi: bool) -> None:
     df = spark.createDataFrame(pa.table({"headers": pa.array([headers_of(row) for row in ROWS], HEADERS)}))
@@ -52,6 +53,7 @@ def test_expressions_read_what_the_native_module_reads(spark: Any, ansi: bool) -
         spark.conf.unset("spark.sql.ansi.enabled")
 
 
+@pytest.mark.spark_only
 @pytest.mark.parametrize("name", ["at", "n", "day", "price", "token"])
 def test_both_engines_raise_the_same_error(spark: Any, name: str) -> None:
     df = spark.createDataFrame(pa.table({"headers": pa.array([headers_of(ROWS[3])], HEADERS)}))
@@ -65,6 +67,7 @@ def test_both_engines_raise_the_same_error(spark: Any, name: str) -> None:
     assert ROWS[3][name].decode() not in message or name == "token"
 
 
+@pytest.mark.spark_only
 def test_a_stored_string_is_read_and_a_number_is_not(spark: Any) -> None:
     typed = lh.encode([("at", lh.String("2026-01-31T08:30:00Z")), ("n", lh.Int32(5))], "iggy")
     df = spark.createDataFrame([(typed,)], "data binary").transform(lhs.decode_headers("data", "iggy", text_keys=True))
