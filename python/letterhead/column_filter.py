@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead import _native
 from letterhead._arrow_types import is_list, to_pyarrow
-from letterhead._invariants import present
 from letterhead.errors import DecodeError, replaced
-from letterhead.fields import Columns, ColumnSpec, PlainKey
-from letterhead.where.conditions import Where
-from letterhead.where.program import RecordField, ResolvedTest, resolve, truth
+from letterhead.where.condition_filter import ConditionFilter
+from letterhead.where.program import RecordField, ResolvedTest, truth
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["ColumnFilter"]
 
 
-class ColumnFilter:
+class ColumnFilter(ConditionFilter):
     """Selects the rows of record batches for which a condition on columns, and on headers, is true.
 
     Parameters
@@ -47,28 +47,9 @@ class ColumnFilter:
         *,
         limits: Limits | None = None,
     ) -> None:
-        known = {name: field for name, field in fields.items() if name != "headers"}
-        self._filter = present(resolve(where, known, headers), "the condition")
+        super().__init__(where, {name: field for name, field in fields.items() if name != "headers"}, headers)
         self._format = format
         self._limits = limits
-        operands = self._filter.headers
-        # Output columns have the number of their header as name: a condition can read a key as several types.
-        self._specs = [(str(at), *spec[1:]) for at, spec in enumerate(operands)]
-        self._names = {operand: str(at) for at, operand in enumerate(operands)}
-        self.fields = frozenset(test.operand for test in self._filter.tests() if isinstance(test.operand, str))
-        """Names of the columns that the condition tests."""
-        self._unseen_keys = {name: key for name, key, *_ in self._specs}
-        self._tested = False
-
-    @property
-    def has_headers(self) -> bool:
-        """Whether the condition tests headers."""
-        return bool(self._specs)
-
-    @property
-    def unseen_headers(self) -> list[PlainKey]:
-        """Keys of headers of which no row that was tested for headers had a value."""
-        return [*self._unseen_keys.values()] if self._tested else []
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the selected rows; raise DecodeError if headers cannot be read of a row that columns do not exclude."""
@@ -97,10 +78,11 @@ class ColumnFilter:
         return rest.filter(self._filter.decide_columns(by_everything, len(rest)))
 
     def _header_values(self, headers: pa.Array) -> dict[str, pa.Array]:
-        # The specs may have types that only conditions have.
-        specs: list[ColumnSpec] = [*self._specs]
+        # Not by the operation Select: the specs may have types that only conditions have.
         try:
-            column = to_pyarrow(_native.apply("select", headers, self._format, columns=specs, limits=self._limits))
+            column = to_pyarrow(
+                _native.apply("select", headers, self._format, columns=self._specs, limits=self._limits)
+            )
         except DecodeError as error:
             raise replaced(error, column=error.column and "where", row=None) from None
         return dict(zip(column.type.names, column.flatten(), strict=True))

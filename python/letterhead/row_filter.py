@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from letterhead import _native
-from letterhead._invariants import present
 from letterhead.errors import DecodeError, replaced
-from letterhead.fields import Columns, PlainKey
-from letterhead.where.conditions import Where
-from letterhead.where.program import RecordField, ResolvedTest, resolve, truth
+from letterhead.where.condition_filter import ConditionFilter
+from letterhead.where.program import RecordField, ResolvedTest, truth
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["RowFilter"]
 
@@ -24,7 +24,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-class RowFilter:
+class RowFilter(ConditionFilter):
     """Evaluates a condition for rows whose headers are in a format.
 
     ``fields`` are the fields of a row with their types, or only their names: then all but those in :data:`_TYPES` are
@@ -43,29 +43,10 @@ class RowFilter:
     ) -> None:
         types = fields if isinstance(fields, Mapping) else {}
         known = {name: types.get(name) or RecordField(_TYPES.get(name, "ms")) for name in fields if name != "headers"}
-        where_filter = present(resolve(where, known, headers), "the condition")
-        self._filter = where_filter
+        super().__init__(where, known, headers)
         self._format = format
         self._errors = errors
         self._limits = limits
-        operands = where_filter.headers
-        # Output columns have the number of their header as name: a condition can read a key as several types.
-        self._specs = [(str(at), *spec[1:]) for at, spec in enumerate(operands)]
-        self._names = {operand: str(at) for at, operand in enumerate(operands)}
-        self.fields = frozenset(test.operand for test in where_filter.tests() if isinstance(test.operand, str))
-        """Names of the fields that the condition tests."""
-        self._unseen_keys = {name: key for name, key, *_ in self._specs}
-        self._tested = False
-
-    @property
-    def has_headers(self) -> bool:
-        """Whether the condition tests headers."""
-        return bool(self._specs)
-
-    @property
-    def unseen_headers(self) -> list[PlainKey]:
-        """Keys of headers of which no row that was tested for headers had a value."""
-        return [*self._unseen_keys.values()] if self._tested else []
 
     def selects(self, fields: Mapping[str, Any], data: bytes | None) -> bool:
         """Return whether a row is selected; raise DecodeError if its headers cannot be read.

@@ -1,0 +1,37 @@
+"""What filters of rows and of columns share: the headers that a condition tests, and which of them no row had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from letterhead._invariants import present
+from letterhead.fields import Columns, ColumnSpec, PlainKey
+from letterhead.where.conditions import Where
+from letterhead.where.program import RecordField, resolve
+
+__all__ = ["ConditionFilter"]
+
+
+class ConditionFilter:
+    """A condition whose names are resolved, and the headers that it tests as output columns of ``select``."""
+
+    def __init__(self, where: Where, fields: Mapping[str, RecordField], headers: Columns | None) -> None:
+        self._filter = present(resolve(where, fields, headers), "the condition")
+        operands = self._filter.headers
+        # Output columns have the number of their header as name: a condition can read a key as several types.
+        self._specs: list[ColumnSpec] = [(str(at), *spec[1:]) for at, spec in enumerate(operands)]
+        self._names = {operand: str(at) for at, operand in enumerate(operands)}
+        self.fields = frozenset(test.operand for test in self._filter.tests() if isinstance(test.operand, str))
+        """Names of the fields that the condition tests."""
+        self._unseen_keys = {name: key for name, key, *_ in self._specs}
+        self._tested = False
+
+    @property
+    def has_headers(self) -> bool:
+        """Whether the condition tests headers."""
+        return bool(self._specs)
+
+    @property
+    def unseen_headers(self) -> list[PlainKey]:
+        """Keys of headers of which no row that was tested for headers had a value."""
+        return [*self._unseen_keys.values()] if self._tested else []
