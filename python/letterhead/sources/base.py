@@ -94,6 +94,10 @@ class RowRequest:
     stores: StoreOptions | None = None
     view: Literal["records", "batches", "control"] = "records"
 
+    def default_columns(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return columns without that of headers if these are requested as typed columns."""
+        return tuple(name for name in names if not (self.headers and name == "headers"))
+
 
 class Source(ABC):
     """A source of rows. It is opened when the first row is read."""
@@ -216,7 +220,7 @@ class LogSource(Source):
             return (*columns[: -len(self.screen_columns)], *BATCH_SCREEN_COLUMNS)
         if request.view == "control":
             columns = (*columns[:-3], "control", "aborted", *columns[-3:])
-        return tuple(name for name in columns if not (request.headers and name == "headers"))
+        return request.default_columns(columns)
 
 
 def _unseen_headers(specs: Sequence[ColumnSpec], open_reader: Callable[[Condition], Reader]) -> list[PlainKey]:

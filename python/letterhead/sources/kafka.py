@@ -118,7 +118,7 @@ def control_columns(request: RowRequest) -> tuple[str, ...]:
 
     if request.columns is not None:
         return request.columns
-    return tuple(name for name in CONTROL_COLUMNS if not (request.headers and name == "headers"))
+    return request.default_columns(CONTROL_COLUMNS)
 
 
 def chosen_partitions(partition: int | None, request: RowRequest) -> Iterable[int] | None:

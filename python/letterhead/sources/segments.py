@@ -85,7 +85,7 @@ class LogSegments(LogSource):
             rows = SegmentRowReader(names, request.headers, request.errors, reader=ControlRowReader, **options)
             return SegmentsReader(partitions, rows, bounds, last=request.last, marks_aborted=True)
         if columns is None:
-            columns = tuple(name for name in COLUMNS if not (request.headers and name == "headers"))
+            columns = request.default_columns(COLUMNS)
         rows = SegmentRowReader(columns, request.headers, request.errors, **options)
         return SegmentsReader(partitions, rows, bounds, committed=request.committed, last=request.last)
 
@@ -144,7 +144,7 @@ class IggySegments(LogSegments):
             raise ValueError("isolation_level= is for logs of Kafka: Iggy has no transactions")
         columns = self.requested_columns(request, several=len(partitions) > 1)
         if columns is None:
-            columns = tuple(name for name in COLUMNS if not (request.headers and name == "headers"))
+            columns = request.default_columns(COLUMNS)
         rows = IggyRowReader(
             columns, request.headers, errors=request.errors, limits=request.limits, where=request.where
         )

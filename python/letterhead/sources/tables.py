@@ -267,7 +267,7 @@ def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
     if schema.names.count("headers") != 1:
         raise ValueError(f"{option} needs a column of headers: there are {', '.join(schema.names)}")
     type = schema.field("headers").type
-    if not (is_list(type)):
+    if not is_list(type):
         raise ValueError(f"{option}: column 'headers' is {type}: read it with letterhead decode --column headers")
     is_typed = pa.types.is_struct(type.value_type) and type.value_type.get_field_index("type") >= 0
     return "iggy" if is_typed else "kafka"
