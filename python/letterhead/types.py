@@ -254,6 +254,11 @@ def _date_or_decimal(name: str, suffix: str) -> str:
     return f"{name}:text"
 
 
+def is_text_suffix(suffix: str) -> bool:
+    """Return whether a suffix of a type, without its colon, names an encoding as text."""
+    return suffix == "text" or suffix in TEXT_SUFFIXES
+
+
 def is_only_read(type: str) -> bool:
     """Return whether a type, as :func:`type_name` writes it, has an encoding that is read and not written."""
     return any(alternative.partition(":")[2] in READ_SUFFIXES for alternative in type.split(" | "))

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from letterhead.scan.costs import cost
 from letterhead.scan.readings import CANDIDATE_TYPES, SHAPES, Tally
 from letterhead.scan.statistics import KeyStatistics
-from letterhead.types import TEXT_SUFFIXES
+from letterhead.types import is_text_suffix
 from letterhead.values import VALUE_TYPES
 
 Confidence: TypeAlias = Literal["stated", "mixed", "strong", "likely", "weak", "tie", "possible", "unlikely"]
@@ -155,7 +155,7 @@ def _rivals(statistics: KeyStatistics) -> Iterator[str]:
     half = (statistics.headers - statistics.nulls) / 2
     for type, tally in statistics.readings.items():
         name, _, suffix = type.partition(":")
-        if type not in _TABLE or is_text(suffix) or tally.fits < half:
+        if type not in _TABLE or is_text_suffix(suffix) or tally.fits < half:
             continue
         if name.startswith("uint"):
             signed = statistics.readings.get(type[1:])
@@ -174,7 +174,7 @@ def _text_types(statistics: KeyStatistics) -> Iterator[tuple[str, Confidence]]:
     fitting = {
         type: tally
         for type, tally in statistics.readings.items()
-        if type in _TABLE and is_text(type.partition(":")[2]) and tally.fits >= (1 - _STRAYS) * statistics.values
+        if type in _TABLE and is_text_suffix(type.partition(":")[2]) and tally.fits >= (1 - _STRAYS) * statistics.values
     }
     for type, tally in fitting.items():
         if type.startswith(("timestamp", "date")) and tally.unusual > _STRAYS * tally.fits:
@@ -232,7 +232,7 @@ def _evidence(type: str, tally: Tally, statistics: KeyStatistics, total: int) ->
         if tally.unusual:
             seen.append(f"{_share_of(tally.unusual, tally.fits, verb=False)} with unprintable characters")
         seen += _shape_evidence("string", statistics, total)
-    elif is_text(suffix):
+    elif is_text_suffix(suffix):
         noun = {"int64": "whole numbers", "float64": "numbers", "bool": "true or false", "uuid": "UUIDs",
                 "date": "dates", "timestamp": "times" if suffix == "iso" else f"{suffix} since 1970"}[name]  # fmt: skip
         seen = [f"{_share_of(tally.fits, total, 'value')} {noun} as text"]
@@ -290,11 +290,6 @@ def _shape_evidence(type: str, statistics: KeyStatistics, total: int) -> list[st
         for name, fits in fits_by_shape.items()
         if fits > total / 2
     ]
-
-
-def is_text(suffix: str) -> bool:
-    """Return whether a suffix of a type means text."""
-    return suffix == "text" or suffix in TEXT_SUFFIXES
 
 
 def _share_of(count: int, total: int, noun: str = "", *, verb: bool = True) -> str:

@@ -23,7 +23,7 @@ from letterhead.spark.expressions import header_parser, is_type, is_utf8, parser
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import declared
-from letterhead.types import TEXT_SUFFIXES, ValueType, is_only_read
+from letterhead.types import ValueType, is_only_read, is_text_suffix
 from letterhead.value_text import text_of_key
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def header(
         Key of the header, and name of the new column. An int for formats with integer keys; a
         :class:`~letterhead.Value` for Iggy's typed keys, where bytes mean ``Binary(...)``.
     type : str, pyspark.sql.types.DataType or pyarrow.DataType
-        Type of the value, or several such as ``int32 | int32:text``, see :func:`letterhead.field`. Where the headers have types, a value
-        of another type is an error.
+        Type of the value, or several such as ``int32 | int32:text``, see :func:`letterhead.field`. Where the headers have
+        types, a value of another type is an error.
     repeat : {"last", "first", "all", "error"}, default "last"
         What to do with a key that occurs more than once; ``"all"`` returns an array, empty if the key is absent.
     required : bool, default False
@@ -218,7 +218,7 @@ def _by_spark(
 def _is_text(type: str) -> bool:
     """Return whether values of a type are text, which Spark can split."""
     name, _, suffix = type.partition(":")
-    return name == "string" or suffix == "text" or suffix in TEXT_SUFFIXES
+    return name == "string" or is_text_suffix(suffix)
 
 
 def _elements(named: Column, separator: str, header_list: _HeaderList) -> Column:
