@@ -14,7 +14,7 @@
 use std::borrow::Cow;
 
 use crate::error::Code;
-use crate::value::{InvalidValue, Value, invalid};
+use crate::value::{HEX_DIGITS, InvalidValue, Value, invalid};
 
 /// A form of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ const MAX_PRECISION: u8 = 38;
 const NANOS: i128 = 1_000_000_000;
 const SECONDS_OF_DAY: i64 = 86_400;
 
-/// The days since 1970 of January 1 in the years 1 and 10000.
+/// January 1 of the years 1 and 10000, in days since 1970.
 const DAYS: (i64, i64) = (-719_162, 2_932_897);
 
 impl TextForm {
@@ -68,7 +68,7 @@ impl TextForm {
         })
     }
 
-    /// What `parse` reads back.
+    /// The type and its suffix, which `parse` reads.
     pub fn name(self) -> String {
         match self {
             TextForm::Iso(_) => "timestamp:iso".into(),
@@ -400,9 +400,7 @@ fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
 
 /// Appends bytes as pairs of lower-case hexadecimal digits.
 pub fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
-    out.extend(
-        bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| b"0123456789abcdef"[usize::from(digit)]),
-    );
+    out.extend(bytes.iter().flat_map(|byte| HEX_DIGITS[usize::from(*byte)]));
 }
 
 #[cfg(test)]

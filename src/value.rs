@@ -113,26 +113,27 @@ pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Resu
     }
 }
 
+/// The two hexadecimal digits of every byte, in lower case.
+pub static HEX_DIGITS: [[u8; 2]; 256] = {
+    let (mut table, mut byte) = ([[0; 2]; 256], 0);
+    while byte < table.len() {
+        table[byte] = [b"0123456789abcdef"[byte >> 4], b"0123456789abcdef"[byte & 15]];
+        byte += 1;
+    }
+    table
+};
+
 /// Characters of a UUID's text.
 pub const UUID_LEN: usize = 36;
 
 /// The text of a UUID, in ASCII.
 #[inline]
 pub fn uuid_digits(bytes: [u8; 16]) -> [u8; UUID_LEN] {
-    /// The two digits of every byte.
-    const DIGITS: [[u8; 2]; 256] = {
-        let (mut table, mut byte) = ([[0; 2]; 256], 0);
-        while byte < table.len() {
-            table[byte] = [b"0123456789abcdef"[byte >> 4], b"0123456789abcdef"[byte & 15]];
-            byte += 1;
-        }
-        table
-    };
     /// The positions of the digits of each byte.
     const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     let mut text = [b'-'; UUID_LEN];
     for (place, byte) in PLACES.into_iter().zip(bytes) {
-        text[place..place + 2].copy_from_slice(&DIGITS[usize::from(byte)]);
+        text[place..place + 2].copy_from_slice(&HEX_DIGITS[usize::from(byte)]);
     }
     text
 }

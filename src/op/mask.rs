@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 
+use crate::value::HEX_DIGITS;
 use crate::value_type::{Scalar, ValueType};
 
-/// What `redact` writes, and `last4` in front of the last bytes.
+/// The text that `redact` writes, and that `last4` writes before the last bytes.
 const STARS: [&[u8]; 2] = [b"***", b"****"];
 
 /// The fewest bytes of a value of which the last four are shown.
@@ -76,10 +77,9 @@ fn last_four(value_type: Option<ValueType>, bits: &[u8]) -> Option<&[u8; 4]> {
 
 /// SHA-256 as hexadecimal digits.
 fn hash(bits: &[u8]) -> [u8; 64] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut digits = [0; 64];
     for (pair, byte) in digits.chunks_exact_mut(2).zip(Sha256::digest(bits)) {
-        (pair[0], pair[1]) = (DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]);
+        pair.copy_from_slice(&HEX_DIGITS[usize::from(byte)]);
     }
     digits
 }
