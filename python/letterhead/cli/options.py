@@ -46,8 +46,9 @@ def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., T]], Callab
         parameters: dict[str, inspect.Parameter] = {}
         for name, parameter in own.items():
             parameters |= members.get(name, {name: parameter})
-        for name in members.keys() - own.keys():
-            parameters |= members[name]
+        for name in members:
+            if name not in own:
+                parameters |= members[name]
         keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters.values()]
         run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
         run.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
