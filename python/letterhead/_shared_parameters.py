@@ -209,8 +209,9 @@ link_errors : {"raise", "null"}, default "raise"
 
 _RENAMED = {
     "headers_as_columns": "headers", "draft": "header_format", "header_serializers": "serializers", "header_errors": "errors",
-    "key_and_value_serializers": "key_serializer, value_serializer", "iggy_address": "address", "iggy_topic": "stream, topic", "offsets": "start, end", "headers_with_ids": "headers", "headers_format": "format", "id_header": "header", "text_or_binary": "column",
-    "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",
+    "key_and_value_serializers": "key_serializer, value_serializer", "iggy_address": "address", "iggy_topic": "stream, topic",
+    "offsets": "start, end", "headers_with_ids": "headers", "headers_format": "format", "id_header": "header",
+    "text_or_binary": "column", "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",
 }  # fmt: skip
 """The parameter that an entry describes, where several entries describe parameters of one name."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from letterhead._optional_dependencies import needed
+from letterhead._shared_parameters import documented
 from letterhead.errors import check_name
 from letterhead.sources.base import TIMEOUT_MS, RowRequest, StoreOptions, check_store_options
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["open"]
 
 
+@documented
 def open(
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
@@ -63,9 +65,7 @@ def open(
         * ``"-"``: a table on standard input.
     columns : sequence of str, optional
         Columns to return, in order; by default all.
-    headers : mapping of str to str or Field, optional
-        Headers as typed columns after the others, instead of the column ``headers``, as in
-        :func:`letterhead.arrow.select`.
+    {headers_as_columns}
     where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
         Which rows to return: a condition on headers and on columns, as in :mod:`letterhead.arrow`.
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
@@ -91,8 +91,7 @@ def open(
         Of a state directory: the type of the store, as in :func:`letterhead.read.state`.
     timeout_ms : int, default 15000
         Of topics: how long a request may take, with connection and retries.
-    limits : Limits, optional
-        Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
+    {limits}
 
     Returns
     -------
