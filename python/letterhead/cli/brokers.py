@@ -32,7 +32,7 @@ def connection_settings(
         ),
     ] = None,
 ) -> BrokerSettings:
-    """Return the settings of the file of --config; settings of -X replace them."""
+    """Return the settings in the file that --config names, overridden by those of -X."""
     values: BrokerSettings = {}
     if config is not None:
         from letterhead.kafka.properties import read_properties

@@ -26,7 +26,7 @@ class JsonRecord(NamedTuple):
 
 
 def json_records(lines: Iterable[bytes]) -> Iterator[JsonRecord]:
-    """Parse records, each on a line or over several, one at a time; text without a record is an error."""
+    """Parse records one at a time, each on one line or on several; raise Failure for text without a record."""
     text, depth, first, checked, count = bytearray(), 0, 1, _CHECKED_BYTES, 0
     for number, line in enumerate(lines, 1):
         if not text:

@@ -357,7 +357,7 @@ class Rows:
 
 
 def _point_text(spec: OffsetSpec) -> str:
-    """Return a point as --start and --end have it."""
+    """Return the text of a point, as --start and --end take it."""
     if isinstance(spec, Mapping):
         return ",".join(f"{partition}={point}" for partition, point in spec.items())
     return str(spec)

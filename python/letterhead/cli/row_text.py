@@ -73,7 +73,7 @@ def _cast(column: pa.Array) -> pa.Array:
 
 
 def _json_type(type: pa.DataType) -> pa.DataType:
-    """Return the type to cast a column to before the core writes it as JSON; the same type if the core writes it."""
+    """Return the type to which a column is cast before the core writes it as JSON: its own, unless the core lacks it."""
     import pyarrow as pa
 
     types = pa.types

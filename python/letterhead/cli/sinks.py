@@ -1,4 +1,4 @@
-"""Where commands write bytes: :class:`StandardOutput` or a file, which gets its name once it is complete, :class:`FileSink`."""
+"""Destinations of a command's bytes: :class:`StandardOutput`, and :class:`FileSink`, which names a file once it is complete."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class StandardOutput:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Pass errors on: the one of a closed pipe ends the command."""
+        """Pass errors on: a closed pipe ends the command."""
         yield
 
 
@@ -101,7 +101,7 @@ class FileSink:
         return self._file if self._compressed is None else self._compressed
 
     def flush(self) -> None:
-        """Leave what was written in the buffer: nobody reads the file before it is complete."""
+        """Do nothing: nobody reads the file before it is complete."""
 
     def close(self) -> None:
         """Complete the file."""
@@ -114,7 +114,7 @@ class FileSink:
 
     def abort(self) -> None:
         """Remove the file."""
-        # What is left in its buffer may not fit either.
+        # Closing writes the rest of the buffer, which may not fit either.
         with contextlib.suppress(OSError):
             if self._compressed is not None:
                 self._compressed.close()

@@ -77,7 +77,7 @@ class Credentials(NamedTuple):
 
 
 class IamIdentity:
-    """The credentials of a login; methods can be called by several threads.
+    """The credentials of a login, for several threads.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class Token(NamedTuple):
 
 
 class Tokens:
-    """The current token of a client; methods can be called by several threads."""
+    """The current token of a client, for several threads."""
 
     def __init__(self, settings: OAuthSettings) -> None:
         self.extensions = dict(settings.extensions)

@@ -62,7 +62,7 @@ def fetched_response(answer: Any, place: TopicPartition, isolation: Isolation) -
 
 
 def wrong_metadata(topics: list[str] | None, answer: Any) -> str | None:
-    """Return what is wrong with metadata, None if they answer the request."""
+    """Return an error message if metadata do not answer the request, otherwise None."""
     names = [topic.name for topic in answer.topics or ()]
     if not all(isinstance(name, str) for name in names) or len({*names}) != len(names):
         return "sent metadata of topics without a name, or of one topic twice"
@@ -78,7 +78,7 @@ def wrong_metadata(topics: list[str] | None, answer: Any) -> str | None:
 
 
 def wrong_offsets(places: list[TopicPartition], answer: Any) -> str | None:
-    """Return what is wrong with listed offsets, None if they answer the request."""
+    """Return an error message if listed offsets do not answer the request, otherwise None."""
     pairs = [(topic, partition) for topic in answer.topics or () for partition in topic.partitions or ()]
     if sorted((topic.name or "", partition.partition_index) for topic, partition in pairs) != sorted(places):
         return f"sent offsets of other partitions than the requested ones ({', '.join(map(str, places[:3]))})"
@@ -88,7 +88,7 @@ def wrong_offsets(places: list[TopicPartition], answer: Any) -> str | None:
 
 
 def wrong_fetch(place: TopicPartition, last_epoch: int, answer: Any) -> str | None:
-    """Return what is wrong with fetched records, None if they answer the request."""
+    """Return an error message if fetched records do not answer the request, otherwise None."""
     if answer.error_code:
         return None
     pairs = [(topic.topic, partition) for topic in answer.responses or () for partition in topic.partitions or ()]

@@ -12,7 +12,7 @@ pub struct Head {
     /// Bytes, the frame among them.
     pub size: usize,
     pub base_offset: i64,
-    /// The last offset. The frame of a compressed set of an older format states it, too.
+    /// The last offset, which in older formats the frame of a compressed set has, too.
     pub last_offset: i64,
     pub magic: i8,
     pub attributes: i16,

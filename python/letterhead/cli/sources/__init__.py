@@ -1,4 +1,4 @@
-"""What commands read: the sources of :mod:`letterhead.sources`, as arguments name them (:func:`open_sources`)."""
+"""Sources for commands: :func:`open_sources` opens those of :mod:`letterhead.sources` that arguments name."""
 
 from letterhead.cli.sources.opening import open_sources
 

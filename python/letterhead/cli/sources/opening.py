@@ -55,7 +55,7 @@ def column_names(source: Source, request: RowRequest) -> list[str]:
 
 
 def report_findings(source: Source) -> int:
-    """Print what was noticed while rows were read, and return the exit code."""
+    """Print the findings of reading, and return the exit code."""
     findings = source.findings()
     for remark in findings.remarks:
         warn(remark)
