@@ -18,7 +18,6 @@ use crate::value_type::{Scalar, TypeCodes, ValueType};
 
 /// A layout with types.
 pub trait Types: 'static {
-    const LAYOUT: ReadableLayout;
     const TYPED_KEYS: bool;
     const CODES: TypeCodes;
 }
@@ -26,11 +25,16 @@ pub trait Types: 'static {
 /// Headers of `iggy` and `iggy-2023`.
 pub struct TypedLayout<T>(std::marker::PhantomData<T>);
 
-/// The longest key, and the longest value.
-const LONGEST: usize = 255;
+/// The fewest and the most bytes of a key, and of a value.
+pub const PART_LEN: (usize, usize) = (1, 255);
 
 /// A type and a length.
 const HEAD: usize = 5;
+
+#[inline(always)]
+fn fits(len: usize) -> bool {
+    (PART_LEN.0..=PART_LEN.1).contains(&len)
+}
 
 impl<T: Types> TypedLayout<T> {
     /// The length of a key or of a value.
@@ -42,7 +46,7 @@ impl<T: Types> TypedLayout<T> {
     unsafe fn len(at: *const u8) -> Option<usize> {
         // SAFETY: the caller's contract.
         let len = u32::from_le_bytes(unsafe { at.cast::<[u8; 4]>().read() }) as usize;
-        (1..=LONGEST).contains(&len).then_some(len)
+        fits(len).then_some(len)
     }
 
     /// The parts of a header that is regular, which may end after the row.
@@ -75,12 +79,13 @@ impl<T: Types> TypedLayout<T> {
 // SAFETY: `header` compares the end of the value with the end of the row before it passes parts on, and passes
 // none as short. A header has two lengths of at most 255 and the bytes between them.
 unsafe impl<T: Types> WireLayout for TypedLayout<T> {
-    const READS: Option<ReadableLayout> = Some(T::LAYOUT);
+    const READS: Option<ReadableLayout> =
+        Some(if T::TYPED_KEYS { ReadableLayout::Iggy } else { ReadableLayout::Iggy2023 });
     const WRITES: bool = true;
     const TYPED: bool = true;
     const TYPED_KEYS: bool = T::TYPED_KEYS;
-    const MIN_LEN: usize = if T::TYPED_KEYS { 2 * HEAD + 2 } else { 2 * HEAD + 1 };
-    const MAX_FRAMING: usize = 2 * HEAD;
+    const MIN_LEN: usize = Self::MAX_FRAMING + 2 * PART_LEN.0;
+    const MAX_FRAMING: usize = if T::TYPED_KEYS { 2 * HEAD } else { 2 * HEAD - 1 };
 
     #[inline(always)]
     unsafe fn begin(_start: *const u8, _len: usize) -> Option<Begin> {
@@ -95,7 +100,6 @@ unsafe impl<T: Types> WireLayout for TypedLayout<T> {
 
     #[inline(always)]
     unsafe fn write(to: *mut u8, header: &RawHeader, rules: Rules) -> Option<usize> {
-        let fits = |len: usize| (1..=LONGEST).contains(&len);
         if header.is_null || !fits(header.key_len) || !fits(header.value_len) {
             // Other errors of a part with a type are left to the slow path.
             let has_types = header.key_type.is_some() || header.value_type.is_some();

@@ -1,75 +1,155 @@
-//! Parsing shared by both layouts of Iggy's headers: lengths of four bytes, types of one, and keys and values of at
-//! most 255 bytes.
+//! Both layouts of Iggy's headers: their parser, their kernels and their writer come from the constants of
+//! [`HeadersFormat`]. Keys have types if they are [`KeyForm::Typed`].
+
+use std::borrow::Cow;
 
 use crate::cursor::Cursor;
-use crate::error::bad_length;
+use crate::error::{Code, bad_length};
+use crate::header::{Header, Key, KeyForm, TypedKey};
+use crate::kernel::layout::WireLayout;
+use crate::kernel::typed_layout::Types;
 use crate::log::{Log, Result};
-use crate::value::ByteOrder;
-use crate::value_type::{TypeCodes, ValueType};
+use crate::traits::{HeadersFormat, ReadOptions, Sink};
+use crate::value_type::{Scalar, TypeCodes, ValueType};
 
-use super::{describe, describe_typed, unknown_type};
+use super::{describe, describe_typed, parse_to_end, read_text_key, text_of_key, unknown_type};
 
-/// The fewest and the most bytes of a key and of a value in Iggy.
-pub const MIN_PART: usize = 1;
-pub const MAX_PART: usize = 255;
+impl<F: HeadersFormat> Types for F {
+    const TYPED_KEYS: bool = matches!(F::KEYS, KeyForm::Typed);
+    const CODES: TypeCodes = F::TYPES;
+}
 
-/// A type byte of Iggy; `None` and a reported error if it is unknown.
-#[inline(always)]
-pub fn read_type<R: Log>(
-    cursor: &mut Cursor<'_>,
-    types: TypeCodes,
-    field: &'static str,
+#[inline]
+pub fn parse<'a, F: HeadersFormat, R: Log, S: Sink<'a>>(
+    cursor: Cursor<'a>,
+    options: ReadOptions,
     log: &mut R,
-) -> Result<Option<ValueType>> {
-    let at = cursor.at();
-    let code = cursor.take(1, field, log)?[0];
+    sink: &mut S,
+) -> Result {
+    let types = if options.strict_types { TypeCodes::IggyNamed } else { F::TYPES };
+    parse_to_end(cursor, options, log, sink, |cursor, index, log| read_header::<F, R>(cursor, index, types, log))
+}
+
+/// The names of a key's or a value's fields in errors.
+struct Names {
+    part: &'static str,
+    type_code: &'static str,
+    len: &'static str,
+    /// In front of what is wrong with its bytes.
+    of: &'static str,
+}
+
+const KEY: Names = Names { part: "key", type_code: "key type", len: "key length", of: "key of " };
+const VALUE: Names = Names { part: "value", type_code: "value type", len: "value length", of: "" };
+
+/// One header; `None` if it could not be read and parsing continues.
+#[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
+fn read_header<'a, F: HeadersFormat, R: Log>(
+    cursor: &mut Cursor<'a>,
+    index: usize,
+    types: TypeCodes,
+    log: &mut R,
+) -> Result<Option<Header<'a>>> {
+    let key = match F::KEYS {
+        KeyForm::Typed => read_part::<F, R>(cursor, types, KEY, log)?
+            .map(|(key_type, bytes, _)| Key::Typed(TypedKey::new(key_type, bytes, F::ORDER)))
+            .inspect(|key| log.name_header(key)),
+        KeyForm::Text | KeyForm::Int => {
+            let (len, fits) = read_len::<F, R>(cursor, KEY, log)?;
+            read_text_key(cursor, len, None, log)?.filter(|_| fits)
+        }
+    };
+    let value = read_part::<F, R>(cursor, types, VALUE, log)?;
+    let (Some(key), Some((value_type, value, at))) = (key, value) else { return Ok(None) };
+    Ok(Some(Header { index, key, value_type: Some(value_type), value: Some(value), at: Some(at) }))
+}
+
+/// A type, a length, and bytes that begin at a place; `None` and a reported error if they are not a value of the type.
+#[inline(always)]
+fn read_part<'a, F: HeadersFormat, R: Log>(
+    cursor: &mut Cursor<'a>,
+    types: TypeCodes,
+    names: Names,
+    log: &mut R,
+) -> Result<Option<(ValueType, &'a [u8], usize)>> {
+    let type_at = cursor.at();
+    let code = cursor.take(1, names.type_code, log)?[0];
     let value_type = types.value_type(code);
-    log.label(at, at + 1, field, || {
+    log.label(type_at, type_at + 1, names.type_code, || {
         value_type.map_or_else(|| code.to_string(), |value_type| value_type.name().into_owned())
     });
     if value_type.is_none() {
-        unknown_type(field, code, at, log)?;
+        unknown_type(names.type_code, code, type_at, log)?;
     }
-    Ok(value_type)
+    let (part, of) = (names.part, names.of);
+    let (len, fits) = read_len::<F, R>(cursor, names, log)?;
+    let at = cursor.at();
+    let bytes = cursor.take(len, part, log)?;
+    log.label(at, cursor.at(), part, || match value_type {
+        Some(value_type) => describe_typed(value_type, bytes, F::ORDER),
+        None => describe(bytes),
+    });
+    let (Some(value_type), true) = (value_type, fits) else { return Ok(None) };
+    match F::CARRIES.checks.check(value_type, bytes) {
+        Ok(()) => Ok(Some((value_type, bytes, at))),
+        Err(invalid) => log.error(invalid.code, Some(at), || format!("{of}{}", invalid.message)).map(|()| None),
+    }
 }
 
-/// A length of Iggy, and whether it is one that a key or value may have.
+/// A length, and whether it is one that a key or value may have.
 #[inline(always)]
-pub fn read_len<R: Log>(
-    cursor: &mut Cursor<'_>,
-    part: &'static str,
-    field: &'static str,
-    log: &mut R,
-) -> Result<(usize, bool)> {
+fn read_len<F: HeadersFormat, R: Log>(cursor: &mut Cursor<'_>, names: Names, log: &mut R) -> Result<(usize, bool)> {
     let at = cursor.at();
-    let len = cursor.number::<u32, _>(field, ByteOrder::Little, log)? as usize;
-    let fits = (MIN_PART..=MAX_PART).contains(&len);
+    let len = cursor.number::<u32, _>(names.len, F::ORDER, log)? as usize;
+    let fits = F::CARRIES.fits(len);
     if !fits {
-        let (code, message) = bad_length(part, len, MAX_PART);
+        let (code, message) = bad_length(names.part, len, F::CARRIES.part_len.1);
         log.error(code, Some(at), || message)?;
     }
     Ok((len, fits))
 }
 
-/// A value of Iggy and where it begins; `None` when its length is none that a value may have.
-#[inline(always)]
-pub fn read_value<'a, R: Log>(
-    cursor: &mut Cursor<'a>,
-    value_type: Option<ValueType>,
-    log: &mut R,
-) -> Result<Option<(&'a [u8], usize)>> {
-    let (len, fits) = read_len(cursor, "value", "value length", log)?;
-    let at = cursor.at();
-    let value = cursor.take(len, "value", log)?;
-    log.label(at, cursor.at(), "value", || match value_type {
-        Some(value_type) => describe_typed(value_type, value, ByteOrder::Little),
-        None => describe(value),
-    });
-    Ok(fits.then_some((value, at)))
+/// The length of headers when written. Their bytes, or only those of their values, are limited.
+pub fn encoded_len<F: HeadersFormat, R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize> {
+    let values: usize = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
+    let keys: usize = headers.iter().map(|header| header.key.byte_len()).sum();
+    let len = headers.len() * F::Layout::MAX_FRAMING + keys + values;
+    let (what, limited) = if F::TYPED_KEYS { ("headers", len) } else { ("values", values) };
+    match limited <= F::MAX_WRITTEN {
+        true => Ok(len),
+        false => Err(log
+            .fatal(Code::TooLarge, None, || format!("the {what} take {limited} bytes, more than {}", F::MAX_WRITTEN))),
+    }
 }
 
-/// Writes `u8 type, u32 length, value` of Iggy from bits, most significant byte first.
-pub fn write_bits(out: &mut Vec<u8>, types: TypeCodes, value_type: Option<ValueType>, bits: &[u8]) {
+pub fn encode_into<F: HeadersFormat>(headers: &[Header<'_>], out: &mut Vec<u8>) {
+    for header in headers {
+        match F::KEYS {
+            KeyForm::Typed => {
+                let (key_type, bits) = type_and_bits(&header.key);
+                write_part(out, F::TYPES, Some(key_type), &bits);
+            }
+            KeyForm::Text | KeyForm::Int => {
+                let key = text_of_key(header);
+                out.extend_from_slice(&(key.len() as u32).to_le_bytes());
+                out.extend_from_slice(key);
+            }
+        }
+        write_part(out, F::TYPES, header.value_type, header.value.unwrap_or_default());
+    }
+}
+
+/// The type and the bits of a key, which may come from another format.
+pub fn type_and_bits<'k>(key: &'k Key<'_>) -> (ValueType, Cow<'k, [u8]>) {
+    match key {
+        Key::Typed(typed) => (typed.value_type, typed.bits()),
+        Key::Text(text) => (ValueType::Named(Scalar::String), Cow::Borrowed(text.as_bytes())),
+        Key::Int(number) => (ValueType::Named(Scalar::Int32), Cow::Owned(number.to_be_bytes().to_vec())),
+    }
+}
+
+/// Writes `u8 type, u32 length, value` from bits, most significant byte first.
+fn write_part(out: &mut Vec<u8>, types: TypeCodes, value_type: Option<ValueType>, bits: &[u8]) {
     let Some((value_type, code)) = value_type.and_then(|value_type| Some((value_type, types.code(value_type)?))) else {
         unreachable!("a writer passes only values with a type of the format")
     };

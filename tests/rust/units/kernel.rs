@@ -8,7 +8,7 @@ use super::buffer::{Progress, Runs, Utf8, Values as _};
 use super::decode::{self, decode, decode_and_select};
 use super::encode::{convert, encode, max_converted};
 use super::keys::{Keep, KeySet, Requested};
-use super::layout::{ReadableLayout, Rules, TEXT};
+use super::layout::{Rules, TEXT};
 use super::lists::{Bits, Columns, ListBlock, Names, Offsets, Strings, is_ascii, never_decrease};
 use super::scan::{Hits, Scratch, select, validate};
 use super::typed_layout::{Kip82Layout, TypedLayout, Types};
@@ -360,7 +360,6 @@ fn lists_outside_of_their_columns_are_left_to_the_slow_path() {
 struct Iggy;
 
 impl Types for Iggy {
-    const LAYOUT: ReadableLayout = ReadableLayout::Iggy;
     const TYPED_KEYS: bool = true;
     const CODES: TypeCodes = TypeCodes::Iggy;
 }
