@@ -13,6 +13,10 @@
 
 use std::borrow::Cow;
 
+use base64::alphabet::STANDARD;
+use base64::engine::{self, DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
+use chrono::{DateTime, Datelike as _, NaiveDate, SecondsFormat};
+
 use crate::error::Code;
 use crate::value::{HEX_DIGITS, InvalidValue, Value, invalid};
 
@@ -275,60 +279,29 @@ fn days_of(bytes: &[u8]) -> Option<Result<i64, Box<InvalidValue>>> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
-        2 if is_leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    if day > last {
-        return Some(Err(bad_text("the date does not exist".into())));
-    }
-    if year == 0 {
-        return Some(Err(invalid(Code::OutOfRange, || "the date is not in the years 1 to 9999".into())));
-    }
-    // Years that begin in March end with the day that some lack.
-    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let leap_days = years / 4 - years / 100 + years / 400;
-    Some(Ok(365 * years + leap_days + (153 * months + 2) / 5 + day - 719_469))
+    Some(match NaiveDate::from_ymd_opt(year as i32, month as u32, day as u32) {
+        None => Err(bad_text("the date does not exist".into())),
+        Some(date) if date.year() == 0 => Err(not_in_years()),
+        Some(date) => Ok(date.to_epoch_days().into()),
+    })
 }
 
 /// Writes days since 1970 as `year-month-day`.
-pub fn date_text(days: i64) -> Result<String, Box<InvalidValue>> {
-    if !(DAYS.0..DAYS.1).contains(&days) {
-        return Err(invalid(Code::OutOfRange, || "the date is not in the years 1 to 9999".into()));
-    }
-    let (year, month, day) = date(days);
-    Ok(format!("{year:04}-{month:02}-{day:02}"))
+pub fn date_text(days: i32) -> Result<String, Box<InvalidValue>> {
+    let date = NaiveDate::from_epoch_days(days).filter(|date| (1..=9999).contains(&date.year()));
+    date.map(|date| date.to_string()).ok_or_else(not_in_years)
 }
 
-/// The year, month and day of a day since 1970, in the Gregorian calendar.
-///
-/// Years begin in March here, so that the day that some years lack is the last one; 400 years have 146,097 days.
-pub fn date(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+#[cold]
+fn not_in_years() -> Box<InvalidValue> {
+    invalid(Code::OutOfRange, || "the date is not in the years 1 to 9999".into())
 }
 
 /// Writes a time as RFC 3339 in UTC, with as many decimals as it has: none, three, six or nine.
 pub fn iso_text(nanos: i128) -> Result<String, Box<InvalidValue>> {
-    time(nanos, Unit::Second)?;
-    let (seconds, nanos) = (nanos.div_euclid(NANOS) as i64, nanos.rem_euclid(NANOS));
-    let (date, second) = (date_text(seconds.div_euclid(SECONDS_OF_DAY))?, seconds.rem_euclid(SECONDS_OF_DAY));
-    let fraction = match nanos {
-        0 => String::new(),
-        _ if nanos % 1_000_000 == 0 => format!(".{:03}", nanos / 1_000_000),
-        _ if nanos % 1_000 == 0 => format!(".{:06}", nanos / 1_000),
-        _ => format!(".{nanos:09}"),
-    };
-    Ok(format!("{date}T{:02}:{:02}:{:02}{fraction}Z", second / 3600, second / 60 % 60, second % 60))
+    let seconds = time(nanos, Unit::Second)?;
+    let time = DateTime::from_timestamp(seconds, nanos.rem_euclid(NANOS) as u32).expect("it is in the years 1 to 9999");
+    Ok(time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
 }
 
 fn seconds_of_day(hour: Option<i64>, minute: Option<i64>, second: Option<i64>) -> Option<i64> {
@@ -341,54 +314,27 @@ fn digits(bytes: &[u8]) -> Option<i64> {
     bytes.iter().try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
 }
 
+/// Reads Base64 in either alphabet, padded or not.
 fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
-    let unpadded = match text {
-        [text @ .., b'=', b'='] | [text @ .., b'='] => text,
-        text => text,
-    };
-    let is_padded = unpadded.len() < text.len();
-    if unpadded.len() % 4 == 1 || (is_padded && !text.len().is_multiple_of(4)) {
+    const CONFIG: GeneralPurposeConfig = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
+    static EITHER: GeneralPurpose = GeneralPurpose::new(&STANDARD, CONFIG);
+    if text.ends_with(b"=") && !text.len().is_multiple_of(4) {
         return None;
     }
-    let mut bytes = Vec::with_capacity(unpadded.len() / 4 * 3 + 2);
-    for group in unpadded.chunks(4) {
-        let mut bits = 0u32;
-        for character in group {
-            bits = bits << 6 | u32::from(sextet(*character)?);
-        }
-        bits <<= 6 * (4 - group.len());
-        bytes.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
-    }
-    Some(bytes)
-}
-
-fn sextet(character: u8) -> Option<u8> {
-    Some(match character {
-        b'A'..=b'Z' => character - b'A',
-        b'a'..=b'z' => character - b'a' + 26,
-        b'0'..=b'9' => character - b'0' + 52,
-        b'+' | b'-' => 62,
-        b'/' | b'_' => 63,
-        _ => return None,
-    })
+    let standard = |character: &u8| match character {
+        b'-' => b'+',
+        b'_' => b'/',
+        other => *other,
+    };
+    let text: Vec<u8> = text.iter().map(standard).collect();
+    EITHER.decode(text).ok()
 }
 
 /// Appends bytes as Base64, in the standard alphabet and padded.
 pub fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digits = |[first, second, third]: [u8; 3]| {
-        let bits = u32::from(first) << 16 | u32::from(second) << 8 | u32::from(third);
-        [18, 12, 6, 0].map(|shift| DIGITS[(bits >> shift & 63) as usize])
-    };
-    let (chunks, rest) = bytes.as_chunks::<3>();
-    out.extend(chunks.iter().flat_map(|chunk| digits(*chunk)));
-    if !rest.is_empty() {
-        let mut last = [0; 3];
-        last[..rest.len()].copy_from_slice(rest);
-        let mut last = digits(last);
-        last[rest.len() + 1..].fill(b'=');
-        out.extend_from_slice(&last);
-    }
+    out.extend_from_slice(engine::general_purpose::STANDARD.encode(bytes).as_bytes());
 }
 
 fn from_hex(text: &[u8]) -> Option<Vec<u8>> {

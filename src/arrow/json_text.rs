@@ -3,7 +3,9 @@
 use std::fmt::Display;
 use std::io::Write as _;
 
-use crate::text_form::{date, write_base64};
+use chrono::{DateTime, Datelike as _, NaiveDate};
+
+use crate::text_form::write_base64;
 use crate::value::{ByteOrder, Value, read_bytes};
 use crate::value_type::Scalar;
 
@@ -76,14 +78,11 @@ impl Buffer {
     }
 
     pub fn time(&mut self, time: i64, clock: Clock) {
-        let days = time.div_euclid(clock.per_second).div_euclid(86_400);
-        let (year, month, day) = date(days);
-        if self.options.epoch_ms || !(1..=9999).contains(&year) {
+        let whole = DateTime::from_timestamp(time.div_euclid(clock.per_second), 0);
+        let Some(whole) = whole.filter(|whole| !self.options.epoch_ms && (1..=9999).contains(&whole.year())) else {
             return self.milliseconds(time, clock);
-        }
-        let seconds = time.div_euclid(clock.per_second).rem_euclid(86_400);
-        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        self.display(format_args!("\"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"));
+        };
+        self.display(format_args!("\"{:?}", whole.naive_utc()));
         if clock.digits > 0 {
             let (fraction, digits) = (time.rem_euclid(clock.per_second), clock.digits);
             self.display(format_args!(".{fraction:0digits$}"));
@@ -91,14 +90,16 @@ impl Buffer {
         self.raw(if clock.is_utc { b"Z\"" } else { b"\"" });
     }
 
-    /// Milliseconds since 1970, with decimals if the time has a part of one. A double keeps both if it holds twice the number
-    /// of units.
-    /// A day since 1970.
+    /// A day since 1970. One that no calendar has is its number.
     pub fn date(&mut self, days: i32) {
-        let (year, month, day) = date(days.into());
-        self.display(format_args!("\"{year:04}-{month:02}-{day:02}\""));
+        match NaiveDate::from_epoch_days(days) {
+            Some(date) => self.display(format_args!("\"{:04}-{:02}-{:02}\"", date.year(), date.month(), date.day())),
+            None => self.integer(days.into()),
+        }
     }
 
+    /// Milliseconds since 1970, with decimals if the time has a part of one. A double keeps both if it holds twice the number
+    /// of units.
     fn milliseconds(&mut self, time: i64, clock: Clock) {
         let per_millisecond = (clock.per_second / 1000).unsigned_abs();
         if per_millisecond <= 1 {

@@ -430,7 +430,7 @@ impl ValueWriter {
             }
             (TextForm::Date, D::Date32) => {
                 let days = array.as_primitive::<Date32Type>();
-                self.texts(array, places, |place| date_text(days.value(place).into()))
+                self.texts(array, places, |place| date_text(days.value(place)))
             }
             (TextForm::Decimal(of), D::Decimal128(_, scale)) => {
                 let (numbers, scale) = (array.as_primitive::<Decimal128Type>(), *scale);
