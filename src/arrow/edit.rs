@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 
 use super::binary;
 use super::input::{Bytes, Texts};
-use super::rows::{Appended, Next, Parsed, RowSource};
+use super::rows::{Appended, Next, Parsed, RowSource, fill_block};
 use super::run::{Plan, RunResult, run};
 use super::sink::RowSink;
 use super::{Input, Operation, Output, binary_column, written_type};
@@ -21,7 +21,7 @@ use crate::kernel::edit::{Hit, find};
 use crate::kernel::keys::{Keep, KeySet, Requested};
 use crate::kernel::layout::{TEXT, WireLayout as _};
 use crate::kernel::scan::Scratch;
-use crate::kernel::{ROWS, RowBlock, Span};
+use crate::kernel::{RowBlock, Span};
 use crate::log::{Fast, Log, OnError, OnLoss, Result};
 use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece, ReadMessage, RowEdit};
 use crate::traits::{
@@ -362,22 +362,7 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e, E>> for EditRows<'
         if LayoutOf::<E>::READS.is_none() || E::CLASS != Class::Headers || is_strict {
             return Appended::NONE;
         }
-        block.clear();
-        for row in next.rows.clone() {
-            let Some(data) = self.messages.cursor(row) else {
-                if !block.has_room(ROWS, 0) {
-                    break;
-                }
-                block.push(None);
-                continue;
-            };
-            let len = data.remaining();
-            let Some(span) = data.span().filter(|_| len <= self.options.limits.message_bytes) else { break };
-            if !block.has_room(ROWS, len) {
-                break;
-            }
-            block.push(Some(span));
-        }
+        fill_block(block, self.messages, next.rows.clone(), self.options, true);
         match block.rows().len() {
             0 => Appended::NONE,
             offered => {

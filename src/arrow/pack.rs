@@ -25,7 +25,7 @@ use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::{Runs, Values as _};
 use crate::limits::Limits;
 use crate::log::{Log, OnError, Result};
-use crate::op::edit::key_of;
+use crate::op::edit::{key_of, writable_key};
 use crate::text_form::{TextForm, Unit, date_text, iso_text, time, write_base64, write_hex};
 use crate::traits::{HeadersFormat, LayoutOf, MessageFormat, Presence, Sink};
 use crate::types::{Coding, Type};
@@ -56,12 +56,7 @@ impl Operation for Pack {
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
         for column in &self.columns {
             let Packed::Values { key, of, .. } = column else { continue };
-            key.check(E::NAME, E::Headers::KEYS)?;
-            let len = key_of(key).byte_len();
-            if !E::Headers::CARRIES.fits(len) {
-                let (_, message) = bad_length("key", len, E::Headers::CARRIES.part_len.1);
-                return Err(Error::Value(format!("{}: header {key}: {message}", E::NAME)));
-            }
+            writable_key::<E>(key)?;
             stored::<E>(*of).map_err(|message| Error::Value(format!("{}: header {key}: {message}", E::NAME)))?;
         }
         Ok(schema::headers_type::<E::Headers>(false))

@@ -188,6 +188,28 @@ pub struct ConvertedRows<'a, E> {
     target: PhantomData<fn() -> E>,
 }
 
+/// Fills a block with messages that are nothing but headers, up to the first that kernels cannot read. `takes_nulls`: they
+/// go past rows without a message.
+pub(super) fn fill_block<'a>(
+    block: &mut kernel::RowBlock<'a>,
+    messages: Bytes<'a>,
+    rows: Range<usize>,
+    options: ReadOptions,
+    takes_nulls: bool,
+) {
+    block.clear();
+    for row in rows {
+        let data = messages.cursor(row);
+        let len = data.map_or(0, |data| data.remaining());
+        let span = data.and_then(|data| data.span()).filter(|_| len <= options.limits.message_bytes);
+        let is_readable = span.is_some() || takes_nulls && data.is_none();
+        if !is_readable || !block.has_room(ROWS, len) {
+            break;
+        }
+        block.push(span);
+    }
+}
+
 impl<'a, E: MessageFormat> ConvertedRows<'a, E> {
     pub fn new(messages: Bytes<'a>, options: ReadOptions, source: Reader) -> Self {
         ConvertedRows { messages, options, source, target: PhantomData }
@@ -227,16 +249,7 @@ impl<'a, E: MessageFormat> RowSource<'a, EncodeSink<'a, E>> for ConvertedRows<'a
 
     fn append(&self, (block, _): &mut Self::Block, next: Next, sink: &mut EncodeSink<'a, E>) -> Appended {
         let (Some(block), Some(room)) = (block, sink.room(next.max_offset)) else { return Appended::NONE };
-        block.clear();
-        for row in next.rows {
-            let Some(data) = self.messages.cursor(row) else { break };
-            let len = data.remaining();
-            let Some(span) = data.span().filter(|_| len <= self.options.limits.message_bytes) else { break };
-            if !block.has_room(ROWS, len) {
-                break;
-            }
-            block.push(Some(span));
-        }
+        fill_block(block, self.messages, next.rows, self.options, false);
         match self.source.layout {
             Some(ReadableLayout::Varint) => self.convert::<VarintLayout>(block, room, next.progress, sink),
             Some(ReadableLayout::Iggy) => self.convert::<TypedLayout<Iggy>>(block, room, next.progress, sink),

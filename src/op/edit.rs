@@ -1,6 +1,8 @@
 //! [`Edit`] changes some headers of a message, and [`Editor`] applies it to messages of a format. Headers that it does not
 //! name are copied as they are.
 
+mod splice;
+
 use std::borrow::Cow;
 
 use crate::error::{Code, Error, bad_length};
@@ -9,10 +11,13 @@ use crate::kernel::edit::Hit;
 use crate::kernel::layout::WireLayout as _;
 use crate::log::{CollectErrors, Log, OnLoss, Result};
 use crate::op::mask::Mask;
+use crate::op::write::check_target;
 use crate::traits::{Contents, Encoded, FieldValue, HeadersFormat, LayoutOf, MessageFormat, Presence, Role};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::{Scalar, ValueType};
 use crate::varint;
+
+pub use splice::{Piece, RowEdit};
 
 const STRING: ValueType = ValueType::Named(Scalar::String);
 
@@ -113,20 +118,9 @@ pub struct Counts {
 impl<'e, E: MessageFormat> Editor<'e, E> {
     /// Rejects keys that the format cannot have, and values that it cannot carry.
     pub fn new(edit: &'e Edit) -> Result<Self, Error> {
-        if !E::Headers::IS_TARGET {
-            return Err(Error::Value(format!(
-                "{} reads either layout and is no target: name iggy or iggy-2023",
-                E::NAME
-            )));
-        }
+        check_target::<E>()?;
         let written = |key: &'e RequestedKey, value: Option<&'e NewValue>| {
-            key.check(E::NAME, E::Headers::KEYS)?;
-            let len = key_of(key).byte_len();
-            if !E::Headers::CARRIES.fits(len) {
-                let (_, message) = bad_length("key", len, E::Headers::CARRIES.part_len.1);
-                return Err(Error::Value(format!("{}: header {key}: {message}", E::NAME)));
-            }
-            let key = key_of(key);
+            let key = writable_key::<E>(key)?;
             let ready = match value {
                 Some(NewValue::Constant(value_type, bits)) => {
                     check::<E>(*value_type, bits.as_deref())
@@ -224,139 +218,6 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
             Change::Keep | Change::Replace(_) if entry.renamed.is_some() => Decision::Write(written, None),
             Change::Keep | Change::Replace(_) => Decision::Stay,
         }
-    }
-
-    /// Appends the edited bytes of a message that is nothing but headers: all but those from `from` on, which follow in
-    /// `data` as they are. On failure, nothing of the message was appended.
-    #[inline]
-    pub fn splice<R: Log, V: NewValues>(
-        &self,
-        message: Piece<'_>,
-        from: &mut usize,
-        row: &RowEdit<'_, V>,
-        counts: &mut Counts,
-        log: &mut R,
-        out: &mut Vec<u8>,
-    ) -> Result {
-        if row.hits.is_empty() && !self.adds {
-            return Ok(());
-        }
-        let before = out.len() + (message.start - *from);
-        let spliced = self.splice_hits(message, from, row, counts, log, out);
-        if spliced.is_err() && *from >= message.start {
-            // What comes before the message was appended.
-            out.truncate(before);
-            *from = message.start;
-        }
-        spliced
-    }
-
-    #[inline(always)] // Its only caller is the loop over the rows of a block.
-    fn splice_hits<R: Log, V: NewValues>(
-        &self,
-        message: Piece<'_>,
-        from: &mut usize,
-        row: &RowEdit<'_, V>,
-        counts: &mut Counts,
-        log: &mut R,
-        out: &mut Vec<u8>,
-    ) -> Result {
-        let (Piece { data, start, end }, RowEdit { hits, values }) = (message, row);
-        let before = out.len() + (start - *from);
-        let patch = match LayoutOf::<E>::MAX_COUNT > 0 && self.changes_count {
-            true => self.splice_count(message, from, row, counts, out),
-            false => None,
-        };
-        counts.clear(if self.counts { self.entries.len() } else { 0 });
-        for hit in *hits {
-            let nth = counts.next(hit);
-            let (written, value) = match self.decide(hit, nth, values) {
-                Decision::Stay => continue,
-                Decision::Drop => (None, None),
-                Decision::Write(written, value) => (Some(written), value),
-            };
-            let first = if hit.start == 0 { count_end::<E>(message) } else { start };
-            out.extend_from_slice(&data[*from..(start + hit.start).max(first).max(*from)]);
-            *from = start + hit.end;
-            let Some(written) = written else { continue };
-            let bytes = &data[start + hit.value..start + hit.end];
-            match (&written.ready, value) {
-                (Ready::Constant(header), Some(_)) => out.extend_from_slice(header),
-                (Ready::Masked(mask, headers), Some(_)) => {
-                    let original = Original::new(hit.value_type, bytes, false, E::Headers::ORDER);
-                    mask.write(headers, hit.value_type, original.bits.as_deref().unwrap_or_default(), out);
-                }
-                _ => {
-                    let original = Original::new(hit.value_type, bytes, hit.is_null, E::Headers::ORDER);
-                    let value = self.value(written, value, Some(&original), values, nth, log)?;
-                    push_header::<E>(&written.key, value, &mut counts.header, out);
-                }
-            }
-        }
-        if self.adds {
-            for written in self.added(hits) {
-                if self.is_skipped(written.value, values) {
-                    continue;
-                }
-                out.extend_from_slice(&data[*from..end]);
-                *from = end;
-                match &written.ready {
-                    Ready::Constant(header) => out.extend_from_slice(header),
-                    _ => {
-                        let value = self.value(written, written.value, None, values, 0, log)?;
-                        push_header::<E>(&written.key, value, &mut counts.header, out);
-                    }
-                }
-            }
-        }
-        if let Some(count) = patch {
-            out[before] = count;
-        }
-        let len = out.len() + (end - *from) - before;
-        if len > E::Headers::MAX_WRITTEN && *from >= start {
-            let max = E::Headers::MAX_WRITTEN;
-            return Err(log.fatal(Code::TooLarge, None, || format!("the headers take {len} bytes, more than {max}")));
-        }
-        Ok(())
-    }
-
-    /// Writes how many headers a message has after the edit if that changes; returns the byte that replaces the count where
-    /// that is one byte.
-    fn splice_count<V: NewValues>(
-        &self,
-        message: Piece<'_>,
-        from: &mut usize,
-        row: &RowEdit<'_, V>,
-        counts: &mut Counts,
-        out: &mut Vec<u8>,
-    ) -> Option<u8> {
-        let RowEdit { hits, values } = row;
-        counts.clear(if self.counts { self.entries.len() } else { 0 });
-        let is_dropped = |hit: &&Hit| matches!(self.decide(hit, counts.next(hit), values), Decision::Drop);
-        let dropped = hits.iter().filter(is_dropped).count();
-        let added = match self.adds {
-            true => self.added(hits).filter(|written| !self.is_skipped(written.value, values)).count(),
-            false => 0,
-        };
-        if dropped == 0 && added == 0 {
-            return None;
-        }
-        let Piece { data, start, end } = message;
-        let (count, len) = match varint::read(&data[start..end]) {
-            varint::ParsedVarint::Read { bits, len, .. } => (varint::unzigzag(bits) as usize, len),
-            // The parse of these bytes did not fail: there are none, and so no headers.
-            varint::ParsedVarint::Truncated | varint::ParsedVarint::TooLong => (0, 0),
-        };
-        let edited = count - dropped + added;
-        if len == 1 && (1..=MAX_IN_BYTE).contains(&edited) {
-            return Some(varint::zigzag(edited as i32) as u8);
-        }
-        out.extend_from_slice(&data[*from..start]);
-        *from = start + len;
-        if edited > 0 {
-            varint::write_count(edited, out);
-        }
-        None
     }
 
     /// The type and the bits of a new value.
@@ -475,33 +336,6 @@ pub struct ReadMessage<'a> {
     pub presence: Presence,
 }
 
-/// The headers of a message that may change, and the new values of its row.
-pub struct RowEdit<'r, V> {
-    pub hits: &'r [Hit],
-    pub values: V,
-}
-
-/// A message among the bytes of several.
-#[derive(Clone, Copy)]
-pub struct Piece<'d> {
-    pub data: &'d [u8],
-    pub start: usize,
-    pub end: usize,
-}
-
-/// The most headers whose count takes one byte.
-const MAX_IN_BYTE: usize = 63;
-
-/// Where the first header of a message begins.
-fn count_end<E: MessageFormat>(message: Piece<'_>) -> usize {
-    let bytes = &message.data[message.start..message.end];
-    let is_last = |byte: &u8| *byte < 0x80;
-    match LayoutOf::<E>::MAX_COUNT {
-        0 => message.start,
-        _ => message.start + bytes.iter().position(is_last).map_or(0, |place| place + 1),
-    }
-}
-
 enum Decision<'w, 'e> {
     Stay,
     Drop,
@@ -552,6 +386,17 @@ pub fn key_of(key: &RequestedKey) -> Key<'_> {
         RequestedKey::Int(number) => Key::Int(*number),
         RequestedKey::Typed(value_type, bits) => Key::Typed(TypedKey::new(*value_type, bits, ByteOrder::Big)),
     }
+}
+
+/// As `key_of`; rejects a key that the format cannot have.
+pub fn writable_key<E: MessageFormat>(key: &RequestedKey) -> Result<Key<'_>, Error> {
+    key.check(E::NAME, E::Headers::KEYS)?;
+    let len = key_of(key).byte_len();
+    if !E::Headers::CARRIES.fits(len) {
+        let (_, message) = bad_length("key", len, E::Headers::CARRIES.part_len.1);
+        return Err(Error::Value(format!("{}: header {key}: {message}", E::NAME)));
+    }
+    Ok(key_of(key))
 }
 
 /// Bytes in front of a single header.

@@ -69,12 +69,7 @@ pub struct Writer<'a, E> {
 impl<'a, E: MessageFormat> Writer<'a, E> {
     /// Rejects options that make no sense for the format.
     pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
-        if !E::Headers::IS_TARGET {
-            return Err(Error::Value(format!(
-                "{} reads either layout and is no target: name iggy or iggy-2023",
-                E::NAME
-            )));
-        }
+        check_target::<E>()?;
         if options.canonical && E::Headers::CANONICAL.is_none() {
             return Err(Error::Value(format!("canonical=True: {} has no order of its own for headers", E::NAME)));
         }
@@ -272,6 +267,14 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             Direction::Convert => drop_header(header, invalid.code, || invalid.message, log),
             _ => log.error(invalid.code, None, || invalid.message).map(|()| None),
         }
+    }
+}
+
+/// Rejects a format that can only be read.
+pub fn check_target<E: MessageFormat>() -> Result<(), Error> {
+    match E::Headers::IS_TARGET {
+        true => Ok(()),
+        false => Err(Error::Value(format!("{} reads either layout and is no target: name iggy or iggy-2023", E::NAME))),
     }
 }
 
