@@ -35,7 +35,7 @@ pub struct Requested {
 pub struct KeySet {
     /// Lengths of the requested keys, modulo 64, as bits.
     lens: u64,
-    /// By hash: the entry to begin with, counted from 1.
+    /// By hash: the entry to begin with, or `NONE`.
     table: [u16; 256],
     entries: Vec<Entry>,
 }
@@ -44,9 +44,12 @@ pub(super) struct Entry {
     /// The first bytes, padded with zeros.
     head: u128,
     requested: Requested,
-    /// The next entry with this hash, counted from 1.
+    /// The next entry with this hash, or `NONE`.
     next: u16,
 }
+
+/// No entry: there are never so many.
+const NONE: u16 = u16::MAX;
 
 /// Masks of the first bytes of a word.
 const MASKS: [u128; WORD + 1] = {
@@ -85,14 +88,15 @@ fn hash(head: u128, len: usize) -> usize {
 impl KeySet {
     /// `None` if there are too many.
     pub fn new(requested: Vec<Requested>) -> Option<Self> {
-        let mut keys = KeySet { lens: 0, table: [0; 256], entries: Vec::with_capacity(requested.len()) };
+        let mut keys = KeySet { lens: 0, table: [NONE; 256], entries: Vec::with_capacity(requested.len()) };
         for requested in requested {
             keys.lens |= bit_of(requested.key.len());
             let mut word = [0; WORD];
             word.iter_mut().zip(&requested.key).for_each(|(to, byte)| *to = *byte);
             let head = u128::from_le_bytes(word);
             let slot = &mut keys.table[hash(head, requested.key.len())];
-            let next = std::mem::replace(slot, u16::try_from(keys.entries.len() + 1).ok()?);
+            let place = u16::try_from(keys.entries.len()).ok().filter(|place| *place != NONE)?;
+            let next = std::mem::replace(slot, place);
             keys.entries.push(Entry { head, requested, next });
         }
         Some(keys)
@@ -117,7 +121,7 @@ impl KeySet {
         // SAFETY: the caller's contract.
         let head = unsafe { head(key, len) };
         let mut next = self.table[hash(head, len)];
-        while let Some(entry) = self.entries.get(usize::from(next).wrapping_sub(1)) {
+        while let Some(entry) = self.entries.get(usize::from(next)) {
             let requested = &entry.requested;
             // SAFETY: the caller's contract; both keys have `len` bytes.
             let is_same = entry.head == head

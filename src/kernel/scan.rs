@@ -61,8 +61,9 @@ impl<'a> RawValue<'a> {
 /// which are 64 at most.
 pub fn append(values: &[RawValue<'_>], progress: Progress, out: &mut Runs) -> u64 {
     assert!(values.len() <= ROWS, "a word has a bit for each value");
-    let bytes = values.iter().fold(0, |bytes: usize, value| bytes.saturating_add(value.len()));
-    let mut writer = out.writer(values.len(), bytes, progress);
+    // At most 64 lengths of 31 bits each.
+    let bytes: u64 = values.iter().map(|value| value.len() as u64).sum();
+    let mut writer = out.writer(values.len(), usize::try_from(bytes).unwrap_or(usize::MAX), progress);
     let mut valid = 0;
     for (place, value) in values.iter().enumerate() {
         // SAFETY: the writer was made for all values, and has `COPY` bytes more. Those that are not null have as many
