@@ -588,11 +588,11 @@ def test_a_list_of_headers_is_decoded_as_it_is(run, tmp_path, output):
         assert pq.read_table(out) == table
     else:
         result = run("decode", source, "-c", "headers", "-f", "kafka", "--json", "-n", "50")
-        found = [json.loads(line)["headers"] for line in result.lines]
-        for headers, expected in zip(found, table.column("headers").to_pylist()[:50], strict=True):
-            assert [each["key"] for each in headers or ()] == [each["key"] for each in expected or ()]
-            values = [each["value"] for each in headers or ()]
-            assert values == [value_json(each["value"]) for each in expected or ()]
+        decoded = [json.loads(line)["headers"] for line in result.lines]
+        for headers, expected in zip(decoded, table.column("headers").to_pylist()[:50], strict=True):
+            assert [header["key"] for header in headers or ()] == [header["key"] for header in expected or ()]
+            values = [header["value"] for header in headers or ()]
+            assert values == [value_json(header["value"]) for header in expected or ()]
     assert result.code == 0
 
 

@@ -317,9 +317,9 @@ def test_a_store_is_converted_to_iggy_with_its_losses_reported(run, tmp_path):
                 lost[key] += 1
     counts = {"note": 0, "blob": 0}
     for line in result.err.splitlines():
-        found = re.match(r" *([\d,]+)   (note|blob) ", line)
-        if found:
-            counts[found[2]] += int(found[1].replace(",", ""))
+        loss = re.match(r" *([\d,]+)   (note|blob) ", line)
+        if loss:
+            counts[loss[2]] += int(loss[1].replace(",", ""))
     assert counts == lost
     args = ("--types", "be", "--on-loss", "drop", "-o", restored)
     assert run("convert", there, "-c", "value", "-f", "iggy-message", "--to", "streams-timestamped", *args).code == 0

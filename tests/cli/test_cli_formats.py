@@ -493,9 +493,9 @@ def test_decode_shows_the_messages_of_a_batch(run):
 
 def test_encode_reads_messages_that_decode_json_prints(run):
     document = json.loads(run("decode", "-f", "kip82-messages", "--json", "--hex", SET.hex()).out)
-    assert [each["offset"] for each in document["messages"]] == [0, 1, 2]
+    assert [message["offset"] for message in document["messages"]] == [0, 1, 2]
     written = [
-        run("encode", "-f", "kip82-message", stdin=json.dumps(each).encode()).raw for each in document["messages"]
+        run("encode", "-f", "kip82-message", stdin=json.dumps(message).encode()).raw for message in document["messages"]
     ]
     assert b"".join(written) == SET
 
@@ -503,7 +503,9 @@ def test_encode_reads_messages_that_decode_json_prints(run):
 def test_decode_opens_compressed_sets(run):
     line = vector("kip82_messages", "/gzip-deflated")
     document = json.loads(run("decode", "-f", "kip82-messages", "--json", "--hex", line["bytes"]).out)
-    assert [each["offset"] for each in document["messages"]] == [each["offset"] for each in line["messages"]]
+    assert [message["offset"] for message in document["messages"]] == [
+        message["offset"] for message in line["messages"]
+    ]
 
 
 def test_decode_folds_many_messages(run):
@@ -522,14 +524,14 @@ def test_messages_beside_a_bad_one_are_kept(run):
     args = ("decode", "-f", "kip82-messages", "--hex", DAMAGED.hex())
     result = run(*args, "--errors", "column", "--json")
     messages = json.loads(result.out)["messages"]
-    assert [each["error"] and each["error"][0]["code"] for each in messages] == [None, "bad_crc", None]
+    assert [decoded["error"] and decoded["error"][0]["code"] for decoded in messages] == [None, "bad_crc", None]
     assert messages[2]["headers"] == [{"key": "n", "value": {"type": "int8", "value": 2}}]
     [whole] = json.loads(run("decode", "-f", "kip82-messages", "--hex", message(0).hex(), "--json").out)["messages"]
     assert [set(fields) for fields in messages] == [{*whole, "error"}] * 3
     assert result.code == 1
     assert "! the checksum is 00000000" in run(*args, "--errors", "column").out
     result = run(*args, "--errors", "null", "--json")
-    assert [each is None for each in json.loads(result.out)["messages"]] == [False, True, False]
+    assert [decoded is None for decoded in json.loads(result.out)["messages"]] == [False, True, False]
     assert "message 1: null" in run(*args, "--errors", "null").lines
 
 

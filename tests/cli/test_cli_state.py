@@ -190,8 +190,8 @@ def test_every_directory_from_the_state_to_a_segment_is_accepted(run, task, sour
     listed = document(run("state", "ls", task.parents[1] / source, "--json"))
     names = {"latest", "hourly", "sessions"} & set(Path(source).parts) or {"hourly", "latest", "sessions"}
     names = {"latest"} if source.endswith("rocksdb") else names
-    assert {each["store"] for each in listed} == names
-    assert sorted({each["task"] for each in listed}) == tasks
+    assert {store["store"] for store in listed} == names
+    assert sorted({store["task"] for store in listed}) == tasks
 
 
 def test_ls_reports_an_unfinished_upgrade(run, fixture):
@@ -276,12 +276,12 @@ def test_get_returns_the_row_that_kafka_streams_wrote(run):
     row = next(row for row in pq.read_table(SAMPLES / "store-latest-0.parquet").to_pylist() if row["key"])
     key: bytes = row["key"]
     expected: Any = lh.decode(row["value"], "streams-timestamped")
-    found = document(run("state", "get", SAMPLES / "streams-state-0_0", key.decode(), "-s", "latest", "--json"))
-    assert found["store"] == "latest"
-    assert bytes_of(found["key"]) == key
-    assert milliseconds(found["timestamp"]) == expected.timestamp
-    assert bytes_of(found["value"]) == expected.payload
-    assert [(header["key"], bytes_of(header["value"])) for header in found["headers"]] == [*expected.headers]
+    printed = document(run("state", "get", SAMPLES / "streams-state-0_0", key.decode(), "-s", "latest", "--json"))
+    assert printed["store"] == "latest"
+    assert bytes_of(printed["key"]) == key
+    assert milliseconds(printed["timestamp"]) == expected.timestamp
+    assert bytes_of(printed["value"]) == expected.payload
+    assert [(header["key"], bytes_of(header["value"])) for header in printed["headers"]] == [*expected.headers]
 
 
 @pytest.mark.parametrize("spelling", ["a7", "hex:6137", "hex:61 37", "base64:YTc=", "string:a7", "int16:24887"])
@@ -305,9 +305,9 @@ def test_a_key_can_be_spelt_in_several_ways(run, tmp_path, spelling):
 
 def test_get_returns_a_row_of_an_older_family_as_a_newer_one(run, fixture):
     [(key, value)] = described("kv-mid-upgrade")["rocksdb/store"]["keyValueWithTimestamp"][:1]
-    found = document(run("state", "get", fixture("kv-mid-upgrade"), f"hex:{key.hex()}", "--json"))
-    assert (found["headers"], milliseconds(found["timestamp"])) == ([], struct.unpack(">q", value[:8])[0])
-    assert bytes_of(found["value"]) == value[8:]
+    row = document(run("state", "get", fixture("kv-mid-upgrade"), f"hex:{key.hex()}", "--json"))
+    assert (row["headers"], milliseconds(row["timestamp"])) == ([], struct.unpack(">q", value[:8])[0])
+    assert bytes_of(row["value"]) == value[8:]
 
 
 @pytest.mark.parametrize(
@@ -315,8 +315,8 @@ def test_get_returns_a_row_of_an_older_family_as_a_newer_one(run, fixture):
 )
 def test_get_of_a_window_needs_its_start(run, time):
     task = SAMPLES / "streams-state-0_0"
-    found = document(run("state", "get", task, "order-00", "-s", "hourly", "--start", time, "--json"))
-    assert (found["start"], found["timestamp"]) == ("2026-01-01T00:01:00.000Z", "2026-01-01T00:01:59.140Z")
+    row = document(run("state", "get", task, "order-00", "-s", "hourly", "--start", time, "--json"))
+    assert (row["start"], row["timestamp"]) == ("2026-01-01T00:01:00.000Z", "2026-01-01T00:01:59.140Z")
     result = run("state", "get", task, "order-00", "-s", "hourly")
     assert (result.code, result.out) == (2, "")
     assert "store hourly is a window store: give --start too" in result.err
@@ -324,10 +324,10 @@ def test_get_of_a_window_needs_its_start(run, time):
 
 def test_get_of_a_session_needs_its_start_and_end(run):
     args = ("state", "get", SAMPLES / "streams-state-0_0", "order-00", "-s", "sessions", "--start", NEW_YEAR)
-    found = document(run(*map(str, args), "--end", str(NEW_YEAR + 30_000), "--json"))
-    assert (found["start"], found["end"]) == ("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:30.000Z")
-    assert bytes_of(found["value"]) == bytes(7) + b"\x1c"
-    assert "timestamp" not in found
+    row = document(run(*map(str, args), "--end", str(NEW_YEAR + 30_000), "--json"))
+    assert (row["start"], row["end"]) == ("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:30.000Z")
+    assert bytes_of(row["value"]) == bytes(7) + b"\x1c"
+    assert "timestamp" not in row
     assert "give --start and --end too" in run(*map(str, args)).err
     assert "it has no --as-of" in run(*map(str, args), "--end", "5", "--as-of", "5").err
 
@@ -365,11 +365,11 @@ def test_get_of_a_versioned_store_returns_the_valid_version(run, versioned, key,
     result = run("state", "get", versioned, key, *([] if as_of is None else ["--as-of", as_of]), "--json")
     assert result.code == (1 if value is None else 0)
     if value is not None:
-        found = document(result)
-        assert found["value"] == value
+        row = document(result)
+        assert row["value"] == value
         minute = {"1.00": 0, "1.20": 60, "9": 1}[value]
-        assert found["headers"] == [{"key": "minute", "value": str(minute)}]
-        assert milliseconds(found["valid_from"]) == NEW_YEAR + minute * MINUTE
+        assert row["headers"] == [{"key": "minute", "value": str(minute)}]
+        assert milliseconds(row["valid_from"]) == NEW_YEAR + minute * MINUTE
 
 
 # read ----------------------------------------------------------------------------------------------------------------
@@ -377,9 +377,9 @@ def test_get_of_a_versioned_store_returns_the_valid_version(run, versioned, key,
 
 def test_read_returns_every_row_that_kafka_streams_wrote(run):
     rows = pq.read_table(SAMPLES / "store-latest-0.parquet").to_pylist()
-    found = rows_of(run("read", SAMPLES / "streams-state-0_0", "-s", "latest", "--json"))
-    assert [bytes_of(row["key"]) for row in found] == [row["key"] for row in rows]
-    for row, expected in zip(found, rows, strict=True):
+    printed = rows_of(run("read", SAMPLES / "streams-state-0_0", "-s", "latest", "--json"))
+    assert [bytes_of(row["key"]) for row in printed] == [row["key"] for row in rows]
+    for row, expected in zip(printed, rows, strict=True):
         headers = [(header["key"], bytes_of(header["value"])) for header in row["headers"]]
         message = lh.Message(headers=headers, timestamp=milliseconds(row["timestamp"]), payload=bytes_of(row["value"]))
         assert lh.encode(message, "streams-timestamped") == expected["value"]
@@ -391,18 +391,18 @@ def test_read_returns_rows_by_segment_with_their_times(run, fixture, name):
     segments = sorted(databases, key=lambda path: int(path.rpartition(".")[2]))
     family = WITH_HEADERS if name == "window-headers" else "sessionKeyValueWithHeaders"
     stored = [key for segment in segments for key, _ in databases[segment][family]]
-    found = rows_of(run("read", fixture(name), "--json"))
+    rows_read = rows_of(run("read", fixture(name), "--json"))
     if name == "window-headers":
-        keys = [bytes_of(row["key"]) + struct.pack(">qi", milliseconds(row["window_start"]), 0) for row in found]
+        keys = [bytes_of(row["key"]) + struct.pack(">qi", milliseconds(row["window_start"]), 0) for row in rows_read]
     else:
         keys = [
             bytes_of(row["key"])
             + struct.pack(">qq", milliseconds(row["session_end"]), milliseconds(row["session_start"]))
-            for row in found
+            for row in rows_read
         ]
     assert keys == stored
     backward = rows_of(run("read", fixture(name), "--json", "--reverse"))
-    assert backward == found[::-1]
+    assert backward == rows_read[::-1]
 
 
 @pytest.mark.parametrize(
@@ -438,15 +438,15 @@ def test_read_returns_the_selected_keys(run, tmp_path, store_type, options, keys
         else:
             store.put(key, message(b"v"), *([] if store_type == "key-value" else [NEW_YEAR]))
     store.close()
-    found = rows_of(run("read", tmp_path, "--json", *options))
-    assert [row["key"] for row in found] == keys
+    rows_read = rows_of(run("read", tmp_path, "--json", *options))
+    assert [row["key"] for row in rows_read] == keys
     if "--columns" in options:
-        assert all(row.keys() == {"key"} for row in found)
+        assert all(row.keys() == {"key"} for row in rows_read)
     else:
         name = {"key-value": None, "session": "session_start", "versioned": "valid_from"}.get(
             store_type, "window_start"
         )
-        assert all(name is None or row[name] == "2026-01-01T00:00:00.000Z" for row in found)
+        assert all(name is None or row[name] == "2026-01-01T00:00:00.000Z" for row in rows_read)
 
 
 def test_read_shows_a_table(run, versioned):
@@ -466,10 +466,10 @@ def test_read_returns_rows_of_the_stores_of_all_tasks(run, tmp_path):
         store.open(tmp_path / f"0_{number}")
         store.put(b"k%d" % number, message(b"v"))
         store.close()
-    found = rows_of(run("read", tmp_path, "--json"))
-    assert [(row["task"], row["key"]) for row in found] == [("0_0", "k0"), ("0_1", "k1"), ("0_2", "k2")]
-    found = rows_of(run("read", tmp_path, "--json", "--reverse"))
-    assert [row["task"] for row in found] == ["0_2", "0_1", "0_0"]
+    printed = rows_of(run("read", tmp_path, "--json"))
+    assert [(row["task"], row["key"]) for row in printed] == [("0_0", "k0"), ("0_1", "k1"), ("0_2", "k2")]
+    printed = rows_of(run("read", tmp_path, "--json", "--reverse"))
+    assert [row["task"] for row in printed] == ["0_2", "0_1", "0_0"]
     assert document(run("state", "get", tmp_path, "k1", "--json"))["task"] == "0_1"
 
 
@@ -610,7 +610,7 @@ def test_verify_reports_every_error_with_store_key_byte_and_reason(run, task):
     write_raw(segment, "offsets", (b"position", b"\x09"), (b"topic-0", b"\0"))
     result = run("state", "verify", task, "--json")
     assert result.code == 1
-    errors = {each["store"]: each["errors"] for each in document(result)}
+    errors = {store["store"]: store["errors"] for store in document(result)}
     assert errors["sessions"] == []
     assert [
         (error["family"], bytes_of(error["key"]), error["byte_offset"], error["code"], error["reason"])
@@ -721,7 +721,7 @@ def test_a_damaged_file_is_reported_and_the_other_stores_are_read(run, task):
     assert error["reason"].startswith("Error while iterating over store sessions.1728000000000: Corruption")
     result = run("state", "ls", task)
     assert result.code == 1
-    listed = {each["store"]: each.get("rows") for each in document(run("state", "ls", task, "--json"))}
+    listed = {store["store"]: store.get("rows") for store in document(run("state", "ls", task, "--json"))}
     assert listed == {"hourly": 300, "latest": 6643, "sessions": None}
     assert "! Error while iterating over store sessions.1728000000000: Corruption" in result.out
     result = run("read", task, "-s", "sessions", "--store-type", "session", "--json", "--errors", "skip")
@@ -951,7 +951,7 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
         assert words in result.err
     result = run("state", "ls", task, "--json")
     assert result.code == 1
-    listed = {each["store"]: each for each in document(result)}
+    listed = {store["store"]: store for store in document(result)}
     assert words in listed["latest"]["error"]
     assert listed["hourly"]["rows"] == 300
     assert snapshot(directory) == before

@@ -22,13 +22,13 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Callable[[bytes], Path]:
-    def made(data: bytes) -> Path:
+    def make_folder(data: bytes) -> Path:
         folder = tmp_path / "orders-3"
         folder.mkdir()
         (folder / LOG).write_bytes(data)
         return folder
 
-    return made
+    return make_folder
 
 
 BLOCK = b"\4\x0ctenant\x08acme\x08note\1"
@@ -55,7 +55,7 @@ def test_twenty_records_are_printed_by_default(run: Run, samples: Path) -> None:
     def offsets(*options: str) -> list[str]:
         lines = run("read", samples / "orders-0", *options).lines
         # Values that are folded have lines of their own, which begin further to the right.
-        return [found[1] for line in lines if (found := re.match(r" *(\d+)  2026", line))]
+        return [match[1] for line in lines if (match := re.match(r" *(\d+)  2026", line))]
 
     assert offsets() == [str(offset) for offset in range(20)]
     last = run("read", samples / "orders-0").lines[-1]
@@ -89,20 +89,20 @@ def test_parquet_has_everything_of_every_record(run: Run, samples: Path, tmp_pat
 
 
 def test_times_and_offsets_bound_the_records(run: Run, samples: Path) -> None:
-    def found(*options: str) -> list[int]:
+    def offsets_between(*options: str) -> list[int]:
         lines = run("read", samples / "orders-0", "--json", *options).lines
         return [json.loads(line)["offset"] for line in lines]
 
-    assert found("--start", "17", "--end", "20") == [17, 18, 19]
-    assert found("--start", "-3", "--end", "-1") == [9997, 9998]
+    assert offsets_between("--start", "17", "--end", "20") == [17, 18, 19]
+    assert offsets_between("--start", "-3", "--end", "-1") == [9997, 9998]
     with lh.read.segments(samples / "orders-0", columns=["offset", "timestamp"]) as reader:
         times = reader.read_all()
     rows = times.set_column(1, "timestamp", times["timestamp"].cast("int64")).to_pylist()
     since = 1_767_225_660_000  # one minute after the first
     expected = [row["offset"] for row in rows if since <= row["timestamp"] < since + 5000]
     assert len(expected) == 34
-    assert found("--start", "2026-01-01T00:01:00Z", "--end", f"@{since + 5000}") == expected
-    assert found("--start", "2026-01-01T01:01:00+01:00", "--end", "2026-01-01 00:01:05") == expected
+    assert offsets_between("--start", "2026-01-01T00:01:00Z", "--end", f"@{since + 5000}") == expected
+    assert offsets_between("--start", "2026-01-01T01:01:00+01:00", "--end", "2026-01-01 00:01:05") == expected
 
 
 def test_partitions_of_a_broker_directory_are_distinguished(run: Run, samples: Path, tmp_path: Path) -> None:
