@@ -186,14 +186,14 @@ def test_bits_of_floats_are_kept():
 
 
 def test_dialect_spark_returns_types_of_spark():
-    def made(type):
+    def read_type(type):
         return ParseAmqp(type, dialect="spark").run(pa.array([], pa.binary())).type
 
-    assert made("uint8") == pa.int16()
-    assert made("uint16") == pa.int32()
-    assert made("uint32") == pa.int64()
-    assert made("uint64") == pa.decimal128(20, 0)
-    assert made("timestamp_ms") == pa.timestamp("us", "UTC")
+    assert read_type("uint8") == pa.int16()
+    assert read_type("uint16") == pa.int32()
+    assert read_type("uint32") == pa.int64()
+    assert read_type("uint64") == pa.decimal128(20, 0)
+    assert read_type("timestamp_ms") == pa.timestamp("us", "UTC")
     # What select makes of the same types.
     for type in amqp.READ_AS:
         for dialect in ("arrow", "spark"):

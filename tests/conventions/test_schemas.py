@@ -221,17 +221,17 @@ def test_what_is_no_error_of_a_value_is_raised(error: Exception) -> None:
 
 
 @pytest.mark.parametrize(
-    "made",
+    "decoder_rows",
     [
         pa.table({"length": [1, 2]}), pa.record_batch({"length": pa.array([1, 2], pa.int64())}),
         pa.array([{"length": 1}, {"length": 2}]), [{"length": 1, "more": 0}, {"length": 2}], [None, {}],
         pa.chunked_array([[{"length": 1}], [{"length": 2}]]),
     ],
-    ids=lambda made: type(made).__name__,
+    ids=lambda decoder_rows: type(decoder_rows).__name__,
 )  # fmt: skip
-def test_a_decoder_returns_rows_in_any_of_these_forms(made: Any) -> None:
-    decoded = lha.decode_by_schema(pa.array([prefixed(1), prefixed(1)]), lambda group: made, LENGTHS)
-    expected = [None, None] if made == [None, {}] else [1, 2]
+def test_a_decoder_returns_rows_in_any_of_these_forms(decoder_rows: Any) -> None:
+    decoded = lha.decode_by_schema(pa.array([prefixed(1), prefixed(1)]), lambda group: decoder_rows, LENGTHS)
+    expected = [None, None] if decoder_rows == [None, {}] else [1, 2]
     assert (decoded.type, decoded.field("length").to_pylist()) == (pa.struct(list(LENGTHS)), expected)
 
 
