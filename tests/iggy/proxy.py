@@ -62,9 +62,9 @@ class Proxy:
                             time.sleep(0.1)  # for the reply, which nobody gets
                         break
                 server.sendall(frame)
-        for each in (client, server):
+        for sock in (client, server):
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RDWR)
 
 
 def _replies(server: socket.socket, client: socket.socket) -> None:

@@ -62,8 +62,8 @@ class Server:
 
     def start(self) -> None:
         """Start it, with the data that are there, and wait until it answers."""
-        found = program()
-        assert found is not None
+        executable = program()
+        assert executable is not None
         self.directory.mkdir(parents=True, exist_ok=True)
         settings = {
             "IGGY_ROOT_USERNAME": USER, "IGGY_ROOT_PASSWORD": PASSWORD, "IGGY_TCP_ADDRESS": f"127.0.0.1:{self.port}",
@@ -72,7 +72,12 @@ class Server:
         }  # fmt: skip
         with (self.directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [found], cwd=self.directory, env=os.environ | settings, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                [executable],
+                cwd=self.directory,
+                env=os.environ | settings,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
         until = time.monotonic() + START_LIMIT
         while time.monotonic() < until:
@@ -141,7 +146,7 @@ class Server:
         self, stream: str, topic: str, partitions: int = 1, options: dict[str, str] | None = None, expiry: int = 0
     ) -> None:
         """Create a topic, and its stream if that does not exist; messages expire after some microseconds, or never."""
-        if stream not in {each["name"] for each in self.call("GET", "/streams")}:
+        if stream not in {stream_info["name"] for stream_info in self.call("GET", "/streams")}:
             self.call("POST", "/streams", {"name": stream})
         body = {
             "name": topic, "partitions_count": partitions, "compression_algorithm": "none", "message_expiry": expiry,

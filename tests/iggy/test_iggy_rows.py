@@ -30,9 +30,9 @@ def test_errors_of_messages_name_their_place_and_can_be_grouped() -> None:
     located = rows.located(raised.value, data, constants=PLACE)
     assert f"(topic shop/orders, partition 3, offset 42, header 0, byte {located.byte_offset})" in str(located)
     assert not located.message.startswith("message ")
-    found = IggyRowReader(["offset"], errors="column")(data, constants=PLACE).to_pylist()  # type: ignore[union-attr]
-    assert [row["offset"] for row in found if row["error"]] == [42, 44]
-    assert len({row["error"][0]["message"] for row in found if row["error"]}) == 1
+    rows_read = IggyRowReader(["offset"], errors="column")(data, constants=PLACE).to_pylist()  # type: ignore[union-attr]
+    assert [row["offset"] for row in rows_read if row["error"]] == [42, 44]
+    assert len({row["error"][0]["message"] for row in rows_read if row["error"]}) == 1
 
 
 @pytest.mark.parametrize("dialect", ["arrow", "spark"])
@@ -44,10 +44,10 @@ def test_a_time_that_no_timestamp_holds_follows_errors(dialect: Any) -> None:
         rows(data, constants=PLACE)
     located = rows.located(raised.value, data, constants=PLACE)
     assert (located.code, located.topic, located.partition, located.offset) == ("out_of_range", "shop/orders", 3, 1)
-    found: Any = IggyRowReader(columns, errors="null", dialect=dialect)(data, constants=PLACE)
-    assert [row["timestamp"] is None for row in found.to_pylist()] == [False, True, False]
-    found = IggyRowReader(columns, errors="column", dialect=dialect)(data, constants=PLACE)
-    assert [row["error"] and row["error"][0]["code"] for row in found.to_pylist()] == [None, "out_of_range", None]
+    result: Any = IggyRowReader(columns, errors="null", dialect=dialect)(data, constants=PLACE)
+    assert [row["timestamp"] is None for row in result.to_pylist()] == [False, True, False]
+    result = IggyRowReader(columns, errors="column", dialect=dialect)(data, constants=PLACE)
+    assert [row["error"] and row["error"][0]["code"] for row in result.to_pylist()] == [None, "out_of_range", None]
 
 
 def test_a_time_of_a_kafka_record_outside_of_the_range_of_spark_names_its_place() -> None:
@@ -55,8 +55,8 @@ def test_a_time_of_a_kafka_record_outside_of_the_range_of_spark_names_its_place(
     data = batch(*(frame(at, b"v", mapped(time)) for at, time in enumerate(times)), base=7)
     with pytest.raises(DecodeError, match=r"does not fit .* \(topic shop/orders, partition 3, offset 8\)"):
         MappedRowReader(["offset", "timestamp"], None, None, "spark")(data, constants=PLACE)
-    found: Any = MappedRowReader(["offset", "timestamp"], None, None)(data, constants=PLACE)
-    assert found.column("timestamp").cast("int64").to_pylist() == list(times)
+    result: Any = MappedRowReader(["offset", "timestamp"], None, None)(data, constants=PLACE)
+    assert result.column("timestamp").cast("int64").to_pylist() == list(times)
     broken = batch(frame(0, b"v", kafka_gateway._encoded([("kafka.v", 1, b"\7")])), base=7)
     with pytest.raises(lh.DecodeError, match="version 7 of the mapping is unknown") as raised:
         MappedRowReader(["offset"], None, None)(broken, constants=PLACE)

@@ -252,8 +252,8 @@ def check_from_json(line: Line) -> str | None:
         refused(line, lambda: HeaderMap.from_json(text, format, validate=False))
         return None
     crates = HeaderMap.from_json(text, format, validate=False)
-    wanted = map_of(expect["ok"])
-    assert crates == wanted
+    expected = map_of(expect["ok"])
+    assert crates == expected
     try:
         ours = HeaderMap.from_json(text, format)
     except DecodeError as error:
@@ -266,8 +266,8 @@ def check_from_json(line: Line) -> str | None:
         return None
     assert expect["to_wire_then_domain"] == "ok"
     assert ours.to_bytes("iggy", canonical=True).hex() == expect["to_wire"]
-    assert list(ours._sorted()) == list(wanted or ())
-    return "sorted" if list(ours) != list(wanted or ()) else None
+    assert list(ours._sorted()) == list(expected or ())
+    return "sorted" if list(ours) != list(expected or ()) else None
 
 
 def check_not_written(line: Line, crates: HeaderMap) -> None:

@@ -40,15 +40,15 @@ class Fields(tuple[bytes, bytes]):
 
 
 def fields(block: bytes) -> list[Fields]:
-    found, at = [], 0
+    rows, at = [], 0
     while at < len(block):
         parts = []
         for _ in range(2):
             size = int.from_bytes(block[at + 1 : at + 5], "little")
             parts.append(block[at + 5 : at + 5 + size])
             at += 5 + size
-        found.append(Fields(parts))
-    return found
+        rows.append(Fields(parts))
+    return rows
 
 
 ODD = [
@@ -150,8 +150,8 @@ def test_the_whole_sample_topic_comes_back_equal(server: Server, create: Callabl
         table, server.address, stream="tests", topic=topic, partition="partition", mapping="kafka-gateway-lossless"
     )
     assert written.rows == len(table) == 10_000
-    found = read(server, topic)
-    assert found.select(KEPT).equals(table.select(KEPT))
+    result = read(server, topic)
+    assert result.select(KEPT).equals(table.select(KEPT))
     typed = read(server, topic, columns=["offset"], headers={"tenant": "string"})
     expected = lh.arrow.select(table["headers"].combine_chunks(), "kafka", {"tenant": "string"}).field(0)
     assert typed["tenant"].to_pylist() == expected.to_pylist()
@@ -194,7 +194,7 @@ def test_a_condition_tests_the_records(server: Server, create: Callable[..., str
         "value is null": lambda row: row["value"] is None,
         "stream = 'other'": lambda row: False,
     }
-    for where, wanted in conditions.items():
-        expected = [row for row in rows if wanted(row)]
+    for where, matches in conditions.items():
+        expected = [row for row in rows if matches(row)]
         assert read(server, topic, headers=headers, where=where).to_pylist() == expected, where
         assert len(expected) < len(rows)

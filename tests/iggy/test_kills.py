@@ -64,8 +64,8 @@ def test_a_server_that_is_killed_loses_and_repeats_no_acknowledged_row(
         start_after_kill(other)
         with lh.read.iggy(
             other.address, stream="tests", topic="durable", columns=["partition"], headers={"retry": "int32"}
-        ) as found:
-            rows = sorted(found.read_all()["retry"].to_pylist())
+        ) as topic_reader:
+            rows = sorted(topic_reader.read_all()["retry"].to_pylist())
         assert rows == list(range(writer.acknowledged * ROWS))
         assert sorted(reader.rows) == rows
         assert writer.acknowledged >= 5 * KILLS
@@ -87,8 +87,8 @@ def test_a_torn_batch_is_removed_before_the_server_starts(server: Server, tmp_pa
         (log,) = other.partitions.rglob("*.log")
         os.truncate(log, log.stat().st_size - 1)
         start_after_kill(other)
-        with lh.read.iggy(other.address, stream="tests", topic="durable", headers={"retry": "int32"}) as found:
-            assert found.read_all()["retry"].to_pylist() == list(range(2 * ROWS))
+        with lh.read.iggy(other.address, stream="tests", topic="durable", headers={"retry": "int32"}) as reader:
+            assert reader.read_all()["retry"].to_pylist() == list(range(2 * ROWS))
     finally:
         other.stop()
 

@@ -64,10 +64,10 @@ def test_kinds_written_by_the_client_are_read(server: Server, create: Callable[.
     asyncio.run(send())
     with lh.read.iggy(server.address, stream="tests", topic=topic) as reader:
         (row,) = reader.read_all().to_pylist()
-    found = {header["key"].decode(): (header["type"], header["value"]) for header in row["headers"]}
+    header_values = {header["key"].decode(): (header["type"], header["value"]) for header in row["headers"]}
     # Columns have the most significant byte first.
     numbers = {name: data if name in ("raw", "string") else data[::-1] for name, _, _, data in KINDS}
-    assert found == {name: (TYPES[name], numbers[name]) for name in NAMES}
+    assert header_values == {name: (TYPES[name], numbers[name]) for name in NAMES}
     with lh.read.iggy(server.address, stream="tests", topic=topic, columns=[], headers=TYPES) as reader:
         (row,) = reader.read_all().to_pylist()
     for name, value, *_ in KINDS:
@@ -92,9 +92,9 @@ def test_kinds_written_here_are_read_by_the_client_and_as_json(server: Server, c
         )  # fmt: skip
         return message.id(), message.payload(), message.user_headers().to_scalar_dict()
 
-    identity, payload, found = asyncio.run(poll())
+    identity, payload, client_headers = asyncio.run(poll())
     assert (identity, payload) == (7, b"payload")
-    assert found == {name: value for name, value, *_ in KINDS}
+    assert client_headers == {name: value for name, value, *_ in KINDS}
     query = "consumer_id=1&partition_id=0&kind=offset&value=0&count=10"
     (message,) = server.call("GET", f"/streams/tests/topics/{topic}/messages?{query}")["messages"]
     as_json = {
@@ -160,13 +160,15 @@ def test_extremes_and_keys_of_every_kind_written_by_the_client_are_read(
     with lh.read.iggy(server.address, stream="tests", topic=topic) as reader:
         rows = reader.read_all().to_pylist()
     assert len(rows) == FINITE
-    for row, found in enumerate(rows):
+    for row, row_read in enumerate(rows):
         # Columns have the most significant byte first.
         expected = []
         for name, _, data in extremes(row):
             column = data if name in ("raw", "string") else data[::-1]
             expected.append((TYPES[name], column, TYPES[name], column))
-        headers = [(each["key_type"], each["key"], each["type"], each["value"]) for each in found["headers"]]
+        headers = [
+            (header["key_type"], header["key"], header["type"], header["value"]) for header in row_read["headers"]
+        ]
         assert sorted(headers) == sorted(expected)
 
 
@@ -197,10 +199,10 @@ def test_extremes_and_keys_of_every_kind_written_here_are_read_by_the_client_and
         as_json = [
             tuple(
                 text
-                for part in (each["key"], each["value"])
+                for part in (header["key"], header["value"])
                 for text in (part["kind"], base64.b64decode(part["value"]))
             )
-            for each in message["user_headers"]
+            for header in message["user_headers"]
         ]
         assert sorted(as_json) == sorted((name, data, name, data) for name, _, data in extremes(row))
     polled = asyncio.run(poll())

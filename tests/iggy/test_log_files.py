@@ -37,10 +37,10 @@ def stopped(server: Server, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
                 data.slice(first, 500), other.address, stream="tests", topic="logs", partition=first // 500 % 2
             )
         with lh.read.iggy(other.address, stream="tests", topic="logs") as reader:
-            found = reader.read_all()
+            rows_read = reader.read_all()
     finally:
         other.stop()
-    return other.partitions, found
+    return other.partitions, rows_read
 
 
 def read(path: Path, **options: Any) -> pa.Table:
@@ -54,9 +54,9 @@ KEPT = ["partition", "offset", "timestamp", "origin_timestamp", "id", "headers",
 def test_files_have_what_the_server_returned(stopped: tuple[Path, pa.Table]) -> None:
     path, expected = stopped
     assert len(list(path.rglob("*.log"))) > 2
-    found = read(path)
-    assert found.select(KEPT).equals(expected.select(KEPT))
-    assert found["stream"].unique().to_pylist() == found["topic"].unique().to_pylist() == ["0"]
+    result = read(path)
+    assert result.select(KEPT).equals(expected.select(KEPT))
+    assert result["stream"].unique().to_pylist() == result["topic"].unique().to_pylist() == ["0"]
 
 
 def test_offsets_and_times_are_bounded_with_and_without_an_index(
@@ -69,13 +69,13 @@ def test_offsets_and_times_are_bounded_with_and_without_an_index(
         if not index:
             for file in copy.rglob("*.index"):
                 file.unlink()
-        found = read(copy, columns=["partition", "offset"], start=3777, end=3780)
-        assert found.to_pylist() == [{"partition": p, "offset": o} for p in (0, 1) for o in (3777, 3778, 3779)]
+        result = read(copy, columns=["partition", "offset"], start=3777, end=3780)
+        assert result.to_pylist() == [{"partition": p, "offset": o} for p in (0, 1) for o in (3777, 3778, 3779)]
         times = expected["timestamp"].cast(pa.int64()).to_pylist()
         since = times[4000] // 1000 + 1
         later = [row for row, time in enumerate(times) if time >= 1000 * since]
-        found = read(copy, columns=["id"], start=f"@{since}")
-        assert found["id"].to_pylist() == expected["id"].take(later).to_pylist()
+        result = read(copy, columns=["id"], start=f"@{since}")
+        assert result["id"].to_pylist() == expected["id"].take(later).to_pylist()
 
 
 def test_a_torn_end_is_reported_and_damage_before_it_is_rejected(
@@ -87,8 +87,8 @@ def test_a_torn_end_is_reported_and_damage_before_it_is_rejected(
     data = last.read_bytes()
     last.write_bytes(data[:-10])
     with pytest.warns(TornTailWarning, match="no whole batch begins here"):
-        found = read(tmp_path / "copy", columns=["offset"])
-    assert 0 < len(expected) - len(found) <= 1000
+        result = read(tmp_path / "copy", columns=["offset"])
+    assert 0 < len(expected) - len(result) <= 1000
     first = min((tmp_path / "copy").rglob("1/*.log"))
     damaged = bytearray(first.read_bytes())
     damaged[400] ^= 1

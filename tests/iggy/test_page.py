@@ -52,8 +52,8 @@ def test_the_page_runs(server: Server, spark: Any, samples: Path, tmp_path: Path
                 tables.append(reader.read_all().drop_columns("topic"))
         assert tables[0].equals(tables[1])
         check_parquet_of_records(running.address, tmp_path / "records")
-        found = followed(server)
-        assert found.equals(tables[0].select(KEPT).cast(found.schema))
+        result = followed(server)
+        assert result.equals(tables[0].select(KEPT).cast(result.schema))
     finally:
         running.stop()
     table = pq.read_table(tmp_path / "orders")
@@ -88,8 +88,8 @@ def test_the_example_copies_a_topic_to_parquet(server: Server, samples: Path, tm
     assert done.stdout.startswith(
         f"{count} records are in Iggy\n{count} rows of partition, timestamp, key, value, tenant, amount_cents, route\n"
     )
-    found = pq.read_table(tmp_path / "table").cast(expected.schema)
-    assert sorted(found.to_pylist(), key=repr) == sorted(expected.to_pylist(), key=repr)
+    copied = pq.read_table(tmp_path / "table").cast(expected.schema)
+    assert sorted(copied.to_pylist(), key=repr) == sorted(expected.to_pylist(), key=repr)
 
 
 def check_parquet_of_records(broker: str, directory: Path) -> None:

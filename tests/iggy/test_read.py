@@ -118,7 +118,9 @@ def test_an_empty_topic_has_no_rows(server: Server, create: Callable[..., str]) 
 def test_a_numbered_stream_is_read(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     fill(server, topic, 0, numbered(2))
-    number = next(each["id"] for each in server.call("GET", "/streams/tests/topics") if each["name"] == topic)
+    number = next(
+        topic_info["id"] for topic_info in server.call("GET", "/streams/tests/topics") if topic_info["name"] == topic
+    )
     with lh.read.iggy(server.address, stream="tests", topic=number, columns=["topic"]) as reader:
         assert reader.read_all()["topic"].to_pylist() == [str(number)] * 2
 
@@ -256,16 +258,16 @@ def test_reading_continues_on_a_new_connection(server: Server, create: Callable[
 def test_threads_read_at_the_same_time(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     fill(server, topic, 0, numbered(2000))
-    found: list[int] = []
+    row_counts: list[int] = []
     threads = [
-        threading.Thread(target=lambda: found.append(read(server, topic, columns=["offset"]).num_rows))
+        threading.Thread(target=lambda: row_counts.append(read(server, topic, columns=["offset"]).num_rows))
         for _ in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [2000] * 4
+    assert row_counts == [2000] * 4
 
 
 def test_tls_checks_the_certificate(server: Server, tmp_path: Path) -> None:
@@ -377,14 +379,14 @@ def test_a_condition_selects_what_a_filter_of_the_whole_topic_does(
     fill(server, topic, 1, numbered(50))
     headers = {"tenant": "string", "retry": "int32"}
     rows = read(server, topic, headers=headers).to_pylist()
-    wanted = {
+    matches = {
         "tenant = 'tenant 1' and retry > 400": lambda row: row["tenant"] == "tenant 1" and row["retry"] > 400,
         "offset >= 690 or tenant = 'tenant 2'": lambda row: row["offset"] >= 690 or row["tenant"] == "tenant 2",
         "partition = 1 and retry::int32 < 5": lambda row: row["partition"] == 1 and row["retry"] < 5,
         "payload = 'payload 7' or not partition < 9": lambda row: row["payload"] == b"payload 7",
         "stream = 'other'": lambda row: False,
     }[where]
-    assert read(server, topic, headers=headers, where=where).to_pylist() == [row for row in rows if wanted(row)]
+    assert read(server, topic, headers=headers, where=where).to_pylist() == [row for row in rows if matches(row)]
 
 
 def test_a_condition_on_offsets_or_times_limits_what_is_polled(server: Server, create: Callable[..., str]) -> None:

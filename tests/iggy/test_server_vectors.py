@@ -90,11 +90,11 @@ def test_headers_of_the_crates_come_back_and_are_the_servers_json(
     messages = server.call("GET", f"/streams/tests/topics/{topic}/messages?{query}")["messages"]
     assert len(messages) == len(cases)
     for case, message in zip(cases, messages, strict=True):
-        found = [
+        decoded = [
             [(part["kind"], part["value"]) for part in (header["key"], header["value"])]
             for header in message["user_headers"] or []
         ]
-        assert found == as_json(case["entries"]), case["id"]
+        assert decoded == as_json(case["entries"]), case["id"]
 
 
 def test_malformed_headers_are_stored_and_make_the_errors_of_their_rows(
@@ -112,10 +112,10 @@ def test_malformed_headers_are_stored_and_make_the_errors_of_their_rows(
             expected.append(None)
         except DecodeError as error:
             expected.append(error.code)
-    found = [errors[0]["code"] if errors else None for errors in table["error"].to_pylist()]
-    assert found == expected
-    assert 0 < found.count(None) < len(found)
-    good = [row for row, code in enumerate(found) if code is None]
+    codes = [errors[0]["code"] if errors else None for errors in table["error"].to_pylist()]
+    assert codes == expected
+    assert 0 < codes.count(None) < len(codes)
+    good = [row for row, code in enumerate(codes) if code is None]
     kept = table["headers"].combine_chunks().take(good)
     assert kept.equals(lha.decode(pa.array([blocks[row] for row in good]), "iggy"))
 
@@ -135,10 +135,12 @@ def test_batches_of_the_crates_are_appended_as_they_are(server: Server, create: 
     blocks = [bytes.fromhex(message["headers_bytes"]) for message in expected]
     assert list(polled(server, topic, offset)) == blocks
     for name, field in (("payload", "payload"), ("origin_timestamp", "origin_timestamp")):
-        given = [message[field] for message in expected]
+        expected_values = [message[field] for message in expected]
         column = table[name]
-        found = column.cast(pa.int64()) if name == "origin_timestamp" else column
-        assert found.to_pylist() == ([bytes.fromhex(each) for each in given] if name == "payload" else given)
+        values = column.cast(pa.int64()) if name == "origin_timestamp" else column
+        assert values.to_pylist() == (
+            [bytes.fromhex(text) for text in expected_values] if name == "payload" else expected_values
+        )
     # An id of 0 is replaced by the server or kept; the others are kept.
     ids = [int.from_bytes(id, "big") for id in table["id"].to_pylist()]
     assert ids == [int(message["message_id"]) for message in expected]

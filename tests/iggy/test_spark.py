@@ -112,12 +112,12 @@ def test_a_key_chooses_the_partition_of_a_written_row(server: Server, create: Ca
     writer = frame.write.format("letterhead-iggy").mode("append")
     writer.options(**options(server, ours, partitionKey="key")).save()
     lh.write.iggy(rows, server.address, stream="tests", topic=direct, partition_key="key")
-    found = []
+    written = []
     for topic in (ours, direct):
         with lh.read.iggy(server.address, stream="tests", topic=topic, columns=["partition", "payload"]) as reader:
-            found.append(sorted(map(tuple, (row.values() for row in reader.read_all().to_pylist()))))
-    assert found[0] == found[1]
-    assert len({partition for partition, _ in found[0]}) > 1
+            written.append(sorted(map(tuple, (row.values() for row in reader.read_all().to_pylist()))))
+    assert written[0] == written[1]
+    assert len({partition for partition, _ in written[0]}) > 1
 
 
 def test_timestamps_bound_a_batch_query(server: Server, create: Callable[..., str], spark: Any) -> None:
@@ -129,8 +129,8 @@ def test_timestamps_bound_a_batch_query(server: Server, create: Callable[..., st
     fill(server, topic, 500, 2000)
 
     def count(**more: object) -> int:
-        given = {name: str(value) for name, value in more.items()}
-        return spark.read.format("letterhead-iggy").options(**options(server, topic, **given)).load().count()
+        settings = {name: str(value) for name, value in more.items()}
+        return spark.read.format("letterhead-iggy").options(**options(server, topic, **settings)).load().count()
 
     assert count(startingTimestamp=since) == 500
     assert count(endingTimestamp=since) == 2000

@@ -44,21 +44,21 @@ def test_rows_are_appended_in_order(server: Server, create: Callable[..., str]) 
     topic = create(2)
     written = lh.write.iggy(table(2500).drop_columns("key"), server.address, stream="tests", topic=topic, partition=1)
     assert written == (2500, [(1, 0, 1000), (1, 1000, 1000), (1, 2000, 500)])
-    found = read(server, topic, headers={"tenant": "string", "retry": "int32"})
-    assert found["retry"].to_pylist() == list(range(2500))
-    assert found["payload"].to_pylist() == table(2500)["payload"].to_pylist()
-    assert len(found["id"].unique()) == 2500
+    result = read(server, topic, headers={"tenant": "string", "retry": "int32"})
+    assert result["retry"].to_pylist() == list(range(2500))
+    assert result["payload"].to_pylist() == table(2500)["payload"].to_pylist()
+    assert len(result["id"].unique()) == 2500
 
 
 def test_a_table_that_was_read_is_written_as_it_is(server: Server, create: Callable[..., str]) -> None:
     first, second = create(3), create(3)
     lh.write.iggy(table(3000).drop_columns("key"), server.address, stream="tests", topic=first)
-    found = read(server, first)
-    assert set(found["partition"].to_pylist()) == {0, 1, 2}
-    lh.write.iggy(found, server.address, stream="tests", topic=second, partition="partition")
+    result = read(server, first)
+    assert set(result["partition"].to_pylist()) == {0, 1, 2}
+    lh.write.iggy(result, server.address, stream="tests", topic=second, partition="partition")
     again = read(server, second)
     kept = ["partition", "offset", "id", "origin_timestamp", "headers", "payload"]
-    assert again.select(kept).equals(found.select(kept))
+    assert again.select(kept).equals(result.select(kept))
 
 
 def test_a_key_goes_to_the_partition_that_the_server_chooses(server: Server, create: Callable[..., str]) -> None:
@@ -74,7 +74,7 @@ def test_a_key_goes_to_the_partition_that_the_server_chooses(server: Server, cre
         server.call("POST", f"/streams/tests/topics/{theirs}/messages", body)
     ten = read(server, theirs, columns=["partition"])["partition"].value_counts().to_pylist()
     assert read(server, ours, columns=["partition"])["partition"].value_counts().to_pylist() == [
-        {"values": each["values"], "counts": 10 * each["counts"]} for each in ten
+        {"values": batch["values"], "counts": 10 * batch["counts"]} for batch in ten
     ]
 
 
@@ -83,9 +83,9 @@ def test_times_further_apart_than_a_batch_spans_are_kept(server: Server, create:
     times = pa.array([0, 10**15, 5, None, 10**15 + 1], pa.timestamp("us", "UTC"))
     data = pa.table({"payload": ["a", "b", "c", "d", "e"], "origin_timestamp": times})
     lh.write.iggy(data, server.address, stream="tests", topic=topic)
-    found = read(server, topic)["origin_timestamp"]
-    assert found.take([0, 1, 2, 4]).to_pylist() == times.take([0, 1, 2, 4]).to_pylist()
-    assert found[3].as_py().year >= 2024
+    times_read = read(server, topic)["origin_timestamp"]
+    assert times_read.take([0, 1, 2, 4]).to_pylist() == times.take([0, 1, 2, 4]).to_pylist()
+    assert times_read[3].as_py().year >= 2024
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_a_batch_whose_acknowledgement_is_lost_is_not_repeated(server: Server, c
         patch.setattr(iggy_client, "Connection", Cut)
         written = lh.write.iggy(table(8000).drop_columns("key"), server.address, stream="tests", topic=topic)
     assert Cut.sent > 8
-    found = read(server, topic, headers={"retry": "int32"})
-    assert found["retry"].to_pylist() == list(range(8000))
+    result = read(server, topic, headers={"retry": "int32"})
+    assert result["retry"].to_pylist() == list(range(8000))
     assert sum(batch.rows for batch in written.batches) == 8000
 
 
@@ -163,7 +163,7 @@ def test_a_user_who_cannot_list_connections_waits_two_seconds(server: Server, cr
     server.call(
         "POST", "/users", {"username": "writer", "password": "password", "status": "active", "permissions": None}
     )
-    streams = {each["name"]: each["id"] for each in server.call("GET", "/streams")}
+    streams = {stream["name"]: stream["id"] for stream in server.call("GET", "/streams")}
     rights = dict.fromkeys(
         ["manage_stream", "read_stream", "manage_topics", "read_topics", "poll_messages", "send_messages"], True
     )
