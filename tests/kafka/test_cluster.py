@@ -297,9 +297,9 @@ def test_records_that_replaced_those_read_before_are_an_error(cluster: Cluster, 
     expected = read(cluster.address, "unclean")
     assert [row.offset for row in expected] == list(range(100))
     with client, caplog.at_level("WARNING", "letterhead"):
-        found = [*first, *(row for batch in lossy for row in batch.to_pylist())]
-    assert [row["offset"] for row in found] == list(range(70))
-    assert {row["key"] for row in found[-10:]} <= {row.key for row in expected}
+        returned = [*first, *(row for batch in lossy for row in batch.to_pylist())]
+    assert [row["offset"] for row in returned] == list(range(70))
+    assert {row["key"] for row in returned[-10:]} <= {row.key for row in expected}
     assert [record.message for record in caplog.records if "unclean leader election" in record.message]
 
     assert rows(opened(cluster.address, "unclean").read_all()) == expected
@@ -435,7 +435,7 @@ class Readers(Writer):
 
     def __init__(self, address: str, plain: Plain) -> None:
         self._plain = plain
-        self.found: list[tuple[str, str, int, list[tuple[int, int, bytes, bytes]]]] = []
+        self.readings: list[tuple[str, str, int, list[tuple[int, int, bytes, bytes]]]] = []
         super().__init__(address)
 
     def write(self) -> None:
@@ -446,14 +446,14 @@ class Readers(Writer):
                 for batch in reader:
                     batches.append(batch)
                     time.sleep(0.02)
-            found = pa.Table.from_batches(batches, reader.schema) if batches else reader.schema.empty_table()
-            self.found.append((topic, isolation, before, short(rows(found))))
+            table = pa.Table.from_batches(batches, reader.schema) if batches else reader.schema.empty_table()
+            self.readings.append((topic, isolation, before, short(rows(table))))
             if self.stopped.wait(0.3):
                 return
 
 
-def short(found: list[Row]) -> list[tuple[int, int, bytes, bytes]]:
-    return [(row.partition, row.offset, row.key or b"", row.value or b"") for row in found]
+def short(rows_read: list[Row]) -> list[tuple[int, int, bytes, bytes]]:
+    return [(row.partition, row.offset, row.key or b"", row.value or b"") for row in rows_read]
 
 
 @pytest.mark.timeout(900)
@@ -466,8 +466,8 @@ def test_nothing_is_lost_or_read_twice_while_brokers_are_killed(cluster: Cluster
     killed = []
 
     def aborted(before: int) -> bool:
-        for each in (plain, transactions, readers):
-            each.check()
+        for worker in (plain, transactions, readers):
+            worker.check()
         return len(transactions.aborted) > before
 
     try:
@@ -482,10 +482,10 @@ def test_nothing_is_lost_or_read_twice_while_brokers_are_killed(cluster: Cluster
             for topic, partition in places:
                 cluster.wait_until_in_sync(topic, partition=partition)
     finally:
-        for each in (plain, transactions, readers):
-            each.stopped.set()
-    for each in (plain, transactions, readers):
-        each.finish()
+        for worker in (plain, transactions, readers):
+            worker.stopped.set()
+    for worker in (plain, transactions, readers):
+        worker.finish()
     assert len(killed) == KILLS
     assert set(killed) == set(NODES) or KILLS < 17
 
@@ -494,19 +494,22 @@ def test_nothing_is_lost_or_read_twice_while_brokers_are_killed(cluster: Cluster
         for topic in ("plain", "transactions")
         for isolation in ISOLATIONS
     }
-    for (topic, isolation), wanted in expected.items():
-        assert rows(opened(cluster.address, topic, isolation_level=isolation, fetch_bytes=50_000).read_all()) == wanted
+    for (topic, isolation), expected_rows in expected.items():
+        assert (
+            rows(opened(cluster.address, topic, isolation_level=isolation, fetch_bytes=50_000).read_all())
+            == expected_rows
+        )
     # What was acknowledged is there, once, where the broker said; where it recognized a repeated request, it says nothing.
-    found = {row.value: (row.partition, row.offset) for row in expected["plain", "read_committed"]}
-    assert len(expected["plain", "read_committed"]) == len(found)
-    assert found.keys() == plain.acknowledged.keys()
+    offsets_by_value = {row.value: (row.partition, row.offset) for row in expected["plain", "read_committed"]}
+    assert len(expected["plain", "read_committed"]) == len(offsets_by_value)
+    assert offsets_by_value.keys() == plain.acknowledged.keys()
     elsewhere = {
-        value: (at, found[value])
+        value: (at, offsets_by_value[value])
         for value, at in plain.acknowledged.items()
-        if at[1] is not None and at[1] >= 0 and at != found[value]
+        if at[1] is not None and at[1] >= 0 and at != offsets_by_value[value]
     }
     assert not elsewhere
-    assert len(found) > 20 * KILLS
+    assert len(offsets_by_value) > 20 * KILLS
     by_name = defaultdict(list)
     for row in expected["transactions", "read_committed"]:
         by_name[row.key].append(row.value)
@@ -516,13 +519,15 @@ def test_nothing_is_lost_or_read_twice_while_brokers_are_killed(cluster: Cluster
     assert len(transactions.aborted & uncommitted) > KILLS / 4
 
     # A reading in between is the beginning of each partition.
-    assert len(readers.found) > 4
-    for topic, isolation, before, found in readers.found:
-        wanted = short(expected[topic, isolation])
-        ends = {partition: sum(row[0] == partition for row in found) for partition in range(2)}
-        assert found == [
+    assert len(readers.readings) > 4
+    for topic, isolation, before, rows_read in readers.readings:
+        expected_rows = short(expected[topic, isolation])
+        ends = {partition: sum(row[0] == partition for row in rows_read) for partition in range(2)}
+        assert rows_read == [
             row
             for partition in range(2)
-            for row in [each for each in wanted if each[0] == partition][: ends[partition]]
+            for row in [expected_row for expected_row in expected_rows if expected_row[0] == partition][
+                : ends[partition]
+            ]
         ]
-        assert len(found) >= before
+        assert len(rows_read) >= before

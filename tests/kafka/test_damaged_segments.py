@@ -33,14 +33,14 @@ def ten(first: int, *, value: bytes = b"v", **options: Any) -> bytes:
 def folder(tmp_path: Path) -> Callable[..., Path]:
     """Write the directory of a partition, a file for each base offset."""
 
-    def made(*files: bytes, bases: tuple[int, ...] = (0,)) -> Path:
+    def make_folder(*files: bytes, bases: tuple[int, ...] = (0,)) -> Path:
         path = tmp_path / "orders-3"
         path.mkdir(exist_ok=True)
         for base, data in zip(bases, files, strict=True):
             (path / f"{base:020}.log").write_bytes(data)
         return path
 
-    return made
+    return make_folder
 
 
 def opened(path: Any, **options: Any) -> SegmentsReader:
@@ -49,8 +49,8 @@ def opened(path: Any, **options: Any) -> SegmentsReader:
 
 def rows(path: Any, **options: Any) -> list[dict[str, Any]]:
     with opened(path, **options) as reader:
-        found: list[dict[str, Any]] = reader.read_all().to_pylist()
-    return found
+        result: list[dict[str, Any]] = reader.read_all().to_pylist()
+    return result
 
 
 @pytest.mark.parametrize("missing", [1, 12, len(ten(0)) - 1])
@@ -79,11 +79,11 @@ def test_a_changed_bit_in_the_last_whole_batch_is_damage(
             with pytest.raises(DecodeError) as raised:
                 rows(path)
             with opened(path, errors="column") as reader:
-                found = reader.read_all().to_pylist()
+                rows_read = reader.read_all().to_pylist()
         assert reader.torn == [], place
-        assert len(found) == first + 1, place
-        [error] = found[-1]["error"]
-        assert (found[-1]["offset"], error["code"], error["byte_offset"]) == (None, raised.value.code, len(before))
+        assert len(rows_read) == first + 1, place
+        [error] = rows_read[-1]["error"]
+        assert (rows_read[-1]["offset"], error["code"], error["byte_offset"]) == (None, raised.value.code, len(before))
         [damaged] = reader.damaged
         assert (damaged.first, damaged.position, damaged.end) == (first, len(before), len(before + last))
         assert [row["offset"] for row in rows(path, errors="null")] == [*range(first), None]
@@ -173,11 +173,11 @@ def test_only_missing_offsets_within_the_bounds_are_reported(
 ) -> None:
     path = folder(ten(0) + ten(10)[:50] + ten(20))
     with opened(path, errors="column", start=start, end=end) as reader:
-        found = reader.read_all().to_pylist()
+        rows_read = reader.read_all().to_pylist()
     assert [(one.first, one.last) for one in reader.damaged] == [missing] * (missing is not None)
-    assert len([row for row in found if row["error"]]) == len(reader.damaged)
+    assert len([row for row in rows_read if row["error"]]) == len(reader.damaged)
     expected = [at for at in range(30) if not 10 <= at < 20 and start <= at < end]
-    assert [row["offset"] for row in found if not row["error"]] == expected
+    assert [row["offset"] for row in rows_read if not row["error"]] == expected
 
 
 # --- errors of records ------------------------------------------------------------------------------------------------
@@ -258,12 +258,12 @@ def test_an_open_transaction_that_begins_in_a_damaged_batch_is_an_error(folder: 
 def read_slowly(path: Path, then: Callable[[], object], **options: Any) -> list[int | None]:
     """Read the first batch of rows, change something, and read the others."""
     with opened(path, **options) as reader:
-        found = next(reader).column("offset").to_pylist()
+        offsets = next(reader).column("offset").to_pylist()
         then()
         for batch in reader:
-            found += batch.column("offset").to_pylist()
+            offsets += batch.column("offset").to_pylist()
         assert reader.done <= reader.total
-    return found
+    return offsets
 
 
 @pytest.fixture
@@ -289,8 +289,8 @@ def test_a_segment_that_is_truncated_while_it_is_read_ends_there(folder: Callabl
     with pytest.warns(TornTailWarning, match=f"torn at byte {50 * size}"):
         assert read_slowly(path, lambda: os.truncate(path / NAME, 50 * size + 30)) == list(range(500))
     path = folder(data, ten(1000), bases=(0, 1000))
-    found = read_slowly(path, lambda: os.truncate(path / NAME, 50 * size + 30), errors="null")
-    assert found == [*range(500), None, *range(1000, 1010)]
+    offsets_read = read_slowly(path, lambda: os.truncate(path / NAME, 50 * size + 30), errors="null")
+    assert offsets_read == [*range(500), None, *range(1000, 1010)]
 
 
 def test_a_batch_over_the_limit_is_not_read(folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,14 +346,14 @@ def five(first: int) -> bytes:
 
 @pytest.fixture
 def iggy(tmp_path: Path) -> Callable[..., Path]:
-    def made(*files: bytes, bases: tuple[int, ...] = (0,)) -> Path:
+    def make_folder(*files: bytes, bases: tuple[int, ...] = (0,)) -> Path:
         path = tmp_path / "streams/1/topics/2/partitions/3"
         path.mkdir(parents=True, exist_ok=True)
         for base, data in zip(bases, files, strict=True):
             (path / f"{base:020}.log").write_bytes(data)
         return path
 
-    return made
+    return make_folder
 
 
 def test_a_changed_bit_in_the_last_batch_of_iggy_is_damage(iggy: Callable[..., Path]) -> None:
@@ -365,12 +365,12 @@ def test_a_changed_bit_in_the_last_batch_of_iggy_is_damage(iggy: Callable[..., P
         with warnings.catch_warnings(action="error"):
             with pytest.raises(DecodeError) as raised:
                 rows(path, format="iggy-batch")
-            found = rows(path, format="iggy-batch", errors="column")
+            rows_read = rows(path, format="iggy-batch", errors="column")
         assert (raised.value.topic, raised.value.partition) == ("1/2", 3)
         assert raised.value.offset is not None
         assert f"(topic 1/2, partition 3, offset {raised.value.offset}, byte " in str(raised.value)
-        assert [row["offset"] for row in found[:5]] == list(range(5)), place
-        assert any(row["error"] for row in found[5:]), place
+        assert [row["offset"] for row in rows_read[:5]] == list(range(5)), place
+        assert any(row["error"] for row in rows_read[5:]), place
 
 
 @pytest.mark.parametrize("tail", [five(5)[:-1], five(5)[:100], five(5)[:300], bytes(1000)])
@@ -385,9 +385,9 @@ def test_an_incomplete_batch_of_iggy_is_a_torn_tail_in_the_last_file_only(
         rows(path, format="iggy-batch")
     assert raised.value.offset == 5
     with opened(path, format="iggy-batch", errors="column") as reader:
-        found = reader.read_all().to_pylist()
-    assert [row["offset"] for row in found] == [*range(5), None, *range(10, 15)]
-    assert found[5]["error"][0]["message"].startswith(("no whole batch begins here", "1000 bytes of zeros"))
+        rows_read = reader.read_all().to_pylist()
+    assert [row["offset"] for row in rows_read] == [*range(5), None, *range(10, 15)]
+    assert rows_read[5]["error"][0]["message"].startswith(("no whole batch begins here", "1000 bytes of zeros"))
     assert [(one.first, one.last) for one in reader.damaged] == [(5, 9)]
 
 

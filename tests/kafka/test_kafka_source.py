@@ -370,10 +370,10 @@ def test_a_stream_that_is_running_takes_what_arrives_and_new_partitions(broker, 
             done.result(timeout=300)
         send(producer(broker), "running", [Record(None, b"%d" % n, []) for n in range(5)], 1)
         query.processAllAvailable()
-        found = sorted((row.partition, row.offset, row.value) for row in spark.table("running").collect())
+        arrived = sorted((row.partition, row.offset, row.value) for row in spark.table("running").collect())
     finally:
         query.stop()
-    assert found == [
+    assert arrived == [
         (partition, offset, b"%d" % offset) for partition, count in ((0, 60), (1, 5)) for offset in range(count)
     ]
 

@@ -162,19 +162,19 @@ def _check_quarantine(
     kept: dict[Place, Record], source: str, records: list[Record], harmed: dict[int, str | None]
 ) -> None:
     """The quarantine has what was damaged, all of it and once, with its bytes and the reason."""
-    found = {}
+    quarantined = {}
     for record in kept.values():
         own, added = record.headers[: -len(REASONS)], record.headers[-len(REASONS) :]
         assert [key for key, _ in added] == REASONS
         topic, partition, offset, errors, count = (value.decode() for _, value in added)
         assert topic == source
         assert int(count) == len(own)
-        found[Place(int(partition), int(offset))] = (
+        quarantined[Place(int(partition), int(offset))] = (
             record._replace(headers=own),
             [error.get("column") for error in json.loads(errors)],
         )
-    assert len(found) == len(kept)
-    assert found == {place(number): (records[number], [column]) for number, column in harmed.items()}
+    assert len(quarantined) == len(kept)
+    assert quarantined == {place(number): (records[number], [column]) for number, column in harmed.items()}
 
 
 REASONS = [f"quarantine.{name}" for name in ("topic", "partition", "offset", "errors", "own")]
@@ -190,7 +190,9 @@ def _check_tables(spark: Any, state: Path, records: list[Record], harmed: dict[i
     assert [Place(row["partition"], row["offset"]) for row in table] == [
         place(number) for number, _ in _in_order(records) if number not in harmed
     ]
-    for row, (_, record) in zip(table, [each for each in _in_order(records) if each[0] not in harmed], strict=True):
+    for row, (_, record) in zip(
+        table, [numbered for numbered in _in_order(records) if numbered[0] not in harmed], strict=True
+    ):
         headers = dict(record.headers)
         tenant, retry, amount = headers.get("tenant"), headers.get("retry"), headers.get("amount_cents")
         assert row["tenant"] == (None if tenant is None else tenant.decode())

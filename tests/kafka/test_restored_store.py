@@ -110,8 +110,8 @@ def test_kafka_streams_reads_the_changelog_after_a_restored_store(
         capsys.readouterr()
         assert main(["state", "ls", str(state), "-X", f"bootstrap.servers={broker}", "--json"]) == 0
         (listed,) = json.loads(capsys.readouterr().out)
-        found: dict[str, int] = listed["lag"]
-        return found
+        lags: dict[str, int] = listed["lag"]
+        return lags
 
     assert lag(tmp_path / "ours") == {f"{changelog}-0": 30}
     ours = run_application(broker, name, tmp_path / "ours", config)
@@ -127,7 +127,7 @@ def test_kafka_streams_reads_the_changelog_after_a_restored_store(
     if by_retention:  # ours has the rows of the oldest segments that were there before
         ours_rows, their_rows = (sum(1 for _ in rows(tmp_path / side)) for side in ("ours", "theirs"))
         assert ours_rows > their_rows
-        assert all(each.second is None for each in lh.state.diff(tmp_path / "ours", tmp_path / "theirs"))
+        assert all(difference.second is None for difference in lh.state.diff(tmp_path / "ours", tmp_path / "theirs"))
     elif store_type != "versioned":  # Kafka Streams does not delete segments that expire after it opened such a store
         assert traces.databases(tmp_path / "ours") == expected
         assert list(lh.state.diff(tmp_path / "ours", tmp_path / "theirs")) == []

@@ -24,8 +24,8 @@ NAME = f"{0:020}.log"
 
 def offsets(path: Any, **options: Any) -> list[int | None]:
     with lh.read.segments(path, columns=["offset"], **options) as reader:
-        found: list[int | None] = reader.read_all().column("offset").to_pylist()
-    return found
+        result: list[int | None] = reader.read_all().column("offset").to_pylist()
+    return result
 
 
 def timed(first: int) -> bytes:

@@ -37,22 +37,22 @@ def read(path: Any, **options: Any) -> pa.Table:
 
 
 def offsets(path: Any, **options: Any) -> list[int | None]:
-    found: list[int | None] = read(path, columns=["offset"], **options).column("offset").to_pylist()
-    return found
+    result: list[int | None] = read(path, columns=["offset"], **options).column("offset").to_pylist()
+    return result
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Callable[..., Path]:
     """Write the directory of a partition, a file for each base offset."""
 
-    def made(*files: bytes, bases: tuple[int, ...] = (0,), name: str = "orders-0") -> Path:
+    def make_folder(*files: bytes, bases: tuple[int, ...] = (0,), name: str = "orders-0") -> Path:
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
         for base, data in zip(bases, files, strict=True):
             (folder / f"{base:020}.log").write_bytes(data)
         return folder
 
-    return made
+    return make_folder
 
 
 def ten(first: int, count: int = 10, **options: Any) -> bytes:
@@ -84,10 +84,10 @@ def test_a_segment_is_read_as_spark_reads_its_topic(samples: Path, name: str) ->
 
 
 def test_headers_become_columns_while_the_log_is_read(samples: Path) -> None:
-    wanted = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
-    result = read(samples / "orders-0", columns=["offset"], headers=wanted)
+    types = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
+    result = read(samples / "orders-0", columns=["offset"], headers=types)
     spark = pq.read_table(samples / "orders-0.parquet", columns=["headers"]).column("headers")
-    assert result.drop_columns(["offset"]) == pa.table(lh.arrow.select(spark, "kafka", wanted)).cast(
+    assert result.drop_columns(["offset"]) == pa.table(lh.arrow.select(spark, "kafka", types)).cast(
         result.drop_columns(["offset"]).schema
     )
     assert pc.count(result.column("amount_cents")).as_py() > 9000
@@ -356,7 +356,7 @@ def check_cut(samples: Path, folder: Callable[..., Path], *, full: bool) -> None
             cut,
         )
         assert truncated.why
-        assert [str(each.message) for each in warned] == [str(truncated)]
+        assert [str(warning.message) for warning in warned] == [str(truncated)]
 
 
 def test_a_truncated_last_batch_warns_and_whole_batches_are_read(samples: Path, folder: Callable[..., Path]) -> None:
@@ -445,8 +445,8 @@ def test_an_invalid_record_with_a_valid_checksum_follows_errors(folder: Callable
 def test_the_error_column_has_the_given_name(folder: Callable[..., Path]) -> None:
     invalid_record = batch(record(), record(1, block=b"\2\2"), base_offset=10)
     path = folder(ten(0) + invalid_record + ten(20)[:-1] + b"\x01" + ten(30))
-    wanted = {"columns": ["offset"], "headers": {"error": "string", "topic": "string"}}
-    rows = read(path, errors="column", error_column="why", **wanted).to_pylist()
+    selection = {"columns": ["offset"], "headers": {"error": "string", "topic": "string"}}
+    rows = read(path, errors="column", error_column="why", **selection).to_pylist()
     assert [row["offset"] for row in rows] == [*range(10), 10, 11, None, *range(30, 40)]
     assert all(row["error"] is row["topic"] is None for row in rows)
     codes = [[error["code"] for error in row["why"] or ()] for row in rows]
@@ -720,7 +720,7 @@ def test_older_formats_are_bounded_inside_their_message_sets(vectors: Path, fold
     for name, line in lines.items():
         if not name.startswith(("v0", "v1")):
             continue
-        expected = [int(record["offset"]) for each in line["batches"] for record in each["records"]]
+        expected = [int(record["offset"]) for message_set in line["batches"] for record in message_set["records"]]
         path = folder(bytes.fromhex(line["hex"]))
         assert offsets(path) == expected, name
         for bound in expected:

@@ -80,7 +80,7 @@ def consumed(address: str, level: str) -> list[tuple[int, int, bytes, bytes, lis
         "enable.partition.eof": True,
     })  # fmt: skip
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
-    found = []
+    records = []
     until = time.monotonic() + 300
     while time.monotonic() < until:
         message = consumer.poll(5)
@@ -89,9 +89,9 @@ def consumed(address: str, level: str) -> list[tuple[int, int, bytes, bytes, lis
         if message.error():
             if message.error().name() == "_PARTITION_EOF":
                 consumer.close()
-                return found
+                return records
             raise KafkaException(message.error())
-        found.append(
+        records.append(
             (message.offset(), message.timestamp()[1], message.key(), message.value(), message.headers() or [])
         )
     raise TimeoutError("no end of the partition in 300 s")
@@ -126,8 +126,8 @@ def test_the_indexes_of_a_broker_locate_the_first_record(written: tuple[str, Pat
         with lh.read.segments(folder, columns=["offset"], start=row["offset"], end=row["offset"] + 1) as reader:
             assert reader.read_all().to_pylist() == [{"offset": row["offset"]}]
         with lh.read.segments(folder, columns=["offset"], start=row["timestamp"]) as reader:
-            found = reader.read_all().column("offset").to_pylist()
-        assert found == [each["offset"] for each in rows if each["timestamp"] >= row["timestamp"]]
+            offsets_read = reader.read_all().column("offset").to_pylist()
+        assert offsets_read == [later["offset"] for later in rows if later["timestamp"] >= row["timestamp"]]
     first = segments[0]
     size = first.size
     cuts = offsets_every(first, size // 4)

@@ -120,11 +120,13 @@ def test_the_parts_of_kafka_python_that_are_used_are_there():
             diverging_epoch=of_partition.EpochEndOffset(epoch=3, end_offset=6, version=12),
         )])],
     )  # fmt: skip
-    found = FetchResponse.decode(answer.encode(version=12), version=12).responses[0].partitions[0]
-    assert bytes(found.records) == b"as they are"
-    assert [(each.producer_id, each.first_offset) for each in found.aborted_transactions] == [(7, 3)]
-    assert (found.high_watermark, found.last_stable_offset) == (9, 8)
-    assert (found.diverging_epoch.epoch, found.diverging_epoch.end_offset) == (3, 6)
+    partition = FetchResponse.decode(answer.encode(version=12), version=12).responses[0].partitions[0]
+    assert bytes(partition.records) == b"as they are"
+    assert [(transaction.producer_id, transaction.first_offset) for transaction in partition.aborted_transactions] == [
+        (7, 3)
+    ]
+    assert (partition.high_watermark, partition.last_stable_offset) == (9, 8)
+    assert (partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset) == (3, 6)
 
 
 def test_without_kafka_python_the_error_names_the_package_to_install():
@@ -201,23 +203,23 @@ def test_what_was_aborted_is_left_out_and_an_open_transaction_ends_the_reading(b
     assert keys >= {b"key 0", b"key 500", b"key 800", b"key 1500", b"key 2000", b"key 2700", b"key 9000"}
     # From the middle of an aborted transaction, too.
     for start in range(0, committed[-1].offset, 17):
-        found = lh.read.topic(
+        result = lh.read.topic(
             topic, bootstrap_servers=broker, columns=["offset"], start={0: start}, isolation_level="read_committed"
         ).read_all()
-        assert found["offset"].to_pylist() == [row.offset for row in committed if row.offset >= start]
+        assert result["offset"].to_pylist() == [row.offset for row in committed if row.offset >= start]
 
 
 def test_offsets_are_kept_to_in_the_middle_of_a_batch(broker, written):
     topic = f"{written}codecs"
     expected = read(broker, topic)
-    wanted = {partition: (7 + partition, 60 - partition) for partition in range(EMPTY)} | {EMPTY: (0, 0)}
-    found = lh.read.topic(
+    ranges = {partition: (7 + partition, 60 - partition) for partition in range(EMPTY)} | {EMPTY: (0, 0)}
+    result = lh.read.topic(
         topic,
         bootstrap_servers=broker,
-        start={partition: start for partition, (start, _) in wanted.items()},
-        end={partition: end for partition, (_, end) in wanted.items()},
+        start={partition: start for partition, (start, _) in ranges.items()},
+        end={partition: end for partition, (_, end) in ranges.items()},
     ).read_all()
-    assert rows(found) == [row for row in expected if row.offset in range(*wanted[row.partition])]
+    assert rows(result) == [row for row in expected if row.offset in range(*ranges[row.partition])]
     one = lh.read.topic(topic, bootstrap_servers=broker, partitions=[3], start={3: 105}, end="latest").read_all()
     assert one["offset"].to_pylist() == [105, 106]
     assert one["partition"].to_pylist() == [3, 3]
@@ -282,14 +284,14 @@ def test_an_incomplete_record_is_reported_with_its_place(broker):
     create_with(broker, "damaged", 2)
     records = [Record(b"%d" % number, b"", [("retry", bytes(4 - number % 2))]) for number in range(4)]
     send(producer(broker), "damaged", records, 1)
-    wanted = {"bootstrap_servers": broker, "columns": ["offset"], "headers": {"retry": "int32"}}
+    arguments = {"bootstrap_servers": broker, "columns": ["offset"], "headers": {"retry": "int32"}}
     with pytest.raises(lh.DecodeError, match=r"column retry: .*3 bytes where int32 takes 4") as raised:
-        lh.read.topic("damaged", **wanted).read_all()
+        lh.read.topic("damaged", **arguments).read_all()
     error = raised.value
     assert (error.topic, error.partition, error.offset, error.row) == ("damaged", 1, 1, None)
     assert "(topic damaged, partition 1, offset 1, header 0, byte " in str(error)
-    assert lh.read.topic("damaged", errors="null", **wanted).read_all()["retry"].to_pylist() == [0, None, 0, None]
-    errors = lh.read.topic("damaged", errors="column", **wanted).read_all()
+    assert lh.read.topic("damaged", errors="null", **arguments).read_all()["retry"].to_pylist() == [0, None, 0, None]
+    errors = lh.read.topic("damaged", errors="column", **arguments).read_all()
     assert errors.column_names == ["offset", "retry", "error"]
     assert [error and error[0]["code"] for error in errors["error"].to_pylist()] == [None, "wrong_size"] * 2
 

@@ -112,13 +112,13 @@ def produce(address: str, topic: str, records: Sequence[Record], first: int = 0)
 def consume(address: str, topic: str, limit: float = 300.0) -> dict[Place, Record]:
     """Read a whole topic with Kafka's Java consumer, in the order of the partitions and their offsets."""
     lines = java("letterhead.testing.broker.Consume", address, topic, limit=limit).split("\n")
-    found = {}
+    records = {}
     for line in filter(None, lines):
         record = json.loads(line)
         headers = [(key, _bytes(value)) for key, value in record["headers"]]
         where = Place(record["partition"], record["offset"])
-        found[where] = Record(_bytes(record["key"]), _bytes(record["value"]), headers)
-    return dict(sorted(found.items()))
+        records[where] = Record(_bytes(record["key"]), _bytes(record["value"]), headers)
+    return dict(sorted(records.items()))
 
 
 def _bytes(text: str | None) -> bytes | None:

@@ -83,8 +83,8 @@ def write_transactions(address: str, topic: str, count: int) -> Producer:
         for name in "ab"
     )
     plain = producer(address)
-    for each in (a, b):
-        each.init_transactions(30)
+    for transactional in (a, b):
+        transactional.init_transactions(30)
     for turn in range(4):
         a.begin_transaction()
         b.begin_transaction()
@@ -186,5 +186,5 @@ def read(address: str, topic: str, isolation: str = "read_uncommitted") -> list[
 def ends(address: str, topic: str, partition: int = 0) -> int:
     """The offset after the last record."""
     admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
-    [found] = admin.list_offsets({TopicPartition(topic, partition): OffsetSpec.latest()}).values()
-    return found.result(timeout=300).offset
+    [listed] = admin.list_offsets({TopicPartition(topic, partition): OffsetSpec.latest()}).values()
+    return listed.result(timeout=300).offset
