@@ -172,7 +172,7 @@ ArrowArray._fields_ = [
 
 
 class Counted:
-    """An array that counts how often it was given out, and how often it came back.
+    """An array that counts how often it was exported and how often it was released.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Counted:
     def __init__(self, array: Any) -> None:
         self._array = array
         self._callbacks: list[Any] = []
-        self.given = self.back = 0
+        self.exported = self.released = 0
 
     def __arrow_c_schema__(self) -> object:
         return self._array.__arrow_c_schema__()
@@ -196,13 +196,13 @@ class Counted:
         release = RELEASE(array.release)
 
         def counting(source: Any) -> None:
-            self.back += 1
+            self.released += 1
             release(source)
 
         # It is called when this object may be gone for long.
         self._callbacks.append(RELEASE(counting))
         array.release = ctypes.cast(self._callbacks[-1], ctypes.c_void_p).value
-        self.given += 1
+        self.exported += 1
         return schema, capsule
 
 
@@ -249,7 +249,7 @@ def test_memory_of_inputs_is_released(samples: Path, name: str) -> None:
         assert result.equals(expected)
         del result
     gc.collect()
-    assert counted.given == counted.back >= 10
+    assert counted.exported == counted.released >= 10
     del expected
     gc.collect()
     assert pa.total_allocated_bytes() <= before
@@ -263,14 +263,14 @@ def test_memory_of_results_is_released(samples: Path, name: str) -> None:
         # What is not pyarrow goes in, so the array of the module itself comes out.
         output = Counted(operation(Counted(column)))
         result = pa.array(output)
-        assert (output.given, output.back) == (1, 0)
+        assert (output.exported, output.released) == (1, 0)
         part = result.slice(1, 1)
         del result
         gc.collect()
-        assert output.back == 0, "a slice still needs it"
+        assert output.released == 0, "a slice still needs it"
         del part
         gc.collect()
-        assert output.back == 1
+        assert output.released == 1
         outputs.append(output)
     assert len(outputs) == 10
 
@@ -288,7 +288,7 @@ def test_memory_of_rejected_inputs_is_released(samples: Path) -> None:
             with pytest.raises(lh.HeaderError):
                 call(counted)
         gc.collect()
-        assert counted.given == counted.back == 10
+        assert counted.exported == counted.released == 10
 
 
 class Owner(bytearray):
