@@ -54,16 +54,16 @@ class Log:
 
     def offsets(self, times: Mapping[TopicPartition, int], isolation: str) -> dict[TopicPartition, int]:
         end = self.end if isolation == "read_uncommitted" else self.stable
-        found = {}
+        result = {}
         for place, time in times.items():
             if time == EARLIEST:
-                found[place] = min(self.batches, default=self.end)
+                result[place] = min(self.batches, default=self.end)
             elif time == LATEST:
-                found[place] = end
+                result[place] = end
             else:  # the first record that is not older; the records of a batch are a millisecond apart
                 later = [base + at for base in self.batches for at in range(10) if base * 100 + at >= time]
-                found[place] = min(later, default=-1)
-        return found
+                result[place] = min(later, default=-1)
+        return result
 
 
 def read(log: Log, start: int, end: int, **options: Any) -> list[int | None]:
@@ -171,8 +171,8 @@ def test_a_timestamp_outside_of_the_range_of_spark_follows_errors(time: int) -> 
         rows()
     assert (raised.value.code, raised.value.offset) == ("out_of_range", 6)
     assert [row["timestamp"] is None for row in rows(errors="null")] == [at == 6 for at in range(10)]
-    found = rows(errors="column", error_column="why")
-    assert [row["why"] and row["why"][0]["code"] for row in found] == [
+    rows_read = rows(errors="column", error_column="why")
+    assert [row["why"] and row["why"][0]["code"] for row in rows_read] == [
         "out_of_range" if at == 6 else None for at in range(10)
     ]
     assert len(KafkaRowReader(["offset"], dialect="spark").schema) == 1
