@@ -177,10 +177,10 @@ def test_a_stream_gives_a_stream_to_other_libraries(rows: pa.Array) -> None:
         pa.chunked_array(result)
 
 
-def exported(made: pa.Array | pa.ChunkedArray) -> Any:
+def exported(array: pa.Array | pa.ChunkedArray) -> Any:
     """Return an array or a stream of another library: nothing but the protocol, with capsules that are made once."""
-    name = "__arrow_c_stream__" if isinstance(made, pa.ChunkedArray) else "__arrow_c_array__"
-    capsules = getattr(made, name)()
+    name = "__arrow_c_stream__" if isinstance(array, pa.ChunkedArray) else "__arrow_c_array__"
+    capsules = getattr(array, name)()
     return SimpleNamespace(**{name: lambda requested_schema=None: capsules})
 
 
@@ -309,21 +309,24 @@ def test_an_array_that_would_overflow_asks_for_a_stream(rows: pa.Array) -> None:
 
 
 TOO_LARGE: dict[str, tuple[type[lh.HeaderError], Callable[..., Any]]] = {
-    "decode": (lh.DecodeError, lambda given, **options: _native.apply("decode", given, "kafka", **options)),
+    "decode": (lh.DecodeError, lambda column, **options: _native.apply("decode", column, "kafka", **options)),
     "select": (
         lh.DecodeError,
-        lambda given, **options: _native.apply(
-            "select", given, "kafka", columns=[("blob", "blob", "binary", "all", False, None, None)], **options
+        lambda column, **options: _native.apply(
+            "select", column, "kafka", columns=[("blob", "blob", "binary", "all", False, None, None)], **options
         ),
     ),
-    "messages": (lh.DecodeError, lambda given, **options: _native.apply("messages", given, "record-batch", **options)),
+    "messages": (
+        lh.DecodeError,
+        lambda column, **options: _native.apply("messages", column, "record-batch", **options),
+    ),
     "convert": (
         lh.ConversionError,
-        lambda given, **options: _native.apply(
-            "convert", given, "kafka", target="kip82-typed", types="binary", **options
+        lambda column, **options: _native.apply(
+            "convert", column, "kafka", target="kip82-typed", types="binary", **options
         ),
     ),
-    "encode": (lh.EncodeError, lambda given, **options: _native.apply("encode", given, "kafka", **options)),
+    "encode": (lh.EncodeError, lambda column, **options: _native.apply("encode", column, "kafka", **options)),
 }
 
 

@@ -284,4 +284,4 @@ def test_strict_types_hold_for_the_messages_of_a_batch() -> None:
         lha.messages(column, "iggy-batch", columns=["headers"], strict_types=True)
     assert (raised.value.code, raised.value.row) == ("unknown_type", 0)
     rows = lha.messages(column, "iggy-batch", columns=["offset"], strict_types=True, errors="column").to_pylist()
-    assert [(row["offset"], [each["code"] for each in row["error"]]) for row in rows] == [(5, ["unknown_type"])] * 2
+    assert [(row["offset"], [detail["code"] for detail in row["error"]]) for row in rows] == [(5, ["unknown_type"])] * 2

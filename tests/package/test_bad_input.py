@@ -343,13 +343,13 @@ WRONG_KEYS = [
 ]
 
 
-@pytest.mark.parametrize(("format", "header", "wanted"), WRONG_KEYS)
-def test_keys_of_another_form_are_rejected_with_both_types(format: str, header: dict[str, Any], wanted: str) -> None:
+@pytest.mark.parametrize(("format", "header", "expected"), WRONG_KEYS)
+def test_keys_of_another_form_are_rejected_with_both_types(format: str, header: dict[str, Any], expected: str) -> None:
     column = pa.array([[header]])
     for call in (lha.validate, lha.encode):
         with pytest.raises(TypeError) as caught:
             call(column, format)
-        assert wanted in str(caught.value)
+        assert expected in str(caught.value)
 
 
 def test_a_list_of_text_keys_is_taken_where_keys_are_typed_and_one_without_types_where_values_are() -> None:
@@ -535,8 +535,8 @@ def test_two_columns_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="two columns 'offset' would be made: rename one of them"):
         lha.messages(batches, "record-batch", columns=["offset"], headers={"offset": "string"})
     assert lha.select(values, "kafka", {"error": "string"}).to_pylist() == [{"error": None}]
-    wanted = {"why": lh.field("string", key="error")}
-    assert lha.select(values, "kafka", wanted, errors="column").to_pylist() == [{"why": None, "error": None}]
+    columns = {"why": lh.field("string", key="error")}
+    assert lha.select(values, "kafka", columns, errors="column").to_pylist() == [{"why": None, "error": None}]
 
 
 def test_the_error_column_has_the_requested_name() -> None:

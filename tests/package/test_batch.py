@@ -19,15 +19,15 @@ CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 def whole_batches(vectors: Any) -> list[tuple[dict[str, Any], dict[str, Any], bytes]]:
     """Return the batches of format 2 with their lines and bytes."""
-    found = []
+    batches = []
     for line in read_lines(vectors, "record_batches"):
         data, at = bytes.fromhex(line["hex"]), 0
         for batch in line["batches"]:
             size = batch["size_in_bytes"]
             if batch["magic"] == 2:
-                found.append((line, batch, data[at : at + size]))
+                batches.append((line, batch, data[at : at + size]))
             at += size
-    return found
+    return batches
 
 
 def test_batches_of_kafka_are_written_again_byte_by_byte(vectors):
@@ -128,20 +128,20 @@ def test_arguments_that_make_no_sense():
 def test_headers_of_batches_are_found_in_any_buffer():
     log = lh.batch([{"offset": 5}, {"offset": 9}]) + lh.batch([{"offset": 12, "producer_id": 3}], codec="lz4")
     first = len(lh.batch([{"offset": 5}, {"offset": 9}]))
-    found, end = _native.record_batches(log)
-    assert [(head[0], *head[2:4], *head[7:]) for head in found] == [(0, 5, 9, -1, 2), (first, 12, 12, 3, 1)]
+    heads, end = _native.record_batches(log)
+    assert [(head[0], *head[2:4], *head[7:]) for head in heads] == [(0, 5, 9, -1, 2), (first, 12, 12, 3, 1)]
     assert end == len(log)
     for buffer in (bytearray(log), memoryview(log), memoryview(b"?" + log)[1:]):
-        assert _native.record_batches(buffer) == (found, end)
-    assert _native.record_batches(log, first) == (found[1:], end)
-    assert _native.record_batches(log, 0, 1) == (found[:1], first)
+        assert _native.record_batches(buffer) == (heads, end)
+    assert _native.record_batches(log, first) == (heads[1:], end)
+    assert _native.record_batches(log, 0, 1) == (heads[:1], first)
     assert _native.record_batches(log, len(log) + 7) == ([], len(log))
-    assert _native.record_batches(log[:-1]) == (found[:1], first)
+    assert _native.record_batches(log[:-1]) == (heads[:1], first)
     assert _native.record_batches(b"") == ([], 0)
     # The beginning of a log has the headers of batches that end in the rest.
-    assert _native.record_batches(log[:61], 0, None, len(log) - 61) == (found[:1], first)
+    assert _native.record_batches(log[:61], 0, None, len(log) - 61) == (heads[:1], first)
     assert _native.record_batches(log[:61], 0, None, first - 62) == ([], 0)
-    assert _native.record_batches(log[: first + 61], 0, None, len(log) - first - 61) == (found, end)
+    assert _native.record_batches(log[: first + 61], 0, None, len(log) - first - 61) == (heads, end)
     assert _native.record_batches(log[:60], 0, None, len(log) - 60) == ([], 0)
     with pytest.raises((ValueError, BufferError), match="contiguous"):
         _native.record_batches(memoryview(log)[::2])

@@ -38,16 +38,16 @@ def assert_same(call: Callable[..., Any]) -> None:
     """Compare two and three threads with one."""
     expected = outcome(lambda: call(threads=1))
     for threads in (2, 3):
-        found = outcome(lambda threads=threads: call(threads=threads))
+        result = outcome(lambda threads=threads: call(threads=threads))
         if isinstance(expected, tuple):
-            assert found == expected
+            assert result == expected
             continue
-        assert type(found) is type(expected)
-        assert found.equals(expected)
-        if isinstance(found, pa.ChunkedArray):
-            assert [len(chunk) for chunk in found.chunks] == [len(chunk) for chunk in expected.chunks]
+        assert type(result) is type(expected)
+        assert result.equals(expected)
+        if isinstance(result, pa.ChunkedArray):
+            assert [len(chunk) for chunk in result.chunks] == [len(chunk) for chunk in expected.chunks]
         else:
-            found.validate(full=True)
+            result.validate(full=True)
 
 
 def tiled(rows: list[Any], drawn: list[Any], seed: int) -> list[Any]:
@@ -69,10 +69,10 @@ def test_reading_by_threads_equals_reading_by_one(format: str, data: st.DataObje
     column = binary_column(rows).cast(data.draw(types))[data.draw(st.integers(0, 9)) :]
     columns = data.draw(strategies.columns(format))
     views = data.draw(st.booleans())
-    each = data.draw(st.sampled_from([column, pa.chunked_array([column[:10], column[10:]])]))
-    assert_same(lambda **threads: lha.decode(each, format, errors=errors, views=views, **threads))
-    assert_same(lambda **threads: lha.validate(each, format, **threads))
-    assert_same(lambda **threads: lha.select(each, format, columns, errors=errors, views=views, **threads))
+    input_column = data.draw(st.sampled_from([column, pa.chunked_array([column[:10], column[10:]])]))
+    assert_same(lambda **threads: lha.decode(input_column, format, errors=errors, views=views, **threads))
+    assert_same(lambda **threads: lha.validate(input_column, format, **threads))
+    assert_same(lambda **threads: lha.select(input_column, format, columns, errors=errors, views=views, **threads))
 
 
 @pytest.mark.parametrize("format", WRITTEN)

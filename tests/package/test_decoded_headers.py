@@ -111,11 +111,11 @@ def test_decoded_headers_are_what_eager_ones_are(pairs: list[tuple[str, bytes | 
 def test_decoded_headers_change_as_eager_ones_do() -> None:
     headers, eager = decoded(), lh.Headers(GIVEN)
     other = lh.Headers(headers)
-    for each in (headers, eager):
-        seen = iter(each)
-        assert each.add("last", b"z") is each
+    for container in (headers, eager):
+        seen = iter(container)
+        assert container.add("last", b"z") is container
         assert len(list(seen)) == 7
-        assert each.remove("route") == 2
+        assert container.remove("route") == 2
     assert headers == eager
     assert (headers["last"], "route" in headers) == (b"z", False)
     assert other == lh.Headers(GIVEN)

@@ -38,7 +38,7 @@ def test_all_containers_share_one_reading_protocol(container: str) -> None:
     for key, last in dict(pairs).items():
         assert key in headers
         assert headers[key] == headers.get(key) == headers.get(key, 0) == last
-        assert headers.get_all(key) == [value for each, value in pairs if each == key]
+        assert headers.get_all(key) == [value for name, value in pairs if name == key]
     assert absent not in headers
     assert (headers.get(absent), headers.get(absent, 0), headers.get_all(absent)) == (None, 0, [])
     with pytest.raises(KeyError):

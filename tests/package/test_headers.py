@@ -163,10 +163,10 @@ def test_unique_keeps_the_last_value_where_the_key_first_stood() -> None:
     assert len(headers) == 3
 
 
-@pytest.mark.parametrize("given", ["tenant", b"tenant", ["ab"], [("k", b"v", 1)], [None]])
-def test_what_is_not_pairs_is_a_type_error(given: Any) -> None:
+@pytest.mark.parametrize("argument", ["tenant", b"tenant", ["ab"], [("k", b"v", 1)], [None]])
+def test_what_is_not_pairs_is_a_type_error(argument: Any) -> None:
     with pytest.raises(TypeError):
-        lh.Headers(given)
+        lh.Headers(argument)
 
 
 def test_a_mapping_and_headers_are_taken_too(headers: lh.Headers) -> None:
@@ -320,9 +320,9 @@ any_value = st.sampled_from(
 
 @given(st.dictionaries(any_key, any_value, max_size=4), st.sampled_from(["kafka", "kip82-int", "kip82-typed", "iggy"]))
 def test_a_dict_is_encoded_as_its_items_are(headers: dict[Any, Any], format: str) -> None:
-    def outcome(given: Any) -> Any:
+    def outcome(headers: Any) -> Any:
         try:
-            return lh.encode(given, format)
+            return lh.encode(headers, format)
         except (TypeError, lh.HeaderError) as error:
             return type(error), str(error)
 

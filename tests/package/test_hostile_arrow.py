@@ -235,9 +235,9 @@ def test_a_file_with_wrong_views_is_refused(way: str, by: int) -> None:
 def test_offsets_that_pass_the_end_of_a_buffer_are_refused_if_pyarrow_has_it() -> None:
     # Arrow's C interface has no lengths of these buffers, and pyarrow knows them.
     column = rewritten(pa.array(ROWS, pa.binary()), numbers(121_789), 121_799, 1 << 28)
-    for given in (column, pa.chunked_array([column])):
+    for input_column in (column, pa.chunked_array([column])):
         with pytest.raises(pa.ArrowInvalid):
-            lha.decode(given, "kafka")
+            lha.decode(input_column, "kafka")
 
 
 def test_a_file_with_wrong_offsets_of_keys_is_not_encoded() -> None:

@@ -80,7 +80,7 @@ def message_of(format: str, count: int = HEADERS) -> bytes:
     return ops.encode({name: known.get(name) for name in fields}, format) or b""
 
 
-def wanted(format: str) -> Any:
+def binary_columns(format: str) -> Any:
     """Ask for the first header."""
     return {"first": lh.field("binary", key=0 if FORMATS[format].traits.keys == "int" else "k0")}
 
@@ -99,22 +99,22 @@ def read(value: bytes, format: str, limits: Limits | None) -> list[Callable[[], 
         lambda: lh.decode(value, format, limits=limits),
         lambda: lh.convert(value, format, target="kafka", types="be", on_loss="drop", limits=limits),
         lambda: ops.convert(value, format, target="kafka", types="be", on_loss="drop", limits=limits),
-        lambda: ops.select(value, format, wanted(format), limits=limits),
-        lambda: lh.select(value, format, wanted(format), limits=limits),
+        lambda: ops.select(value, format, binary_columns(format), limits=limits),
+        lambda: lh.select(value, format, binary_columns(format), limits=limits),
         lambda: lha.decode(column, format, limits=limits),
-        lambda: lha.select(column, format, wanted(format), limits=limits),
+        lambda: lha.select(column, format, binary_columns(format), limits=limits),
         lambda: lha.convert(column, format, target="kafka", types="be", on_loss="drop", limits=limits),
     ]
 
 
 def details(value: bytes, format: str, limits: Limits | None) -> list[ErrorDetail]:
     """Return the errors of a message, and check that all readers agree on them."""
-    found = ops.validate(value, format, limits=limits)
-    assert [detail_of(error) for error in lh.validate(value, format, limits=limits)] == found
-    assert [ErrorDetail(*detail) for detail in lh.inspect(value, format, limits=limits)["errors"]] == found
+    listed = ops.validate(value, format, limits=limits)
+    assert [detail_of(error) for error in lh.validate(value, format, limits=limits)] == listed
+    assert [ErrorDetail(*detail) for detail in lh.inspect(value, format, limits=limits)["errors"]] == listed
     [row] = lha.validate(pa.array([value], pa.binary()), format, limits=limits).to_pylist()
-    assert [ErrorDetail(**detail) for detail in row or ()] == found
-    return found
+    assert [ErrorDetail(**detail) for detail in row or ()] == listed
+    return listed
 
 
 # --- every format ----------------------------------------------------------------------------------------------------
@@ -131,9 +131,9 @@ def test_a_message_with_as_many_headers_as_the_limit_is_read(format: str) -> Non
 @every_format
 def test_a_message_with_one_header_more_is_refused_by_every_operation(format: str) -> None:
     value = message_of(format)
-    found = details(value, format, Limits(headers=HEADERS - 1))
-    assert [detail.code for detail in found] == ["limit_exceeded"] * (2 if format in BATCHES else 1)
-    first = found[0]
+    errors = details(value, format, Limits(headers=HEADERS - 1))
+    assert [detail.code for detail in errors] == ["limit_exceeded"] * (2 if format in BATCHES else 1)
+    first = errors[0]
     assert "limit of 2: raise headers in limits= or LETTERHEAD_MAX_HEADERS" in first.message
     for call in read(value, format, Limits(headers=HEADERS - 1)):
         with pytest.raises(DecodeError) as caught:
@@ -232,8 +232,8 @@ def test_a_row_over_a_limit_is_as_any_bad_row(format: str, limits: Limits, error
             lambda: ops.decode_rows(rows, format, errors=errors, limits=limits),
         ),
         (
-            lambda: selected(lha.select(column, format, wanted(format), errors=errors, limits=limits)),
-            lambda: ops.select_rows(rows, format, wanted(format), errors=errors, limits=limits),
+            lambda: selected(lha.select(column, format, binary_columns(format), errors=errors, limits=limits)),
+            lambda: ops.select_rows(rows, format, binary_columns(format), errors=errors, limits=limits),
         ),
         (
             lambda: lha.convert(
@@ -270,14 +270,14 @@ def test_a_row_over_a_limit_is_found_among_many(format: str, limited: str) -> No
         column = pa.array([*rows[:place], big, *rows[place:]], pa.binary())
         for result in (
             lha.decode(column, format, errors="column", limits=limits).field("error"),
-            lha.select(column, format, wanted(format), errors="column", limits=limits).field("error"),
+            lha.select(column, format, binary_columns(format), errors="column", limits=limits).field("error"),
             lha.convert(
                 column, format, target="kafka", types="be", on_loss="drop", errors="column", limits=limits
             ).field("error"),
             lha.validate(column, format, limits=limits),
         ):
-            found = [(row, details[0]["code"]) for row, details in enumerate(result.to_pylist()) if details]
-            assert found == [(place, "limit_exceeded")]
+            bad_rows = [(row, details[0]["code"]) for row, details in enumerate(result.to_pylist()) if details]
+            assert bad_rows == [(place, "limit_exceeded")]
 
 
 @every_policy
@@ -310,8 +310,8 @@ def test_native_and_reference_find_the_same_errors_over_limits(
 ) -> None:
     drawn = data.draw(strategies.any_bytes(format)) or b""
     limits = Limits(headers=headers, message_bytes=length)
-    found = [detail_of(error) for error in lh.validate(drawn, format, limits=limits)]
-    assert same(found) == same(ops.validate(drawn, format, limits=limits))
+    details = [detail_of(error) for error in lh.validate(drawn, format, limits=limits)]
+    assert same(details) == same(ops.validate(drawn, format, limits=limits))
 
 
 # --- what is compressed ----------------------------------------------------------------------------------------------
@@ -357,9 +357,9 @@ def test_all_compressed_batches_of_a_value_count_together(format: Any) -> None:
     assert details(value, format, Limits(decompressed_bytes=5 * become)) == []
     for call in read(value, format, Limits(decompressed_bytes=5 * become)):
         assert len(call()) == 5
-    found = details(value, format, Limits(decompressed_bytes=3 * become))
-    assert [detail.code for detail in found] == ["decompressed_too_large"] * 2
-    assert [detail.message.split(":")[0] for detail in found] == ["message 3", "message 4"]
+    errors = details(value, format, Limits(decompressed_bytes=3 * become))
+    assert [detail.code for detail in errors] == ["decompressed_too_large"] * 2
+    assert [detail.message.split(":")[0] for detail in errors] == ["message 3", "message 4"]
     messages = lh.messages(value, format, limits=Limits(decompressed_bytes=3 * become))
     assert [next(messages).value for _ in range(3)] == [bytes(CONTENT_LEN)] * 3
     with pytest.raises(DecodeError, match=f"would pass {3 * become} bytes"):
@@ -442,9 +442,9 @@ def test_records_that_cannot_be_read_count_too() -> None:
     bad[-1] ^= 1
     value = bytes(bad) * 3
     assert [detail.code for detail in details(value, "record-batch", Limits(records=3))] == ["bad_crc"] * 3
-    found = details(value, "record-batch", Limits(records=2))
-    assert [detail.code for detail in found] == ["bad_crc"] * 3 + ["limit_exceeded"]
-    assert found[-1] == more_records(2)
+    errors = details(value, "record-batch", Limits(records=2))
+    assert [detail.code for detail in errors] == ["bad_crc"] * 3 + ["limit_exceeded"]
+    assert errors[-1] == more_records(2)
 
 
 def test_a_batch_without_records_is_not_a_record() -> None:
@@ -471,9 +471,9 @@ def test_a_value_that_becomes_too_much_ends_with_one_bad_row(format: str, limits
 
     assert outcome(native) == outcome(lambda: ops.messages_rows(rows, format, errors=errors, limits=limits))
     if errors == "column":
-        found = [(row["row"], row["error"] and row["error"][0]["code"]) for row in native()]
-        assert found[-1] == (2, "limit_exceeded")
-        assert [row for row, code in found if code] == [0, 2]
+        codes_by_row = [(row["row"], row["error"] and row["error"][0]["code"]) for row in native()]
+        assert codes_by_row[-1] == (2, "limit_exceeded")
+        assert [row for row, code in codes_by_row if code] == [0, 2]
 
 
 @pytest.mark.parametrize("format", BATCHES)
@@ -484,8 +484,8 @@ def test_native_and_reference_agree_over_limits_of_a_value(
 ) -> None:
     value = data.draw(strategies.any_bytes(format)) or b""
     for limits in (Limits(records=records), Limits(output_bytes=output), Limits(records=records, output_bytes=output)):
-        found = [detail_of(error) for error in lh.validate(value, format, limits=limits)]
-        assert same(found) == same(ops.validate(value, format, limits=limits))
+        details = [detail_of(error) for error in lh.validate(value, format, limits=limits)]
+        assert same(details) == same(ops.validate(value, format, limits=limits))
         column = pa.array([value], pa.binary())
         assert outcome(
             lambda limits=limits, column=column: len(lha.messages(column, format, errors="null", limits=limits))
@@ -664,8 +664,8 @@ def test_something_else_than_limits_is_refused() -> None:
 
 def test_a_scan_counts_what_is_over_a_limit() -> None:
     column = pa.array([message_of("kafka", count) for count in (1, 2, 3)])
-    found = lha.scan(column, "kafka", limits=Limits(headers=2)).statistics
-    assert (found.rows, found.bad_rows, found.errors) == (3, 1, {"limit_exceeded": 1})
+    statistics = lha.scan(column, "kafka", limits=Limits(headers=2)).statistics
+    assert (statistics.rows, statistics.bad_rows, statistics.errors) == (3, 1, {"limit_exceeded": 1})
 
 
 def test_limits_apply_to_segments(samples: Path) -> None:

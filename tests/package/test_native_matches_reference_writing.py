@@ -256,9 +256,9 @@ def test_convert_one_message(format: str, data: st.DataObject, lenient: bool, st
         assert native == outcome(partial(converted, ops.convert, value, format, target=target, **options, **read))
 
 
-def converted(convert: Any, *given: Any, **options: Any) -> Any:
+def converted(convert: Any, *arguments: Any, **options: Any) -> Any:
     """Convert, and give a report with what gives values their types again."""
-    result = convert(*given, **options)
+    result = convert(*arguments, **options)
     if options["on_loss"] != "report":
         return result
     return {**result._asdict(), "types": {plain_key(key): type for key, type in result.losses.types.items()}}

@@ -121,9 +121,9 @@ def test_a_set_is_its_messages(format: str, data: st.DataObject) -> None:
 @given(st.lists(strategies.polled_fields, max_size=3), st.booleans())
 def test_a_poll_is_its_messages(drawn: list[dict[str, Any]], later: bool) -> None:
     rows = b"".join(polled(fields, later=later) for fields in drawn)
-    read = [plain(each) for each in lh.messages(rows, "iggy-polled-2023")]
+    read = [plain(message) for message in lh.messages(rows, "iggy-polled-2023")]
     hidden = {"checksum": None} if later else {"checksum": None, "state": None}
-    assert [{**each, "checksum": None} for each in read] == [{**each, **hidden} for each in drawn]
+    assert [{**message, "checksum": None} for message in read] == [{**message, **hidden} for message in drawn]
 
 
 @given(st.lists(st.tuples(strategies.headers("iggy"), strategies.payloads, strategies.ids), max_size=3), st.data())
@@ -135,9 +135,10 @@ def test_a_batch_is_its_messages_counted_from_its_base(drawn: list[Any], data: s
         for place, (headers, payload, id) in enumerate(drawn)
     ]
     read = [
-        plain(each) for each in lh.messages(batch(*frames, base=base, timestamp=timestamp, origin=origin), "iggy-batch")
+        plain(message)
+        for message in lh.messages(batch(*frames, base=base, timestamp=timestamp, origin=origin), "iggy-batch")
     ]
-    assert [{**each, "checksum": None} for each in read] == [
+    assert [{**message, "checksum": None} for message in read] == [
         {
             "offset": base + place,
             "timestamp": timestamp,

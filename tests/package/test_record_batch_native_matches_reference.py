@@ -27,8 +27,8 @@ TYPES = {"NoTimestampType": None, "CreateTime": 0, "LogAppendTime": 1}
 
 @pytest.fixture(scope="module")
 def lines(vectors: Path) -> dict[str, Line]:
-    found = (json.loads(line) for line in (vectors / "record_batches.jsonl").read_text().splitlines())
-    return {line["id"]: line for line in found}
+    parsed = (json.loads(line) for line in (vectors / "record_batches.jsonl").read_text().splitlines())
+    return {line["id"]: line for line in parsed}
 
 
 def data_of(line: Line) -> bytes:
@@ -106,7 +106,7 @@ def test_every_changed_byte_of_a_batch_is_found(lines: dict[str, Line]) -> None:
             # The checksum does not cover what a broker writes: the offset, and the epoch of the leader.
             assert at < 8 or 12 <= at < 16, at
             shift = read[0]["offset"] - expected[0]["offset"]
-            assert read == [{**each, "offset": each["offset"] + shift} for each in expected]
+            assert read == [{**message, "offset": message["offset"] + shift} for message in expected]
 
 
 # --- by hand ---------------------------------------------------------------------------------------------------------
@@ -126,15 +126,15 @@ def test_the_checksum_is_that_of_castagnoli() -> None:
 def test_a_sequence_goes_on_with_0_after_the_largest() -> None:
     numbers = (5, 1, 0x7FFF_FFFE)
     read = ops.messages(batch(record(0), record(1), record(2), record(7), producer=numbers), "record-batch")
-    assert [each["sequence"] for each in read] == [0x7FFF_FFFE, 0x7FFF_FFFF, 0, 5]
-    assert {(each["producer_id"], each["producer_epoch"]) for each in read} == {(5, 1)}
+    assert [message["sequence"] for message in read] == [0x7FFF_FFFE, 0x7FFF_FFFF, 0, 5]
+    assert {(message["producer_id"], message["producer_epoch"]) for message in read} == {(5, 1)}
 
 
 def test_log_append_time_is_that_of_every_record() -> None:
     read = ops.messages(batch(record(time=5), record(1, time=6), attributes=8), "record-batch")
-    assert [(each["timestamp"], each["timestamp_type"]) for each in read] == [(2000, 1), (2000, 1)]
+    assert [(message["timestamp"], message["timestamp_type"]) for message in read] == [(2000, 1), (2000, 1)]
     read = ops.messages(batch(record(time=5), record(1, time=-6)), "record-batch")
-    assert [(each["timestamp"], each["timestamp_type"]) for each in read] == [(1005, 0), (994, 0)]
+    assert [(message["timestamp"], message["timestamp_type"]) for message in read] == [(1005, 0), (994, 0)]
 
 
 def test_a_record_without_a_header_count_is_cut_off() -> None:
@@ -206,7 +206,7 @@ def test_a_record_that_breaks_leaves_the_next_one_readable() -> None:
     data = batch(record(), broken, record(2))
     assert only_detail(data)[:2] == ("truncated", "message 1: the bytes end inside the key length")
     read = ops.messages_rows([data], "record-batch", columns=["offset"], errors="null")
-    assert [each["offset"] for each in read] == [100, None, 102]
+    assert [message["offset"] for message in read] == [100, None, 102]
 
 
 def test_headers_that_break_leave_the_record_readable() -> None:
@@ -221,7 +221,7 @@ def test_a_length_of_the_record_that_is_wrong_ends_its_batch_and_no_other() -> N
     data = batch(record(), varint.write(-4) + b"abc", record(2)) + batch(record(), base_offset=103)
     assert only_detail(data)[:2] == ("negative_length", "message 1: record length -4 is negative")
     read = ops.messages_rows([data], "record-batch", columns=["offset"], errors="null")
-    assert [each["offset"] for each in read] == [100, None, 103]
+    assert [message["offset"] for message in read] == [100, None, 103]
 
 
 def test_a_varint_of_ten_bytes_carries_64_bits_and_no_more() -> None:
@@ -336,7 +336,7 @@ def test_a_set_of_an_older_format_that_the_log_stamped_gives_its_type_of_time_to
 
     data = message(11, 9, 5000, gzip.compress(message(0, 0, 1000, b"a") + message(1, 0, 2000, b"b")))
     read = ops.messages(data, "record-batch")
-    assert [(each["offset"], each["timestamp"], each["timestamp_type"]) for each in read] == [
+    assert [(record["offset"], record["timestamp"], record["timestamp_type"]) for record in read] == [
         (10, 5000, 1),
         (11, 5000, 1),
     ]

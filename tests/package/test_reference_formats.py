@@ -117,24 +117,24 @@ def test_every_typed_block_is_read_and_written_as_the_crate_does(vectors: Path) 
 
 
 def test_what_the_seeds_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> None:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for line in lines(vectors, "iggy_seed_malformed"):
         details, expect = ops.validate(value(line), "iggy-2023"), line["expect"]
         if "ok" in expect:
             assert not details, line["id"]
             headers = ops.decode(value(line), "iggy-2023")
-            found["collapsed"] += len(headers) > len(expect["ok"])
+            counts["collapsed"] += len(headers) > len(expect["ok"])
             assert last_of_each(headers) == last_of_each(triples(expect["ok"])), line["id"]
         elif "error" in expect:
             assert details[0].code in IGGY_ERRORS[expect["error"]["name"]], line["id"]
         else:
             assert codes(details)[-1] == "truncated", line["id"]
-            found["panic"] += 1
-    assert found == differences("iggy_seed_malformed")
+            counts["panic"] += 1
+    assert counts == differences("iggy_seed_malformed")
 
 
 def test_what_the_typed_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> None:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for line in lines(vectors, "iggy_tlv_malformed"):
         data, wire, expect = value(line), line["expect_wire"], line["expect"]
         details, strict = ops.validate(data, "iggy"), ops.validate(data, "iggy", strict_types=True)
@@ -147,17 +147,17 @@ def test_what_the_typed_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> N
         elif "ok" in expect:
             assert details == strict == [], line["id"]
             headers = ops.decode(data, "iggy")
-            found["collapsed"] += len(headers) > len(expect["ok"])
+            counts["collapsed"] += len(headers) > len(expect["ok"])
             assert last_of_each(headers) == last_of_each(triples(expect["ok"])), line["id"]
         elif expect["error"]["name"].startswith("InvalidHeaderKind"):
             assert details == [], line["id"]
             assert strict[0].code == "unknown_type", line["id"]
-            found["type without a name"] += 1
+            counts["type without a name"] += 1
         else:
             assert details[0].code in IGGY_ERRORS[expect["error"]["name"]], line["id"]
             assert codes(details)[0] == codes(strict)[0] == "wrong_size", line["id"]
-            found["wrong size"] += 1
-    assert found == differences("iggy_tlv_malformed")
+            counts["wrong size"] += 1
+    assert counts == differences("iggy_tlv_malformed")
 
 
 def test_the_limits_in_all_are_those_of_the_releases(vectors: Path) -> None:
@@ -316,7 +316,7 @@ def test_captured_messages_of_the_older_era_are_polled_as_they_were_sent(vectors
     for number, message in enumerate(polled):
         assert (message["offset"], message["state"]) == (number, "available")
         assert message["checksum"] == zlib.crc32(message["payload"])
-        same = next(each for each in sent if each["payload"] == message["payload"])
+        same = next(message_sent for message_sent in sent if message_sent["payload"] == message["payload"])
         assert last_of_each(message["headers"]) == last_of_each(same["headers"])
         assert message["id"] == same["id"] or not any(same["id"])
     # One of them holds an int32 of another size, which shows where it is read as one.
@@ -399,7 +399,7 @@ def check_draft(line: Line) -> None:
         (as_type(error["code"]), as_type(error["message"]), error["byte"], error["header"]) for error in errors
     ]
     if line["op"] == "messages" and not errors:
-        messages = [plain_message(each) for each in line["messages"]]
+        messages = [plain_message(encoded) for encoded in line["messages"]]
         assert ops.messages(value(line), format, lenient=lenient) == messages
     elif not errors:
         assert ops.decode(value(line), format, lenient=lenient) == source

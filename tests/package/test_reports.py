@@ -45,26 +45,26 @@ def nulls(count: int) -> bytes:
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 11, 50])
 def test_errors_are_listed_up_to_the_limit_and_the_last_says_that_there_are_more(count: int, limit: int) -> None:
     limits = Limits(reports=limit)
-    found = [detail_of(error) for error in lh.validate(bad_keys(count), "kafka", limits=limits)]
-    assert found == ops.validate(bad_keys(count), "kafka", limits=limits)
-    assert found == lh.inspect(bad_keys(count), "kafka", limits=limits)["errors"]
-    assert len(found) == min(count, limit)
-    assert found[0].code == "key_not_utf8"
+    details = [detail_of(error) for error in lh.validate(bad_keys(count), "kafka", limits=limits)]
+    assert details == ops.validate(bad_keys(count), "kafka", limits=limits)
+    assert details == lh.inspect(bad_keys(count), "kafka", limits=limits)["errors"]
+    assert len(details) == min(count, limit)
+    assert details[0].code == "key_not_utf8"
     if count > limit:
-        assert found[-1] == ErrorDetail("limit_exceeded", MORE_ERRORS.format(limit))
+        assert details[-1] == ErrorDetail("limit_exceeded", MORE_ERRORS.format(limit))
 
 
 @pytest.mark.parametrize("limit", [0, 1])
 def test_the_first_error_is_always_listed(limit: int) -> None:
-    found = lh.validate(bad_keys(5), "kafka", limits=Limits(reports=limit))
-    assert [error.code for error in found] == ["key_not_utf8", "limit_exceeded"]
+    errors = lh.validate(bad_keys(5), "kafka", limits=Limits(reports=limit))
+    assert [error.code for error in errors] == ["key_not_utf8", "limit_exceeded"]
 
 
 def test_the_default_limit_is_ten_thousand() -> None:
     assert len(lh.validate(bad_keys(10_000), "kafka")) == 10_000
-    found = lh.validate(bad_keys(30_000), "kafka")
-    assert len(found) == 10_000
-    assert found[-1].code == "limit_exceeded"
+    errors = lh.validate(bad_keys(30_000), "kafka")
+    assert len(errors) == 10_000
+    assert errors[-1].code == "limit_exceeded"
     assert len(lh.validate(bad_keys(30_000), "kafka", limits=Limits(reports=30_000))) == 30_000
 
 
@@ -84,10 +84,10 @@ def test_the_errors_of_all_messages_of_a_batch_count_together(format: Any) -> No
         data = lh.batch([{"value": b"x", "headers": []}]).replace(b"x", b"y") * 30
     whole = ops.validate(data, format)
     assert len(whole) >= 20
-    found = [detail_of(error) for error in lh.validate(data, format, limits=Limits(reports=7))]
-    assert found == ops.validate(data, format, limits=Limits(reports=7))
-    assert found[:6] == whole[:6]
-    assert len(found) == 7
+    details = [detail_of(error) for error in lh.validate(data, format, limits=Limits(reports=7))]
+    assert details == ops.validate(data, format, limits=Limits(reports=7))
+    assert details[:6] == whole[:6]
+    assert len(details) == 7
 
 
 @pytest.mark.parametrize("limit", [2, 5, 1000])
@@ -133,19 +133,19 @@ def test_rows_of_a_column_share_the_limit_beyond_their_first_64(counts: list[int
     limits = Limits(reports=limit)
     rows = [bad_keys(count) for count in counts]
     column = pa.array(rows, pa.binary())
-    found = [
+    details = [
         row and [ErrorDetail(**detail) for detail in row]
         for row in lha.validate(column, "kafka", limits=limits, threads=threads).to_pylist()
     ]
-    assert found == ops.validate_rows(rows, "kafka", limits=limits)
-    assert [row is not None for row in found] == [count > 0 for count in counts]
-    assert sum(max(len(row) - 64, 0) for row in found if row) <= limit + len(rows)
-    assert all(len(row) >= min(count, limit, 64) for row, count in zip(found, counts, strict=True) if row)
-    wanted = {"first": lh.field("binary", key="k")}
+    assert details == ops.validate_rows(rows, "kafka", limits=limits)
+    assert [row is not None for row in details] == [count > 0 for count in counts]
+    assert sum(max(len(row) - 64, 0) for row in details if row) <= limit + len(rows)
+    assert all(len(row) >= min(count, limit, 64) for row, count in zip(details, counts, strict=True) if row)
+    columns = {"first": lh.field("binary", key="k")}
     options: dict[str, Any] = {"errors": "column", "limits": limits}
     assert same(decoded(lha.decode(column, "kafka", **options))) == same(ops.decode_rows(rows, "kafka", **options))
-    chosen = selected(lha.select(column, "kafka", wanted, **options))
-    assert same(chosen) == same(ops.select_rows(rows, "kafka", wanted, **options))
+    chosen = selected(lha.select(column, "kafka", columns, **options))
+    assert same(chosen) == same(ops.select_rows(rows, "kafka", columns, **options))
     lost = [nulls(count) for count in counts]
     reported = {"target": "iggy", "types": "binary", "on_loss": "report", "limits": limits}
     assert lha.convert(pa.array(lost, pa.binary()), "kafka", **reported).field("losses").to_pylist() == [

@@ -56,12 +56,12 @@ def read_ranges(store: Any) -> list[list[list[bytes]]]:
     """Read every key, and overlapping ranges, in every thread."""
 
     def read(thread: int) -> list[list[bytes]]:
-        found = []
+        offsets_read = []
         for first in range(thread, ROWS, ROWS // 4):
             with store.range(key(first), key(first + 99)) as rows:
-                found.append([row[0] for row in rows])
+                offsets_read.append([row[0] for row in rows])
             assert store.get(key(first)) is not None
-        return found
+        return offsets_read
 
     return in_threads(read)
 

@@ -32,11 +32,11 @@ def selected(data: bytes, format: str, columns: dict[str, Any]) -> tuple[dict[st
     expected = ops.select_rows([data], format, columns, errors="column")
     errors = row.pop("error") or []
     assert row == {name: values[0] for name, values in expected.items() if name != "error"}
-    found = [(error["code"], error["column"]) for error in errors]
-    assert found == [(detail.code, detail.column) for detail in expected["error"][0] or ()]
+    codes = [(error["code"], error["column"]) for error in errors]
+    assert codes == [(detail.code, detail.column) for detail in expected["error"][0] or ()]
     texts = [(error["message"], error["key"]) for error in errors]
     assert texts == [(detail.message, detail.key) for detail in expected["error"][0] or ()]
-    return row, found
+    return row, codes
 
 
 def by_repeat(key: str) -> dict[str, Any]:
@@ -102,14 +102,14 @@ def test_damaged_header_replaces_only_values_that_it_could_replace(errors: Any) 
         [row] = lha.select(column, "kip82-typed", by_repeat("k"), errors=errors).to_pylist()
         expected = values_by_repeat(last, first, None, None)
         assert {name: row[name] for name in expected} == expected
-        found = ops.select_rows(
+        result = ops.select_rows(
             [[(header["key"], header["type"], header["value"]) for header in headers]],
             "kip82-typed",
             by_repeat("k"),
             errors=errors,
             lists=True,
         )
-        assert {name: found[name][0] for name in expected} == expected
+        assert {name: result[name][0] for name in expected} == expected
 
 
 def test_records_of_a_batch_follow_the_same_rule() -> None:

@@ -77,8 +77,8 @@ def test_the_type_is_known_before_any_row_is_read(format: str) -> None:
 
 
 def test_text_and_bytes_are_selected_as_views() -> None:
-    wanted = {"s": "string", "b": "binary", "all": "array<string>", "n": "int32", "u": "uuid"}
-    result = lha.select(binary_column([None]), "kafka", wanted, errors="column", views=True)
+    types = {"s": "string", "b": "binary", "all": "array<string>", "n": "int32", "u": "uuid"}
+    result = lha.select(binary_column([None]), "kafka", types, errors="column", views=True)
     assert [str(field.type) for field in result.type][:-1] == [
         "string_view",
         "binary_view",
