@@ -19,10 +19,10 @@ def test_a_ratio_is_taken_within_each_pair():
 
 def test_the_interval_of_fifteen_values_ends_at_the_fourth_or_fifth_from_either_end():
     # In a sample drawn from 15 values, the median is one of the first four with a probability of 2.54 %.
-    found = [pairs.median([float(value) for value in range(1, 16)]) for _ in range(2)]
-    median, low, high = found[0]
+    intervals = [pairs.median([float(value) for value in range(1, 16)]) for _ in range(2)]
+    median, low, high = intervals[0]
     assert (median, low in (4.0, 5.0), high in (11.0, 12.0)) == (8.0, True, True)
-    assert found[0] == found[1]
+    assert intervals[0] == intervals[1]
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_corpora_match_their_description(tmp_path: Path):
             assert holds["key_bytes"] == sum(len(key.encode()) for key, _ in headers)
             assert holds["value_bytes"] == sum(map(len, values))
             assert holds["nulls"] == len(headers) - len(values)
-            found = [[row.get(key) for row in map(dict, rows[: int(first)])] for key, _ in known["select"]]
-            counts = [sum(value is not None for value in column) for column in found]
+            columns = [[row.get(key) for row in map(dict, rows[: int(first)])] for key, _ in known["select"]]
+            counts = [sum(value is not None for value in column) for column in columns]
             assert [count for count, _ in holds["selected"]] == counts
 
 

@@ -54,11 +54,11 @@ LAYERS = (
 
 
 def modules() -> dict[str, Path]:
-    found = {}
+    paths = {}
     for path in ROOT.rglob("*.py"):
         parts = ["letterhead", *path.relative_to(ROOT).with_suffix("").parts]
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found | {"letterhead._native": ROOT / "_native.pyi"}
+        paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return paths | {"letterhead._native": ROOT / "_native.pyi"}
 
 
 MODULES = modules()
@@ -85,9 +85,9 @@ def module_of(name: str) -> str | None:
 
 GRAPH = {
     module: {
-        found
+        imported
         for name in imports(ast.parse(path.read_text()))
-        if (found := module_of(name)) is not None and found != module
+        if (imported := module_of(name)) is not None and imported != module
     }
     for module, path in MODULES.items()
     if path.suffix == ".py"

@@ -101,14 +101,14 @@ def test_every_case_has_an_identity_of_its_own(vectors: Path, manifest: dict[str
 
 def test_what_a_strict_reading_refuses_is_what_is_listed(vectors: Path) -> None:
     listed = json.loads((vectors / "strict.json").read_text())["malformed"]
-    found: dict[str, dict[str, list[int]]] = {format: {} for format in listed}
+    refused: dict[str, dict[str, list[int]]] = {format: {} for format in listed}
     for number, line in enumerate(read_lines(vectors, "malformed"), 1):
         for model, format in MODELS.items():
             if "ok" in line["targets"][model] and model != "Utils.headers":
                 code = refusal(REFERENCE, bytes.fromhex(line["input"]), format, lenient=False)
                 if code is not None:
-                    found[format].setdefault(code, []).append(number)
-    assert found == listed
+                    refused[format].setdefault(code, []).append(number)
+    assert refused == listed
 
 
 # --- the runner ------------------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def test_a_wheel_that_is_too_large_is_refused(tmp_path: Path) -> None:
 def test_a_wheel_is_tried_where_pip_would_install_it(tags: str, installs: bool) -> None:
     here = platform.machine()
     names = {"here": here, "other": {"x86_64": "aarch64"}.get(here, "x86_64")}
-    [python] = [each for each in check.pythons([sys.executable]) if each.prefix == sys.base_prefix]
+    [python] = [python_info for python_info in check.pythons([sys.executable]) if python_info.prefix == sys.base_prefix]
     assert check.fits(Path(f"letterhead-0.1.0-{tags.format(**names)}.whl"), python) == installs
 
 
