@@ -146,9 +146,9 @@ def answers(engine: Any) -> dict[str, Any]:
 def plain(value: Any) -> Any:
     """Return what JSON can hold: bytes as hex, and floats with all their bits."""
     if isinstance(value, dict):
-        return {name: plain(each) for name, each in value.items()}
+        return {name: plain(element) for name, element in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(element) for element in value]
     if isinstance(value, bytes | bytearray):
         return f"0x{value.hex()}"
     return value.hex() if isinstance(value, float) else value

@@ -111,7 +111,7 @@ def check_messages(spark) -> None:
         .transform(lhs.encode_headers("headers", "iggy", types={"n": "int8:text", "3": "uint64:text"}, keep=[*kept, "payload"]))
         .transform(lhs.decode_headers("headers", "iggy"))
     )  # fmt: skip
-    found = collected(
+    result = collected(
         messages.select(
             *kept, "payload", *(
                 lhs.header("headers", key, type, format="iggy", engine=engine).alias(f"{key} {engine}")
@@ -120,10 +120,10 @@ def check_messages(spark) -> None:
             )
         ).orderBy("part", "offset")
     )  # fmt: skip
-    assert found == {
+    assert result == {
         "part": [1, 2, 2, 3, 3, 3], "offset": [0, 0, 1, 0, 1, 2], "n": [0, 0, 1, 0, 1, 2], "payload": [b"p"] * 6,
         "n spark": [7] * 6, "n arrow": [7] * 6, "3 spark": [2**64 - 1] * 6, "3 arrow": [2**64 - 1] * 6,
-    }, found  # fmt: skip
+    }, result  # fmt: skip
 
 
 def raised(call) -> str:

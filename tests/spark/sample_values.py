@@ -136,7 +136,7 @@ def typed_headers(format: str, type: str, broken: bool = True) -> st.SearchStrat
     """Draw the headers of a message of a format, or null: mostly of the type that the type needs."""
     name = type.partition(":")[0]
     needed = {"uuid": "binary", "timestamp_ms": "int64"}.get(name, name)
-    few = [each for each in KEYS[format] if broken or None not in each.values()]
+    few = [entry for entry in KEYS[format] if broken or None not in entry.values()]
     types = [st.just(needed), st.just(needed), st.none(), st.sampled_from(_TYPES)]
     if broken:
         types.append(st.sampled_from(_UNKNOWN))

@@ -43,8 +43,10 @@ def said(spark: Any) -> dict[str, Any]:
     return {
         "ok": seen.ok,
         "places": list(seen.places),
-        "wrong": [(each.where.partition(" (")[0], each.problem) for each in seen.findings if each.level == "wrong"],
-        "of the driver": [each.get("location") == facts[0]["location"] for each in facts],
+        "wrong": [
+            (finding.where.partition(" (")[0], finding.problem) for finding in seen.findings if finding.level == "wrong"
+        ],
+        "of the driver": [finding.get("location") == facts[0]["location"] for finding in facts],
         "read": read(spark),
     }
 

@@ -59,7 +59,7 @@ def test_the_example_runs(orders):
 @pytest.fixture(scope="module")
 def logged() -> dict[int, tuple[dict[str, list[ChangelogRecord]], app.Rows, app.Rows]]:
     """The changelogs of the application on the test driver; what its stores hold, and what they hold when restored."""
-    found = {}
+    apps = {}
     records = app.inputs(500)
     for partition in range(app.PARTITIONS):
         with TopologyTestDriver(app.topology("partition"), application_id="app") as driver:
@@ -71,8 +71,8 @@ def logged() -> dict[int, tuple[dict[str, list[ChangelogRecord]], app.Rows, app.
         with TopologyTestDriver(app.topology("partition"), application_id="app") as driver:
             for name, log in logs.items():
                 driver.restore(name, log)
-            found[partition] = logs, kept, app.rows_of(driver)
-    return found
+            apps[partition] = logs, kept, app.rows_of(driver)
+    return apps
 
 
 @pytest.mark.parametrize(
@@ -96,18 +96,18 @@ def test_the_table_has_the_rows_of_the_store(spark, tmp_path: Path, logged, name
     frame = spark.read.parquet(str(tmp_path / "changelog"))
     table = frame.transform(lhs.changelog_table(**TABLES[name])).collect()
 
-    found: dict[int, list[tuple[bytes, bytes]]] = {}
+    stored_rows: dict[int, list[tuple[bytes, bytes]]] = {}
     for row in table:
-        found.setdefault(row.partition, []).append((bytes(row.stored_key), bytes(row.stored)))
+        stored_rows.setdefault(row.partition, []).append((bytes(row.stored_key), bytes(row.stored)))
     deleted = 0
     for partition, (logs, kept, restored) in logged.items():
         for rows in (kept, restored):
-            wanted = sorted(row for (store, _), rows in rows.items() if store == name for row in rows)
+            expected = sorted(row for (store, _), rows in rows.items() if store == name for row in rows)
             if name == "versions":
-                wanted = [row for row in wanted if row[0].startswith(LATEST)]
-            assert len(wanted) >= 3
-            assert sorted(found[partition]) == wanted
-        deleted += len({record.key for record in logs[name]}) - len(found[partition])
+                expected = [row for row in expected if row[0].startswith(LATEST)]
+            assert len(expected) >= 3
+            assert sorted(stored_rows[partition]) == expected
+        deleted += len({record.key for record in logs[name]}) - len(stored_rows[partition])
     # What was deleted, or has expired, is in the changelog and not in the table.
     assert deleted > 0
 
@@ -196,8 +196,8 @@ def test_stores_are_restored_by_the_tasks_of_spark(spark, tmp_path: Path, logged
         ours = tmp_path / "ours" / f"0_{partition}"
         lh.state.restore(records, ours, "windows", start="earliest", **options)
         assert list(lh.state.diff(done.directories[partition], ours)) == []
-        wanted = sum(len(rows) for (store, _), rows in restored.items() if store == "windows")
-        assert lh.read.state(done.directories[partition]).read_all().num_rows == wanted
+        expected = sum(len(rows) for (store, _), rows in restored.items() if store == "windows")
+        assert lh.read.state(done.directories[partition]).read_all().num_rows == expected
 
 
 @pytest.mark.spark_only
@@ -220,10 +220,13 @@ def test_the_buffer_of_suppress_becomes_columns(spark, tmp_path: Path):
     app.write_files(sent, tmp_path / "changelog", 1)
     (row,) = spark.read.parquet(str(tmp_path / "changelog")).transform(lhs.changelog_table("suppress")).collect()
     assert (bytes(row.key), row.offset, row.buffer_time, bytes(row.new_payload)) == (b"k", 1, 5000, b"new")
-    assert (row.new_timestamp, [(each.key, bytes(each.value)) for each in row.new_headers]) == (1000, [("a", b"1")])
+    assert (row.new_timestamp, [(header.key, bytes(header.value)) for header in row.new_headers]) == (
+        1000,
+        [("a", b"1")],
+    )
     for name in ("old", "prior"):
-        found = row[f"{name}_timestamp"], bytes(row[f"{name}_payload"])
-        assert (*found, [(each.key, bytes(each.value)) for each in row[f"{name}_headers"]]) == (
+        columns_of_store = row[f"{name}_timestamp"], bytes(row[f"{name}_payload"])
+        assert (*columns_of_store, [(header.key, bytes(header.value)) for header in row[f"{name}_headers"]]) == (
             900,
             b"old",
             [("o", b"x")],

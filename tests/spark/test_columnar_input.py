@@ -76,8 +76,8 @@ def test_headers_of_parquet_are_read_with_default_settings(spark: Any, frame: An
 def test_an_arrow_udf_returns_lists_from_columns(frame: Any, table: pa.Table) -> None:
     # A lambda is pickled by value; workers cannot import this module.
     decoded = F.arrow_udf(lambda values: pa.array(lha.decode(values, "streams-timestamped")).field("headers"), LISTS)
-    found = collected(frame.select(decoded("value").alias("headers")))["headers"]
-    assert found == plain(pa.array(lha.decode(whole(table, "value"), "streams-timestamped")).field("headers"))
+    lists = collected(frame.select(decoded("value").alias("headers")))["headers"]
+    assert lists == plain(pa.array(lha.decode(whole(table, "value"), "streams-timestamped")).field("headers"))
 
 
 def test_an_arrow_udf_skips_the_conversion_to_rows(frame: Any, setting: str) -> None:

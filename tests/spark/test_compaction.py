@@ -83,7 +83,7 @@ def test_the_log_and_spark_keep_the_same_messages(spark, tmp_path, header_format
             log.append(batch[start : start + 1000])
         assert log.next_offset == count
         before = list(log.scan())
-        wanted = kept_by_the_rule(before, header_format, 24 * HOUR)
+        expected_offsets = kept_by_the_rule(before, header_format, 24 * HOUR)
         deletes = [message for message in before if message.tombstone]
         assert len(deletes) > count // 10
         assert sum(bool(message.headers) for message in deletes) > count // 20
@@ -91,11 +91,11 @@ def test_the_log_and_spark_keep_the_same_messages(spark, tmp_path, header_format
         by_spark = df.orderBy("offset").toArrow()
         done = log.compact(now=NOW, delete_retention_ms=24 * HOUR)
         after = list(log.scan())
-        assert (done.kept, done.removed) == (len(wanted), count - len(wanted))
-        assert [message.offset for message in after] == wanted
-        assert by_spark["offset"].to_pylist() == wanted
+        assert (done.kept, done.removed) == (len(expected_offsets), count - len(expected_offsets))
+        assert [message.offset for message in after] == expected_offsets
+        assert by_spark["offset"].to_pylist() == expected_offsets
         # The very messages, and not only which: in both they are what they were.
-        assert after == [before[offset] for offset in wanted]
+        assert after == [before[offset] for offset in expected_offsets]
         values = (lh.encode(message._replace(crc=None), MESSAGE_FORMATS[header_format]) for message in after)
         assert b"".join(values) == b"".join(file.read_bytes() for file in sorted(path.glob("*.log")))
         rows = read_by_spark(spark, path, header_format).orderBy("offset").toArrow()
@@ -106,7 +106,7 @@ def test_the_log_and_spark_keep_the_same_messages(spark, tmp_path, header_format
         message.timestamp == -1 or message.timestamp > NOW - 24 * HOUR for message in kept_deletes if message.key
     )
     with MessageLog(path) as log:
-        assert [message.offset for message in log.scan()] == wanted
+        assert [message.offset for message in log.scan()] == expected_offsets
         assert log.next_offset == count
 
 
@@ -119,11 +119,11 @@ def test_other_retentions_and_messages_without_keys(spark, tmp_path, header_form
     with MessageLog(path, header_format, sync="flush", segment_bytes=20_000) as log:
         for message in history(header_format, 1500):
             log.append([message])
-        wanted = kept_by_the_rule(log.scan(), header_format, retention, keyless)
+        expected_offsets = kept_by_the_rule(log.scan(), header_format, retention, keyless)
         df = read_by_spark(spark, path, header_format).transform(lhs.compact(**options))
-        assert [row.offset for row in df.select("offset").orderBy("offset").collect()] == wanted
+        assert [row.offset for row in df.select("offset").orderBy("offset").collect()] == expected_offsets
         log.compact(**options)
-        assert [message.offset for message in log.scan()] == wanted
+        assert [message.offset for message in log.scan()] == expected_offsets
 
 
 def frame_of(spark, rows: list[tuple]):

@@ -38,9 +38,9 @@ def test_headers_of_kafka_are_written_in_every_format(spark, target):
         lhs.convert_headers("data", "kafka", target=target, types=types, on_loss="drop")
     )
     assert df.dtypes == [("number", "bigint"), ("data", "binary")]
-    found = collected(df)
-    assert found["number"] == [0, 1, 2]
-    whole, null, empty = found["data"]
+    result = collected(df)
+    assert result["number"] == [0, 1, 2]
+    whole, null, empty = result["data"]
     assert headers_of(whole, target) == written
     assert null is None
     assert headers_of(empty, target) == []
@@ -71,10 +71,10 @@ def test_headers_go_to_iggy_and_come_back_equal(spark):
     restored = lhs.convert_headers("iggy", "iggy", target="kafka", types="be", on_loss="report", into="back")
     df = values_of(spark, messages).transform(there).transform(restored)
     assert df.dtypes == [("data", "binary"), ("back", "binary"), ("losses", LOSSES)]
-    found = collected(df)
+    result = collected(df)
     expected = [(key, b"\4" if value == b"4" else value) for key, value in HEADERS]
-    assert [message and headers_of(message, "kafka") for message in found["back"]] == [expected, b"", None]
-    assert [losses and [(loss["key"], loss["type"], loss["written"]) for loss in losses] for losses in found["losses"]] == [
+    assert [message and headers_of(message, "kafka") for message in result["back"]] == [expected, b"", None]
+    assert [losses and [(loss["key"], loss["type"], loss["written"]) for loss in losses] for losses in result["losses"]] == [
         [("tenant", "string", "as it is"), ("retry", "int32", "big-endian"), ("retry", "int8", "big-endian"),
          ("7", "binary", "as it is")],
         None,
@@ -86,16 +86,16 @@ def test_losses_name_the_options_that_restore_the_headers(spark):
     """Iggy to Kafka and back with the types that were reported."""
     message = lh.encode([*WITH_TYPES, ("big", lh.UInt128(2**100)), ("f", lh.Float32(0.1))], "iggy")
     there = lhs.convert_headers("data", "iggy", target="kafka", types="text", on_loss="report", keep=[])
-    found = collected(values_of(spark, [message]).transform(there))
+    result = collected(values_of(spark, [message]).transform(there))
     types = {}
-    for loss in found["losses"][0]:
+    for loss in result["losses"][0]:
         types.setdefault(loss["key"], []).append(loss["type"])
     assert types == {
         "tenant": ["string"], "retry": ["int32:text", "int8:text"], "7": ["binary"], "big": ["uint128:text"],
         "f": ["float32:text"],
     }  # fmt: skip
     restored = lhs.convert_headers("data", "kafka", target="iggy", types=types)
-    assert collected(values_of(spark, found["data"]).transform(restored))["data"] == [message]
+    assert collected(values_of(spark, result["data"]).transform(restored))["data"] == [message]
 
 
 def test_a_real_topic_goes_there_and_back(spark, samples):
@@ -114,8 +114,8 @@ def test_a_real_topic_goes_there_and_back(spark, samples):
     ).transform(
         lhs.convert_headers("iggy", "iggy", target="kafka", types="be", into="back", keep=["offset", "block", "losses"])
     )
-    found = iggy.groupBy((F.col("losses").isNull()).alias("fits"), (F.col("block") == F.col("back")).alias("equal"))
-    counts = {(row.fits, row.equal): row["count"] for row in found.count().collect()}
+    results = iggy.groupBy((F.col("losses").isNull()).alias("fits"), (F.col("block") == F.col("back")).alias("equal"))
+    counts = {(row.fits, row.equal): row["count"] for row in results.count().collect()}
     assert counts.keys() == {(True, True), (False, False)}
     # What Iggy has no place for: nulls, and what has no bytes or more than 255.
     misfits = F.exists(
@@ -163,20 +163,26 @@ def test_errors_and_losses_have_columns_of_their_own(mixed):
         lhs.convert_headers("data", "kafka", target="iggy", types="binary", on_loss="report", errors="column")
     )
     assert df.dtypes == [("number", "bigint"), ("data", "binary"), ("losses", LOSSES), ("error", ERROR)]
-    found = collected(df)
-    assert headers_of(found["data"][0], "iggy") == [("tenant", lh.Binary(b"acme"))]
-    assert headers_of(found["data"][3], "iggy") == [("k", lh.Binary(b"v"))]
-    assert [losses and [(loss["code"], loss["key"]) for loss in losses] for losses in found["losses"]] == [
+    columns = collected(df)
+    assert headers_of(columns["data"][0], "iggy") == [("tenant", lh.Binary(b"acme"))]
+    assert headers_of(columns["data"][3], "iggy") == [("k", lh.Binary(b"v"))]
+    assert [losses and [(loss["code"], loss["key"]) for loss in losses] for losses in columns["losses"]] == [
         [("null_not_carried", "none")], None, None, None, None,
     ]  # fmt: skip
-    assert [error and error[0]["code"] for error in found["error"]] == [None, "negative_count", None, None, "too_large"]
+    assert [error and error[0]["code"] for error in columns["error"]] == [
+        None,
+        "negative_count",
+        None,
+        None,
+        "too_large",
+    ]
 
 
 @pytest.mark.parametrize("errors", ["null", "column"])
 def test_a_value_that_could_not_be_converted_is_null(mixed, errors):
     convert = lhs.convert_headers("data", "kafka", target="iggy", types="binary", on_loss="drop", errors=errors)
-    found = collected(mixed.transform(convert))
-    assert [message is None for message in found["data"]] == [False, True, True, False, True]
+    result = collected(mixed.transform(convert))
+    assert [message is None for message in result["data"]] == [False, True, True, False, True]
 
 
 def test_a_loss_is_raised_with_what_is_kept(spark):

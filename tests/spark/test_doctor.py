@@ -24,8 +24,10 @@ def doctor_with(spark, monkeypatch):
 
 
 def wrong(report) -> list[tuple[str, str]]:
-    assert report.ok is all(each.level != "wrong" for each in report.findings)
-    return [(each.where.partition(" (")[0], each.problem) for each in report.findings if each.level == "wrong"]
+    assert report.ok is all(finding.level != "wrong" for finding in report.findings)
+    return [
+        (finding.where.partition(" (")[0], finding.problem) for finding in report.findings if finding.level == "wrong"
+    ]
 
 
 def test_nothing_is_wrong_here(spark, request, monkeypatch):
@@ -54,7 +56,7 @@ def test_an_executor_without_letterhead(doctor_with, tmp_path):
     python = environments.environment(tmp_path / "bare", lambda name: True)
     report = doctor_with(python)
     assert wrong(report) == [("1 executor", f"letterhead is not installed ({python} has none)")]
-    (finding,) = (each for each in report.findings if each.level == "wrong")
+    (finding,) = (error for error in report.findings if error.level == "wrong")
     assert "spark.archives=letterhead.zip#letterhead" in finding.remedy
 
 
@@ -103,12 +105,12 @@ def test_a_python_that_is_not_there(doctor_with, tmp_path):
     ],
 )
 def test_a_bad_size_of_batches_is_a_note_that_says_what_to_set(rows, problem):
-    found = [(each.level, each.problem.partition(": ")[2], each.remedy) for each in _judge_batches(rows)]
+    notes = [(finding.level, finding.problem.partition(": ")[2], finding.remedy) for finding in _judge_batches(rows)]
     mend = (
         "spark.conf.set('spark.sql.execution.arrow.maxRecordsPerBatch', 10000), its default; "
         "4,000 to 64,000 rows take about as long"
     )
-    assert found == ([] if problem is None else [("note", problem, mend)])
+    assert notes == ([] if problem is None else [("note", problem, mend)])
 
 
 @pytest.mark.spark_only  # Sail ignores the setting
@@ -121,6 +123,6 @@ def test_what_is_worth_a_note_is_not_wrong(spark):
     finally:
         spark.conf.set(name, before)
     assert report.ok
-    reported = {each.where: each.problem for each in report.findings}
+    reported = {finding.where: finding.problem for finding in report.findings}
     assert reported["session"] == f"{name}=0: no limit of rows, so that a batch can be as large as a partition"
     assert reported["executors"] == "1 of 2 executors answered; the others were busy, or are gone"

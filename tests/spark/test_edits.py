@@ -101,11 +101,11 @@ def test_edits_follow_the_rule(spark, rows, many):
         df = df.transform(lhs.edit_headers(f"h{n}", **arguments(edit)))
     result = df.toArrow()
     for n, edit in enumerate(many):
-        found = [
+        results = [
             None if row is None else [(header["key"], header["value"]) for header in row]
             for row in result[f"h{n}"].to_pylist()
         ]
-        assert found == [rule(row, edit) for row in rows], edit
+        assert results == [rule(row, edit) for row in rows], edit
 
 
 def test_each_step(spark):
@@ -442,8 +442,8 @@ def test_selected_columns_can_be_headers_again(spark, samples):
     again = typed.transform(
         lhs.edit_headers(drop=list(types), append={key: (key, type) for key, type in types.items()})
     )
-    wanted = F.filter("headers", lambda h: h.key.isin(*types))
-    before = collected(orders.select("offset", F.array_sort(wanted).alias("h")).orderBy("offset"))
-    after = collected(again.select("offset", F.array_sort(wanted).alias("h")).orderBy("offset"))
+    selected_headers = F.filter("headers", lambda h: h.key.isin(*types))
+    before = collected(orders.select("offset", F.array_sort(selected_headers).alias("h")).orderBy("offset"))
+    after = collected(again.select("offset", F.array_sort(selected_headers).alias("h")).orderBy("offset"))
     assert len(before["h"]) == 9_700
     assert after == before

@@ -67,18 +67,18 @@ def truth(samples: Path) -> dict[str, Any]:
         for row in rows(samples, engines.ORDERS, "headers", "offset")
     ]
     store = rows(samples, engines.STORE, "value", "key")
-    blocks = [lh.encode(each, "kafka") for each in headers]
+    blocks = [lh.encode(read_message, "kafka") for read_message in headers]
     read = [lh.decode(message, "streams-timestamped") for message in store]
     return engines.plain({
         "select from headers": [lh.select(block, "kafka", engines.COLUMNS) for block in blocks],
         "encode": [{"data": block, "losses": None} for block in blocks],
         "decode": [
             {
-                "headers": [{"key": key, "value": value} for key, value in each.headers],
-                "timestamp": each.timestamp,
-                "payload": each.payload,
+                "headers": [{"key": key, "value": value} for key, value in read_message.headers],
+                "timestamp": read_message.timestamp,
+                "payload": read_message.payload,
             }
-            for each in read
+            for read_message in read
         ],
         "select typed": [
             lh.select(message, "iggy", {"n": lh.field("int8", repeat="first")}) for message in engines.TYPED

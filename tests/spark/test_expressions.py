@@ -21,8 +21,8 @@ GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)] + [TEXT
 def read_by_spark(spark, type: str, messages: list[bytes | None]) -> tuple[list, list]:
     """Return the values, and the errors as code and message."""
     table = pa.table({"row": range(len(messages)), type: pa.array(messages, pa.binary())})
-    found = collected(spark.createDataFrame(table).select(*read_columns(type)))
-    return found[f"value {type}"], found[f"error {type}"]
+    result = collected(spark.createDataFrame(table).select(*read_columns(type)))
+    return result[f"value {type}"], result[f"error {type}"]
 
 
 def read_columns(type: str):
@@ -39,9 +39,9 @@ def read_columns(type: str):
 
 def read_by_native(type: str, messages: list[bytes | None]) -> tuple[list, list]:
     rows = pa.array([[{"key": "k", "value": message}] for message in messages], HEADERS)
-    found = Select("kafka", {"k": type}, ReadOptions(errors="column"), dialect="spark").run(rows)
-    errors = [error and f"{error[0]['code']}: {error[0]['message']}" for error in found.field("error").to_pylist()]
-    return plain(found.field("k")), errors
+    selected = Select("kafka", {"k": type}, ReadOptions(errors="column"), dialect="spark").run(rows)
+    errors = [error and f"{error[0]['code']}: {error[0]['message']}" for error in selected.field("error").to_pylist()]
+    return plain(selected.field("k")), errors
 
 
 @pytest.mark.hypothesis
@@ -52,10 +52,10 @@ def test_values_and_errors_are_those_of_the_native_module(spark, types):
     def agree(rows):
         messages = {type: [row[place] for row in rows] for place, type in enumerate(types)}
         table = pa.table({type: pa.array(column, pa.binary()) for type, column in messages.items()})
-        found = collected(spark.createDataFrame(table).select(*[c for type in types for c in read_columns(type)]))
+        result = collected(spark.createDataFrame(table).select(*[c for type in types for c in read_columns(type)]))
         for type, column in messages.items():
             expected_values, expected_errors = read_by_native(type, column)
-            got = list(zip(column, found[f"value {type}"], found[f"error {type}"], strict=True))
+            got = list(zip(column, result[f"value {type}"], result[f"error {type}"], strict=True))
             expected = list(zip(column, expected_values, expected_errors, strict=True))
             if type in ("int128:text", "uint128:text"):
                 # Of more than 38 digits the native module says either that or "does not fit"; the code is the same.
@@ -85,8 +85,8 @@ def test_floats_are_exact_at_every_exponent(spark):
         messages = [struct.pack(code, one) for one in bits]
         expected = plain(pa.array([struct.unpack(number, message)[0] for message in messages], pa.float64()))
         for spelled, written in ((type, messages), (f"{type}:le", [message[::-1] for message in messages])):
-            found, errors = read_by_spark(spark, spelled, written)
-            assert found == expected
+            values_read, errors = read_by_spark(spark, spelled, written)
+            assert values_read == expected
             assert set(errors) == {None}
 
 
@@ -94,22 +94,22 @@ def test_digits_that_round_to_infinity_are_out_of_range(spark):
     numbers = [b"1e400", b"-69203120e780", b"3.5e38", b"1e308", b"1e-400", b"-1e-46", b"9" * 400, b"Infinity", b"1e"]
     numbers += [b"340282356779733661637539395458142568447", b"340282356779733661637539395458142568448", b"NaN"]
     for type, count in (("float64:text", 3), ("float32:text", 6)):
-        found = read_by_spark(spark, type, numbers)
-        assert found == read_by_native(type, numbers)
-        assert sum(error is not None and error.startswith("out_of_range") for error in found[1]) == count
+        result = read_by_spark(spark, type, numbers)
+        assert result == read_by_native(type, numbers)
+        assert sum(error is not None and error.startswith("out_of_range") for error in result[1]) == count
 
 
 def test_every_utf16_unit_is_a_character_or_half_of_one(spark):
     messages = [unit.to_bytes(2, "big") for unit in range(1 << 16)]
-    found, errors = read_by_spark(spark, "char", messages)
+    values_read, errors = read_by_spark(spark, "char", messages)
     halves = range(0xD800, 0xE000)
-    assert found == [None if unit in halves else chr(unit) for unit in range(1 << 16)]
+    assert values_read == [None if unit in halves else chr(unit) for unit in range(1 << 16)]
     assert [error is not None for error in errors] == [unit in halves for unit in range(1 << 16)]
 
 
 def test_every_byte_of_a_boolean_is_checked(spark):
-    found, errors = read_by_spark(spark, "bool", [bytes([byte]) for byte in range(256)])
-    assert found == [False, True] + [None] * 254
+    values_read, errors = read_by_spark(spark, "bool", [bytes([byte]) for byte in range(256)])
+    assert values_read == [False, True] + [None] * 254
     assert errors == [None, None] + ["bad_bool: the byte is not a boolean: 0 or 1"] * 254
 
 

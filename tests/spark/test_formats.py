@@ -32,9 +32,9 @@ def test_a_message_is_decoded_and_written_again(spark, format):
     assert dict(df.dtypes) == {"number": "bigint", "data": "binary", **example.types}
     target = "iggy" if format == "iggy-auto" else format
     written = df.transform(lhs.encode_headers("headers", target, into="again", keep=df.columns))
-    found = collected(written)
-    assert {name: found[name] for name in example.types} == {name: [value] * 2 for name, value in example.row.items()}
-    assert found["again"] == found["data"] == [example.value] * 2
+    result = collected(written)
+    assert {name: result[name] for name in example.types} == {name: [value] * 2 for name, value in example.row.items()}
+    assert result["again"] == result["data"] == [example.value] * 2
 
 
 @pytest.mark.parametrize("format", EXAMPLES)
@@ -93,9 +93,9 @@ def test_a_number_that_no_decimal_holds_is_an_error_of_its_column(spark):
     df = values_of(spark, rows).transform(
         lhs.select_headers("data", "iggy", {"a": "uint128", "b": "uint128"}, keep=[], errors="column")
     )
-    found = collected(df)
-    assert (found["a"], found["b"]) == ([None], [Decimal(1)])
-    assert [(error["code"], error["column"]) for error in found["error"][0]] == [("out_of_range", "a")]
+    result = collected(df)
+    assert (result["a"], result["b"]) == ([None], [Decimal(1)])
+    assert [(error["code"], error["column"]) for error in result["error"][0]] == [("out_of_range", "a")]
 
 
 @pytest.mark.parametrize("format", WITH_TYPES)
@@ -106,9 +106,9 @@ def test_a_value_of_another_type_is_an_error(spark, format):
     df = values_of(spark, [EXAMPLES[format].value])
     text = failure(df.transform(lhs.select_headers("data", format, columns, keep=["number"])))
     assert "column wrong: the value is string and int32 was requested" in text
-    found = collected(df.transform(lhs.select_headers("data", format, columns, keep=[], errors="column")))
-    assert (found["wrong"], found[first]) == ([None], ["acme"])
-    assert [(error["code"], error["key"], error["column"]) for error in found["error"][0]] == [
+    result = collected(df.transform(lhs.select_headers("data", format, columns, keep=[], errors="column")))
+    assert (result["wrong"], result[first]) == ([None], ["acme"])
+    assert [(error["code"], error["key"], error["column"]) for error in result["error"][0]] == [
         ("wrong_type", first, "wrong")
     ]
 
@@ -120,9 +120,9 @@ def test_codes_without_a_name_pass_or_are_refused(spark):
     )
     columns = {"tenant": "string", "flag": "binary"}
     select = lhs.select_headers("data", "iggy", columns, keep=[], errors="column", strict_types=True)
-    found = collected(values_of(spark, rows).transform(select))
-    assert (found["tenant"], found["flag"]) == (["acme"], [None])
-    assert [error["code"] for error in found["error"][0]] == ["unknown_type"]
+    result = collected(values_of(spark, rows).transform(select))
+    assert (result["tenant"], result["flag"]) == (["acme"], [None])
+    assert [error["code"] for error in result["error"][0]] == ["unknown_type"]
 
 
 @pytest.mark.parametrize("format", ["iggy", "iggy-auto", "iggy-message"])
@@ -134,21 +134,21 @@ def test_typed_keys_are_read_as_text_where_they_are(spark, format):
         lhs.decode_headers("data", format, keep=["number"], text_keys=True, errors="column")
     )
     assert dict(df.dtypes)["headers"] == TYPED
-    found = collected(df)
-    assert found["headers"][0] == [
+    result = collected(df)
+    assert result["headers"][0] == [
         {"key": "tenant", "type": "string", "value": b"acme"},
         {"key": "n", "type": "int8", "value": b"\1"},
     ]
     # A list with a hole in it would not show that there is one.
-    assert found["headers"][1] is None
-    assert [(error["header"], error["key"]) for error in found["error"][1]] == [(1, "int32:3"), (2, "binary:ff")]
+    assert result["headers"][1] is None
+    assert [(error["header"], error["key"]) for error in result["error"][1]] == [(1, "int32:3"), (2, "binary:ff")]
 
 
 def test_text_keys_are_written_as_typed_ones(spark):
     data = lh.encode([("tenant", lh.String("acme")), ("n", lh.Int8(1))], "iggy")
     df = values_of(spark, [data]).transform(lhs.decode_headers("data", "iggy", text_keys=True, keep=["data"]))
-    found = collected(df.transform(lhs.encode_headers("headers", "iggy", into="again")))
-    assert found["again"] == found["data"] == [data]
+    result = collected(df.transform(lhs.encode_headers("headers", "iggy", into="again")))
+    assert result["again"] == result["data"] == [data]
 
 
 # Errors ---------------------------------------------------------------------------------------------------------------
@@ -166,17 +166,17 @@ CUT = GOOD[:-1]
 
 def test_a_bad_header_does_not_hide_its_neighbours(spark):
     select = lhs.select_headers("data", "iggy", EXAMPLES["iggy"].columns, keep=[], errors="column")
-    found = collected(values_of(spark, [GOOD, ONE_BAD, None, CUT]).transform(select))
-    assert found["tenant"] == ["acme", "acme", None, "acme"]
-    assert found["big"] == [Decimal(2**64 - 1), None, None, Decimal(2**64 - 1)]
-    assert found["wide"] == [Decimal(-1), Decimal(-1), None, Decimal(-1)]
-    assert found["error"][:3] == [
+    result = collected(values_of(spark, [GOOD, ONE_BAD, None, CUT]).transform(select))
+    assert result["tenant"] == ["acme", "acme", None, "acme"]
+    assert result["big"] == [Decimal(2**64 - 1), None, None, Decimal(2**64 - 1)]
+    assert result["wide"] == [Decimal(-1), Decimal(-1), None, Decimal(-1)]
+    assert result["error"][:3] == [
         None,
         [{"code": "unknown_type", "message": "value type code 0 is unknown", "byte_offset": PLACES[0], "header": 1,
           "key": "int32:3", "column": None}],
         None,
     ]  # fmt: skip
-    cut, *superseded = found["error"][3]
+    cut, *superseded = result["error"][3]
     assert cut == {
         "code": "truncated", "message": "value takes 1 byte and 0 are left", "byte_offset": len(CUT), "header": 3,
         "key": "flag", "column": None,
@@ -190,9 +190,9 @@ def test_a_bad_header_does_not_hide_its_neighbours(spark):
 def test_a_list_with_a_bad_header_is_null_and_reports_all_errors(spark):
     df = values_of(spark, [GOOD, ONE_BAD, TWO_BAD, CUT]).transform(lhs.decode_headers("data", "iggy", errors="column"))
     assert dict(df.dtypes)["error"] == ERROR
-    found = collected(df)
-    assert found["headers"] == [EXAMPLES["iggy"].row["headers"], None, None, None]
-    assert [error and [(one["code"], one["header"]) for one in error] for error in found["error"]] == [
+    result = collected(df)
+    assert result["headers"] == [EXAMPLES["iggy"].row["headers"], None, None, None]
+    assert [error and [(one["code"], one["header"]) for one in error] for error in result["error"]] == [
         None, [("unknown_type", 1)], [("unknown_type", 1), ("unknown_type", 2)], [("truncated", 3)],
     ]  # fmt: skip
     two = values_of(spark, [GOOD, ONE_BAD])
@@ -207,10 +207,10 @@ def test_what_was_read_of_a_message_format_stays(spark):
     bad = bytearray(example.value)
     bad[12] ^= 1  # of the checksum
     df = values_of(spark, [bytes(bad)]).transform(lhs.decode_headers("data", "kip82-message-int", errors="column"))
-    found = collected(df)
-    assert found["headers"] == [example.row["headers"]]
-    assert (found["offset"], found["value"]) == ([41], [b"v"])
-    assert [(error["code"], error["byte_offset"], error["header"]) for error in found["error"][0]] == [
+    result = collected(df)
+    assert result["headers"] == [example.row["headers"]]
+    assert (result["offset"], result["value"]) == ([41], [b"v"])
+    assert [(error["code"], error["byte_offset"], error["header"]) for error in result["error"][0]] == [
         ("bad_crc", 12, None)
     ]
 
@@ -240,11 +240,11 @@ def test_values_get_their_types_when_they_are_written(spark):
     df = values_of(spark, [EXAMPLES["kafka"].value]).transform(lhs.decode_headers("data", "kafka", keep=[]))
     types = {"tenant": "string", "route": ["string", "binary"]}
     encode = lhs.encode_headers("headers", "iggy", types=types, on_loss="report", into="data")
-    found = collected(df.transform(encode))
-    assert list(lh.decode(found["data"][0], "iggy")) == [
+    result = collected(df.transform(encode))
+    assert list(lh.decode(result["data"][0], "iggy")) == [
         ("tenant", lh.String("acme")), ("route", lh.String("a")), ("route", lh.Binary(b"b")),
     ]  # fmt: skip
-    assert found["losses"] == [[{
+    assert result["losses"] == [[{
         "code": "null_not_carried", "message": "the value is null", "header": 3, "key": "note", "type": None,
         "written": None,
     }]]  # fmt: skip
@@ -259,9 +259,9 @@ def test_types_are_written_out_where_the_format_has_none(spark):
         encode = lhs.encode_headers("headers", "kafka", types=types, on_loss="report", into="data")
         result = df.transform(encode)
         assert result.dtypes == [("data", "binary"), ("losses", LOSSES)]
-        found = collected(result)
-        assert lh.decode(found["data"][0], "kafka").get("retry") == retry
-        assert [loss["type"] for loss in found["losses"][0]][1:] == [
+        columns = collected(result)
+        assert lh.decode(columns["data"][0], "kafka").get("retry") == retry
+        assert [loss["type"] for loss in columns["losses"][0]][1:] == [
             *({"be": ["int32", "int64"], "le": ["int32:le", "int64:le"], "text": ["int32:text", "int64:text"]}[types]),
             "binary",
         ]
@@ -269,8 +269,8 @@ def test_types_are_written_out_where_the_format_has_none(spark):
 
 def test_headers_are_sorted_as_iggy_sorts_them(spark):
     df = values_of(spark, [EXAMPLES["iggy"].value]).transform(lhs.decode_headers("data", "iggy", keep=[]))
-    found = collected(df.transform(lhs.encode_headers("headers", "iggy", canonical=True, into="data")))
-    keys = [key for key, _ in lh.decode(found["data"][0], "iggy")]
+    result = collected(df.transform(lhs.encode_headers("headers", "iggy", canonical=True, into="data")))
+    keys = [key for key, _ in lh.decode(result["data"][0], "iggy")]
     # By the code of the type: binary 1, string 2, int32 6.
     assert keys == [lh.Binary(b"\xff"), "flag", "tenant", lh.Int32(3)]
 

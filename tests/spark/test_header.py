@@ -44,26 +44,26 @@ def test_engines_agree_with_each_other_and_the_kernel(spark, engines, types):
     @many_rows
     @given(st.lists(st.sampled_from(types).flatmap(lambda type: headers(type, ("k", "κ"))), min_size=20, max_size=60))
     def agree(rows):
-        wanted = {
+        fields = {
             f"{type} {repeat} {required}": lh.field(type, key="k", repeat=repeat, required=required)
             for type in types
             for repeat in REPEATS
             for required in (False, True)
         }
-        expected = Select("kafka", wanted, ReadOptions(errors="null"), dialect="spark").run(pa.array(rows, HEADERS))
+        expected = Select("kafka", fields, ReadOptions(errors="null"), dialect="spark").run(pa.array(rows, HEADERS))
         df = frame_of(spark, rows)
         # Half of them by the UDF: `required` is a matter of the kernel there, and twice as many take twice as long.
         for engine in engines:
-            some = {name: one for name, one in wanted.items() if one.required or engine == "spark"}
+            some = {name: one for name, one in fields.items() if one.required or engine == "spark"}
             columns = [
                 lhs.header(
                     "headers", "k", one.type, repeat=one.repeat, required=one.required, errors="null", engine=engine
                 ).alias(name)
                 for name, one in some.items()
             ]
-            found = collected(df.select(*columns))
+            result = collected(df.select(*columns))
             for name in some:
-                assert list(zip(rows, found[name], strict=True)) == list(
+                assert list(zip(rows, result[name], strict=True)) == list(
                     zip(rows, plain(expected.field(name)), strict=True)
                 ), (engine, name)
 
@@ -81,8 +81,8 @@ def test_engines_fail_at_the_same_rows(spark, engines, type, repeat):
     @many_rows
     @given(st.lists(headers(type, ("k", "other")), min_size=40, max_size=80))
     def agree(rows):
-        wanted = {"k": lh.field(type, repeat=repeat)}
-        errors = Select("kafka", wanted, ReadOptions(errors="column"), dialect="spark").run(pa.array(rows, HEADERS))
+        fields = {"k": lh.field(type, repeat=repeat)}
+        errors = Select("kafka", fields, ReadOptions(errors="column"), dialect="spark").run(pa.array(rows, HEADERS))
         found_errors = errors.field("error").to_pylist()
         whole = [row for row, found_error in zip(rows, found_errors, strict=True) if found_error is None]
         read = collected(
@@ -114,10 +114,10 @@ WANTED = {"kip82-typed": ["k"], "kip82-int": [7], "iggy": ["k", lh.Int8(ord("k")
 """Keys that are asked for where there are more than text, or types."""
 
 
-def read_both(spark, rows, format, key, wanted, engines):
+def read_both(spark, rows, format, key, fields, engines):
     """Read lists of headers by the kernel and by Spark, and compare them column by column."""
     of = list_of(format)
-    requested = {name: one._replace(key=key) for name, one in wanted.items()}
+    requested = {name: one._replace(key=key) for name, one in fields.items()}
     expected = Select(format, requested, ReadOptions(errors="null"), dialect="spark").run(pa.array(rows, of))
     df = frame_of(spark, rows, of)
     for engine in engines:
@@ -134,9 +134,9 @@ def read_both(spark, rows, format, key, wanted, engines):
             ).alias(name)
             for name, one in requested.items()
         ]
-        found = collected(df.select(*columns))
+        result = collected(df.select(*columns))
         for name in requested:
-            assert list(zip(rows, found[name], strict=True)) == list(
+            assert list(zip(rows, result[name], strict=True)) == list(
                 zip(rows, plain(expected.field(name)), strict=True)
             ), (engine, name, key)
 
@@ -154,8 +154,8 @@ def test_the_type_of_a_value_decides_for_every_type(spark, types):
         )
     )
     def agree(rows):
-        wanted = {f"{type} {repeat}": lh.field(type, repeat=repeat) for type in types for repeat in ("last", "all")}
-        read_both(spark, rows, "kip82-typed", "k", wanted, ["spark"])
+        fields = {f"{type} {repeat}": lh.field(type, repeat=repeat) for type in types for repeat in ("last", "all")}
+        read_both(spark, rows, "kip82-typed", "k", fields, ["spark"])
 
     agree()
 
@@ -168,7 +168,7 @@ def test_engines_agree_whatever_keys_and_types_there_are(spark, engines, format)
     @many_rows
     @given(st.data(), types, st.sampled_from(WANTED[format]))
     def agree(data, types, key):
-        wanted = {
+        fields = {
             f"{type} {repeat} {required}": lh.field(type, repeat=repeat, required=required)
             for type in types
             for repeat in REPEATS
@@ -176,7 +176,7 @@ def test_engines_agree_whatever_keys_and_types_there_are(spark, engines, format)
         }
         of = st.sampled_from(types).flatmap(lambda type: typed_headers(format, type))
         rows = data.draw(st.lists(of, min_size=30, max_size=60))
-        read_both(spark, rows, format, key, wanted, engines)
+        read_both(spark, rows, format, key, fields, engines)
 
     agree()
 
@@ -191,8 +191,8 @@ def test_types_stop_either_engine_at_the_same_rows(spark, format, type):
     @many_rows
     @given(st.lists(typed_headers(format, type), min_size=40, max_size=80))
     def agree(rows):
-        wanted = {"k": lh.field(type, key=key)}
-        read = Select(format, wanted, ReadOptions(errors="column"), dialect="spark").run(pa.array(rows, of))
+        fields = {"k": lh.field(type, key=key)}
+        read = Select(format, fields, ReadOptions(errors="column"), dialect="spark").run(pa.array(rows, of))
         found_errors = read.field("error").to_pylist()
         whole = [row for row, found_error in zip(rows, found_errors, strict=True) if found_error is None]
         column = lhs.header("headers", key, type, format=format, engine="spark").alias("k")
@@ -351,8 +351,8 @@ def test_an_expression_is_of_the_type_that_is_declared(spark, type):
         lhs.header("headers", "k", type, repeat=repeat, errors=errors, required=True) for repeat, errors in cases
     ]
     for (repeat, errors), result in zip(cases, frame_of(spark, []).select(*columns).schema, strict=True):
-        wanted = declared(Select("kafka", {"k": lh.field(type, repeat=repeat)}, dialect="spark")).spark[0]
-        expected = ("k", wanted.dataType.simpleString())
+        field_type = declared(Select("kafka", {"k": lh.field(type, repeat=repeat)}, dialect="spark")).spark[0]
+        expected = ("k", field_type.dataType.simpleString())
         assert (result.name, result.dataType.simpleString()) == expected, (repeat, errors)
 
 
@@ -380,19 +380,19 @@ def test_a_header_can_be_used_in_where_and_join(spark, samples, engine):
     rows = orders.select("offset", "headers").collect()
     last = {row.offset: {header.key: header.value for header in row.headers or ()} for row in rows}
     again = {
-        offset for offset, found in last.items() if int.from_bytes(found.get("retry", b""), "big", signed=True) > 0
+        offset for offset, headers in last.items() if int.from_bytes(headers.get("retry", b""), "big", signed=True) > 0
     }
     assert {row.offset for row in orders.where(retry > 0).select("offset").collect()} == again
     assert 0 < len(again) < 2000
 
-    tenants = sorted({found["tenant"].decode() for found in last.values() if "tenant" in found})
+    tenants = sorted({headers["tenant"].decode() for headers in last.values() if "tenant" in headers})
     names = spark.createDataFrame(
         [(tenant, number) for number, tenant in enumerate(tenants)], "name string, number int"
     )
     tenant = lhs.header("headers", "tenant", "string", engine=engine)
     joined = orders.join(F.broadcast(names), tenant == names["name"]).select("offset", "number")
     assert {(row.offset, row.number) for row in joined.collect()} == {
-        (offset, tenants.index(found["tenant"].decode())) for offset, found in last.items() if "tenant" in found
+        (offset, tenants.index(headers["tenant"].decode())) for offset, headers in last.items() if "tenant" in headers
     }
 
 
@@ -400,20 +400,20 @@ def test_headers_of_a_real_topic_are_the_kernels(spark, samples):
     """10,000 records of a Kafka broker, as Spark's source reads them."""
     import pyarrow.parquet as pq
 
-    wanted = {
+    fields = {
         "tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_kg": "float64", "route": "array<string>",
         "note": "string", "blob": "binary", "señal-📦": "binary", "absent": "array<uuid>",
     }  # fmt: skip
-    wanted = {name: one if isinstance(one, lh.Field) else lh.field(one) for name, one in wanted.items()}
+    fields = {name: one if isinstance(one, lh.Field) else lh.field(one) for name, one in fields.items()}
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
-    found = collected(
-        orders.select(*[lhs.header("headers", name, one.type, repeat=one.repeat) for name, one in wanted.items()])
+    result = collected(
+        orders.select(*[lhs.header("headers", name, one.type, repeat=one.repeat) for name, one in fields.items()])
     )
     column = pq.read_table(samples / "orders-0.parquet")["headers"].combine_chunks()
-    expected = Select("kafka", wanted, dialect="spark").run(column)
-    for name in wanted:
-        assert found[name] == plain(expected.field(name)), name
-    assert len(found["tenant"]) == 10_000
+    expected = Select("kafka", fields, dialect="spark").run(column)
+    for name in fields:
+        assert result[name] == plain(expected.field(name)), name
+    assert len(result["tenant"]) == 10_000
 
 
 def test_bytes_are_read_by_arrow(spark):

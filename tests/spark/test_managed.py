@@ -43,6 +43,6 @@ def test_the_script_for_each_machine_installs_the_wheel(tmp_path: Path) -> None:
         [python, "-c", PROGRAM], cwd=place, env=variables, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["read"] == 7
-    assert all(Path(found[name]).is_relative_to(directory) for name in ("from", "spark"))
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert answer["read"] == 7
+    assert all(Path(answer[name]).is_relative_to(directory) for name in ("from", "spark"))

@@ -35,9 +35,9 @@ def test_messages_of_a_set_become_rows(spark, format):
     one = EXAMPLES[format.replace("messages", "message")]
     df = values_of(spark, [one.value * 2, None, b"", one.value]).transform(lhs.explode_batches("data", format))
     assert df.dtypes == [("number", "bigint"), *one.types.items()]
-    found = collected(df)
-    assert found.pop("number") == [0, 0, 3]
-    assert found == {name: [one.row[name]] * 3 for name in one.types}
+    result = collected(df)
+    assert result.pop("number") == [0, 0, 3]
+    assert result == {name: [one.row[name]] * 3 for name in one.types}
 
 
 @pytest.fixture(scope="module")
@@ -69,15 +69,15 @@ def test_a_batch_of_iggy_becomes_rows(spark, captured):
         *types.items(), ("text", "string"), ("low", "bigint"), ("high", "decimal(20,0)"), ("raw", "binary"),
         ("retries", "smallint"), ("big", "decimal(38,0)"),
     ]  # fmt: skip
-    found = collected(df)
-    assert found["payload"] == [b"hello", b"world", b"no headers"]
-    assert found["id"][0] == (1234).to_bytes(16, "big")
-    assert found["checksum"][0] == Decimal(11678843338983664554)
-    assert [len(headers) for headers in found["headers"]] == [15, 8, 0]
-    assert {header["type"] for header in found["headers"][0]} == {
+    result = collected(df)
+    assert result["payload"] == [b"hello", b"world", b"no headers"]
+    assert result["id"][0] == (1234).to_bytes(16, "big")
+    assert result["checksum"][0] == Decimal(11678843338983664554)
+    assert [len(headers) for headers in result["headers"]] == [15, 8, 0]
+    assert {header["type"] for header in result["headers"][0]} == {
         type["name"] for type in _native.types() if type["iggy"] is not None
     }
-    assert {name: found[name] for name in columns} == {
+    assert {name: result[name] for name in columns} == {
         "text": ["text", None, None], "low": [-(2**63), None, None], "high": [Decimal(2**64 - 1), None, None],
         "raw": [b"\0\1\2\3\4", None, None], "retries": [None, 7, None], "big": [None, Decimal(2**64), None],
     }  # fmt: skip
@@ -91,10 +91,10 @@ def test_messages_polled_from_iggy_become_rows(spark, captured):
         ("number", "bigint"), ("offset", "bigint"), ("state", "string"), ("timestamp", "bigint"), ("id", "binary"),
         ("checksum", "bigint"), ("headers", TYPED), ("payload", "binary"),
     ]  # fmt: skip
-    found = collected(df)
-    assert (found["offset"], set(found["state"])) == ([0, 1, 2, 3, 4], {"available"})
-    assert found["payload"] == [b"hello-world", b"all kinds", b"none", b"wrong size for kind", b"empty map"]
-    assert found["headers"][0] == [{"key": "key 1", "type": "string", "value": b"value1"}]
+    result = collected(df)
+    assert (result["offset"], set(result["state"])) == ([0, 1, 2, 3, 4], {"available"})
+    assert result["payload"] == [b"hello-world", b"all kinds", b"none", b"wrong size for kind", b"empty map"]
+    assert result["headers"][0] == [{"key": "key 1", "type": "string", "value": b"value1"}]
 
 
 @pytest.mark.parametrize("format", BATCHES)
@@ -103,13 +103,13 @@ def test_every_batch_gives_what_the_kernel_gives(spark, vectors, captured, forma
     values = [*values_in(vectors, format), captured.get(format)]
     values += [value[: len(value) * 2 // 3] for value in values if value is not None]
     df = values_of(spark, values).transform(lhs.explode_batches("data", format, errors="column"))
-    found = collected(df)
+    result = collected(df)
     expected = ExplodeBatches(format, options=ReadOptions(errors="column"), dialect="spark").run(
         pa.array(values, pa.binary())
     )
-    for name in found:
-        assert found[name] == expected.field("row" if name == "number" else name).to_pylist(), name
-    assert any(error is None for error in found["error"])
+    for name in result:
+        assert result[name] == expected.field("row" if name == "number" else name).to_pylist(), name
+    assert any(error is None for error in result["error"])
 
 
 def values_in(vectors, format) -> list[bytes]:
@@ -146,13 +146,13 @@ def test_kept_columns_are_repeated_for_every_message(spark):
         lhs.explode_batches("data", "kip82-messages", columns=["offset"], keep=["nested", "tags", "name", "data"])
     )
     assert result.columns == ["nested", "tags", "name", "data", "offset"]
-    found = collected(result.orderBy("offset"))
-    assert found["offset"] == [0, 1, 2, 3, 4, 5]
+    repeated = collected(result.orderBy("offset"))
+    assert repeated["offset"] == [0, 1, 2, 3, 4, 5]
     rows = [0, 0, 0, 3, 4, 4]
-    assert found["name"] == [names[row].as_py() for row in rows]
-    assert found["tags"] == [tags[row].as_py() for row in rows]
-    assert found["nested"] == [{"deep": row} for row in rows]
-    assert found["data"] == [values[row] for row in rows]
+    assert repeated["name"] == [names[row].as_py() for row in rows]
+    assert repeated["tags"] == [tags[row].as_py() for row in rows]
+    assert repeated["nested"] == [{"deep": row} for row in rows]
+    assert repeated["data"] == [values[row] for row in rows]
 
 
 def test_fields_come_in_the_requested_order_and_the_row_only_on_request(spark):
@@ -177,9 +177,9 @@ def test_many_rows_of_many_messages(spark):
     df = values_of(spark, values).transform(
         lhs.explode_batches("data", "kip82-messages", columns=["offset"], headers={"n": "int8"}, keep=["number"])
     )
-    found = collected(df.orderBy("number"))
+    result = collected(df.orderBy("number"))
     rows = [number for number in range(5000) for _ in range(number % 3)]
-    assert found == {"number": rows, "offset": rows, "n": [number % 100 for number in rows]}
+    assert result == {"number": rows, "offset": rows, "n": [number % 100 for number in rows]}
 
 
 def test_messages_of_messages(spark, engines):
@@ -222,12 +222,12 @@ def test_a_bad_message_does_not_hide_its_neighbours(hurt):
         )
     )
     assert dict(df.dtypes)["error"] == ERROR
-    found = collected(df)
-    assert found["number"] == [0, 0, 0, 1, 1, 2]
-    assert found["offset"] == [0, 1, 2, 3, None, 5]
-    assert found["value"] == [b"v0", b"v1", b"v2", b"v3", None, b"v5"]
-    assert found["n"] == [0, 1, 2, 3, None, 5]
-    assert [error and [one["code"] for one in error] for error in found["error"]] == [
+    result = collected(df)
+    assert result["number"] == [0, 0, 0, 1, 1, 2]
+    assert result["offset"] == [0, 1, 2, 3, None, 5]
+    assert result["value"] == [b"v0", b"v1", b"v2", b"v3", None, b"v5"]
+    assert result["n"] == [0, 1, 2, 3, None, 5]
+    assert [error and [one["code"] for one in error] for error in result["error"]] == [
         None, ["key_not_utf8"], None, None, ["truncated"], None,
     ]  # fmt: skip
 
@@ -261,11 +261,11 @@ def test_typed_keys_are_read_as_text_where_they_are(spark, captured):
     text = lhs.explode_batches("data", "iggy-batch", columns=["headers"], keep=[], text_keys=True, errors="column")
     result = df.transform(text)
     assert dict(result.dtypes)["headers"] == TYPED
-    found = collected(result)
-    assert found["headers"][0] is None
-    assert [header["key"] for header in found["headers"][1]][:3] == ["big", "content-type", "flag"]
+    values_read = collected(result)
+    assert values_read["headers"][0] is None
+    assert [header["key"] for header in values_read["headers"][1]][:3] == ["big", "content-type", "flag"]
     # Fourteen of the fifteen keys are no text.
-    assert [len(error or ()) for error in found["error"]] == [14, 0, 0]
+    assert [len(error or ()) for error in values_read["error"]] == [14, 0, 0]
 
 
 # What crosses, and how large it gets ----------------------------------------------------------------------------------

@@ -29,9 +29,9 @@ def test_the_examples_run(orders):
 @pytest.mark.parametrize("partitions", [1, 7])
 def test_a_frame_is_scanned_as_one_column(orders, samples, partitions):
     whole = lha.scan(pq.read_table(samples / "orders-0.parquet")["headers"], "kafka")
-    found = lhs.scan_headers(orders.repartition(partitions), "headers", "kafka")
-    assert found.to_dict() == whole.to_dict()
-    assert found["amount_cents"].guesses[0].type == "int64"
+    report = lhs.scan_headers(orders.repartition(partitions), "headers", "kafka")
+    assert report.to_dict() == whole.to_dict()
+    assert report["amount_cents"].guesses[0].type == "int64"
 
 
 def test_bytes_of_a_message_format_and_damaged_values(spark, samples):
@@ -39,11 +39,11 @@ def test_bytes_of_a_message_format_and_damaged_values(spark, samples):
     values = pq.read_table(samples / "store-latest-0.parquet")["value"].to_pylist()
     damaged = [b"\x05\x01" if row % 10 == 0 else value for row, value in enumerate(values)]
     frame = spark.createDataFrame(pa.table({"value": pa.array(damaged, pa.binary())}))
-    found = lhs.scan_headers(frame, "value", "streams-timestamped")
-    assert found.statistics.bad_rows == len(damaged[::10]) > 0
-    assert found.to_dict() == {**lha.scan(pa.array(damaged, pa.binary()), "streams-timestamped").to_dict(),
-                               "code": found.code()}  # fmt: skip
-    assert 'select_headers("value", "streams-timestamped", columns' in found.code()
+    report = lhs.scan_headers(frame, "value", "streams-timestamped")
+    assert report.statistics.bad_rows == len(damaged[::10]) > 0
+    assert report.to_dict() == {**lha.scan(pa.array(damaged, pa.binary()), "streams-timestamped").to_dict(),
+                               "code": report.code()}  # fmt: skip
+    assert 'select_headers("value", "streams-timestamped", columns' in report.code()
     assert lhs.scan_headers(state, "value", "streams-timestamped").statistics.bad_rows == 0
 
 
@@ -53,19 +53,19 @@ def test_batches_have_a_row_for_each_message(spark):
         for n in range(3)
     ]
     frame = spark.createDataFrame([(messages[0] + messages[1],), (messages[2],)], "value binary")
-    found = lhs.scan_headers(frame, "value", "kip82-messages")
-    assert found.statistics.rows == 3
-    assert [(guess.type, guess.confidence) for guess in found["n"].guesses] == [("int8", "stated")]
+    report = lhs.scan_headers(frame, "value", "kip82-messages")
+    assert report.statistics.rows == 3
+    assert [(guess.type, guess.confidence) for guess in report["n"].guesses] == [("int8", "stated")]
 
 
 def test_keys_are_bounded_over_all_partitions(spark):
     rows = [([(f"key-{n}", b"v"), ("often", b"v")],) for n in range(200)]
     frame = spark.createDataFrame(rows, "headers array<struct<key: string, value: binary>>").repartition(4)
-    found = lhs.scan_headers(frame, max_keys=10)
-    assert len(found.statistics.keys) == 10
-    assert found["often"].statistics.headers == 200
-    assert found.more_keys == 191
-    assert found.statistics.more_headers == 191
+    report = lhs.scan_headers(frame, max_keys=10)
+    assert len(report.statistics.keys) == 10
+    assert report["often"].statistics.headers == 200
+    assert report.more_keys == 191
+    assert report.statistics.more_headers == 191
 
 
 def test_the_code_runs_on_the_frame(orders):
@@ -78,8 +78,8 @@ def test_the_code_runs_on_the_frame(orders):
 
 
 def test_no_rows(orders):
-    found = lhs.scan_headers(orders.limit(0))
-    assert (found.statistics.rows, found.keys) == (0, [])
+    report = lhs.scan_headers(orders.limit(0))
+    assert (report.statistics.rows, report.keys) == (0, [])
 
 
 def test_what_does_not_fit_is_refused_before_anything_runs(spark, orders, tmp_path):

@@ -53,10 +53,10 @@ def test_the_page_about_avro_decodes_in_spark(spark) -> None:
     names = {"registry": registry, "table": table, "topic": spark.createDataFrame(pa.concat_tables([table, more]))}
     run(PAGE, names, "python")
     run(PAGE, names, "python spark")
-    found = names["orders"].orderBy("offset").collect()
+    rows = names["orders"].orderBy("offset").collect()
     assert names["orders"].columns == ["offset", "id", "city", "error"]
-    assert [(row.id, row.city, row.error) for row in found[:-2]] == [(row["id"], row["city"], None) for row in orders]
-    assert [(row.id, row.error[0].code) for row in found[-2:]] == [(None, "bad_magic"), (None, "unknown_type")]
+    assert [(row.id, row.city, row.error) for row in rows[:-2]] == [(row["id"], row["city"], None) for row in orders]
+    assert [(row.id, row.error[0].code) for row in rows[-2:]] == [(None, "bad_magic"), (None, "unknown_type")]
 
 
 def test_values_without_a_schema_stop_the_query_or_are_set_aside(spark) -> None:
@@ -68,9 +68,9 @@ def test_values_without_a_schema_stop_the_query_or_are_set_aside(spark) -> None:
     read = lhs.decode_by_schema("value", lengths, schema, errors="column", error_column="problem", **options)
     result = frame.transform(read)
     assert result.columns == ["n", "schema", "length", "problem"]
-    found = [(row.schema, row.length, row.problem and row.problem[0].code) for row in result.orderBy("n").collect()]
+    rows = [(row.schema, row.length, row.problem and row.problem[0].code) for row in result.orderBy("n").collect()]
     nothing = (None, None)
-    assert found == [(7, 3, None), (*nothing, "bad_magic"), (*nothing, None), (*nothing, "unknown_type"), (8, 2, None)]
+    assert rows == [(7, 3, None), (*nothing, "bad_magic"), (*nothing, None), (*nothing, "unknown_type"), (8, 2, None)]
     without_id = frame.where("n < 3")
     stopped = failure(
         without_id.transform(

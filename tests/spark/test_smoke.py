@@ -37,9 +37,9 @@ def test_headers_are_selected(orders):
     columns = {"tenant": "string", "retry": "int32", "weight_kg": "float64", "route": "array<string>"}
     df = orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
     assert df.columns == ["offset", *columns]
-    found = df.orderBy("offset").collect()
-    assert len(found) == 500
-    for row, one in zip(rows, found, strict=True):
+    selected = df.orderBy("offset").collect()
+    assert len(selected) == 500
+    for row, one in zip(rows, selected, strict=True):
         pairs = [(header.key, header.value) for header in row.headers or ()]
         last = dict(pairs)
         assert one.offset == row.offset
@@ -85,11 +85,11 @@ def test_messages_are_converted_and_their_headers_selected(spark):
     assert sorted((row.part, row.offset, row.n) for row in messages.collect()) == [(0, 0, 0), (0, 1, 1), (2, 2, 2)]
 
     decoded = messages.transform(lhs.decode_headers("value", "iggy", keep=["offset"]))
-    wanted = lhs.select_headers(
+    selection = lhs.select_headers(
         "headers", "iggy", {"big": lh.field("uint64", key=lh.Int32(3))}, keep=["offset", "headers"]
     )
     for row in (
-        decoded.transform(wanted)
+        decoded.transform(selection)
         .select(
             "big",
             lhs.header("headers", "n", "int8", format="iggy", engine="spark"),
@@ -151,10 +151,10 @@ def test_header_is_an_expression(spark, orders, ansi):
         )
         for start in range(0, len(TYPES), 8):
             types = TYPES[start : start + 8]
-            found = df.select(*[lhs.header("headers", type, type, errors="null", engine="spark") for type in types])
+            result = df.select(*[lhs.header("headers", type, type, errors="null", engine="spark") for type in types])
             # As text: times out of Python's range and NaN compare.
             as_text = [f"cast(`{type}` as string)" if type != "binary" else "hex(`binary`)" for type in types]
-            assert found.selectExpr(*as_text).collect() == expected.selectExpr(*as_text).collect()
+            assert result.selectExpr(*as_text).collect() == expected.selectExpr(*as_text).collect()
     finally:
         spark.conf.set("spark.sql.ansi.enabled", before)
 
@@ -171,9 +171,9 @@ def test_headers_are_edited(orders):
         append=[("at", ("offset", "int64")), ("at", ("offset", "int32:text")), ("via", b"spark"), ("none", None)],
     )
     before = {row.offset: row.headers for row in orders.collect()}
-    found = orders.transform(edits).collect()
-    assert len(found) == 500
-    for row in found:
+    rows = orders.transform(edits).collect()
+    assert len(rows) == 500
+    for row in rows:
         stay = [
             ("attempt" if header.key == "retry" else header.key, header.value)
             for header in before[row.offset] or ()
@@ -200,9 +200,9 @@ def test_headers_are_shown(orders, capsys):
 
 def test_headers_are_scanned(orders):
     whole = pq.read_table(SAMPLES / "orders-0.parquet", filters=[("offset", "<", 500)])["headers"]
-    found = lhs.scan_headers(orders.repartition(3))
-    assert found.statistics.rows == 500
-    assert found.to_dict() == lha.scan(whole, "kafka").to_dict()
+    report = lhs.scan_headers(orders.repartition(3))
+    assert report.statistics.rows == 500
+    assert report.to_dict() == lha.scan(whole, "kafka").to_dict()
 
 
 @pytest.mark.skipif(VERSION >= (4, 1), reason="has Arrow UDFs")
@@ -215,8 +215,8 @@ def test_header_of_bytes_names_the_version_it_needs(spark):
 def test_header_reads_bytes_by_an_arrow_udf(spark):
     value = bytearray(lh.encode([("k", "first"), ("k", "last")], "kafka"))
     df = spark.createDataFrame([(value,), (None,)], "value binary").coalesce(1)
-    found = df.select(lhs.header("value", "k", "string", format="kafka"))
-    assert [row.k for row in found.collect()] == ["last", None]
+    result = df.select(lhs.header("value", "k", "string", format="kafka"))
+    assert [row.k for row in result.collect()] == ["last", None]
 
 
 @needs(4, 0)

@@ -94,8 +94,8 @@ def test_each_segment_is_a_partition_and_a_large_one_is_several(
     parts = reader.partitions()
     assert len(parts) > 4
     assert [part.segment.path for part in parts[-1:]] == [segments[1].path]
-    found = [offset for part in parts for rows in reader.read(part) for offset in rows.column("offset").to_pylist()]
-    assert found == list(range(10_000))
+    offsets = [offset for part in parts for rows in reader.read(part) for offset in rows.column("offset").to_pylist()]
+    assert offsets == list(range(10_000))
 
 
 def test_bounds_are_options(sources: Any, samples: Path) -> None:
@@ -161,9 +161,9 @@ def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(t
 
     log.write_bytes(data[:-100])
     with pytest.warns(TornTailWarning, match=f"{log.name}: torn at byte ") as warned:
-        found = rows()
+        rows_read = rows()
     assert len(warned) == 1
-    assert 9_000 < len(found) < 10_000
+    assert 9_000 < len(rows_read) < 10_000
     with pytest.warns(TornTailWarning):
         assert [row["error"][0]["code"] for row in rows(errors="column") if row["error"]] == ["truncated"]
     with warnings.catch_warnings(action="error"):
@@ -198,10 +198,10 @@ def test_damage_is_reported_by_one_of_the_parts_of_a_segment(
         reader = source.SegmentsSourceReader({"path": str(folder), "columns": ["offset"], "errors": "column"})
         parts = reader.partitions()
         assert len(parts) > 4
-        found = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+        rows_read = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
         first, last = heads[damaged][2], heads[damaged][3]
-        assert [row["offset"] for row in found if not row["error"]] == [*range(first), *range(last + 1, 10_000)]
-        messages = [row["error"][0]["message"] for row in found if row["error"]]
+        assert [row["offset"] for row in rows_read if not row["error"]] == [*range(first), *range(last + 1, 10_000)]
+        messages = [row["error"][0]["message"] for row in rows_read if row["error"]]
         # A part that ends in the batch reports only the offsets of its own.
         assert len(set(messages)) == len(messages) <= 2
         assert f"offsets {first} to" in messages[0]

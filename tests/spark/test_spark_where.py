@@ -115,14 +115,14 @@ def test_filters_that_are_not_applied_in_full_are_returned_to_spark() -> None:
     where, left = pushed([*others, *applied], keeps_errors=False)
     assert left == others
     assert str(where) == str(pushed(applied, keeps_errors=False)[0])
-    for each in applied:
-        condition, left = pushed([each], keeps_errors=False)
-        assert (left, condition is None) == ([], False), each
+    for pushed_filter in applied:
+        condition, left = pushed([pushed_filter], keeps_errors=False)
+        assert (left, condition is None) == ([], False), pushed_filter
         # Rows with errors are returned whether they fulfil it or not.
-        condition, left = pushed([each], keeps_errors=True)
-        assert (left, condition is None) == ([each], False), each
-    for each in others:
-        assert pushed([each], keeps_errors=False) == (None, [each])
+        condition, left = pushed([pushed_filter], keeps_errors=True)
+        assert (left, condition is None) == ([pushed_filter], False), pushed_filter
+    for pushed_filter in others:
+        assert pushed([pushed_filter], keeps_errors=False) == (None, [pushed_filter])
     before = lh.col("offset") > 7
     assert pushed(others, before, keeps_errors=False)[0] is before
     assert str(before) in str(pushed(applied[:1], before, keeps_errors=False)[0])

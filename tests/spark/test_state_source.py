@@ -94,7 +94,7 @@ def test_headers_are_columns_of_types_that_spark_has(states, samples):
     table = lh.read.state(directory, store="latest", columns=["key"], headers={**columns, **fields}).read_all()
     result = collected(df)
     for name in table.schema.names:
-        assert [int(each) if name == "amount_cents" and each is not None else each for each in result[name]] == plain(
+        assert [int(text) if name == "amount_cents" and text is not None else text for text in result[name]] == plain(
             table[name]
         ), name
     assert df.where("tenant = 'acme'").count() == table["tenant"].to_pylist().count("acme") > 100

@@ -75,12 +75,12 @@ def test_a_stream_is_written_and_read_back(spark, inbox, tmp_path):
         lhs.encode_headers("headers", "streams", fields={"payload": "value"}, into="value", keep=["offset"])
     ).transform(lhs.decode_headers("value", "streams"))
     run(spark, restored, tmp_path / "out", tmp_path / "checkpoint")
-    found = collected(spark.read.parquet(str(tmp_path / "out")).orderBy("offset"))
+    result = collected(spark.read.parquet(str(tmp_path / "out")).orderBy("offset"))
     table = pq.read_table(directory)
     rows = [row for row in table.to_pylist() if row["value"] is not None]
-    assert found["offset"] == [row["offset"] for row in rows]
-    assert found["payload"] == [row["value"] for row in rows]
-    assert found["headers"] == [row["headers"] or [] for row in rows]
+    assert result["offset"] == [row["offset"] for row in rows]
+    assert result["payload"] == [row["value"] for row in rows]
+    assert result["headers"] == [row["headers"] or [] for row in rows]
 
 
 def test_messages_of_a_stream_are_converted(spark, tmp_path):
@@ -105,11 +105,11 @@ def test_messages_of_a_stream_are_converted(spark, tmp_path):
     )
     assert result.isStreaming
     assert run(spark, result, tmp_path / "out", tmp_path / "checkpoint") == [3, 3]
-    found = collected(spark.read.parquet(str(tmp_path / "out")).orderBy("offset"))
+    rows_read = collected(spark.read.parquet(str(tmp_path / "out")).orderBy("offset"))
     messages = [(row, n) for row in range(6) for n in range(row)]
-    assert found["row"] == [row for row, _ in messages]
-    assert found["offset"] == [10 * row + n for row, n in messages]
-    assert found["headers"] == [lh.encode([("n", str(n))], "kafka") for _, n in messages]
+    assert rows_read["row"] == [row for row, _ in messages]
+    assert rows_read["offset"] == [10 * row + n for row, n in messages]
+    assert rows_read["headers"] == [lh.encode([("n", str(n))], "kafka") for _, n in messages]
 
 
 def test_a_watermark_stays_on_a_column_that_is_kept(spark, inbox, tmp_path):

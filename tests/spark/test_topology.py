@@ -86,9 +86,9 @@ def state_of(spark: Any, scope: str, directory: Path) -> dict[Any, app.Rows]:
         .option("stateVarName", name)
         .load()
     )
-    found: dict[Any, app.Rows] = {}
+    stored: dict[Any, app.Rows] = {}
     for row in state.collect():
-        rows = found.setdefault(bytes(row.key[0]) if isinstance(row.key[0], bytearray) else row.key[0], {})
+        rows = stored.setdefault(bytes(row.key[0]) if isinstance(row.key[0], bytearray) else row.key[0], {})
         if scope == "key":
             for store, part in row.value.stores.items():
                 for segment, key, value in part.rows:
@@ -99,26 +99,26 @@ def state_of(spark: Any, scope: str, directory: Path) -> dict[Any, app.Rows]:
             assert page[0][0] == bytes(first)
             assert len(page) <= PAGE_ROWS
             rows.setdefault((store, segment), []).extend(page)
-    return {group: {of: sorted(pages) for of, pages in rows.items()} for group, rows in found.items()}
+    return {group: {of: sorted(pages) for of, pages in rows.items()} for group, rows in stored.items()}
 
 
 def check_alike(spark: Any, scope: str, directory: Path, records: list[app.Input]) -> dict[Any, app.Rows]:
     """Compare everything that was written, and everything that is stored, with the test driver; return what is stored."""
     written, state = app.expected(scope, records)
-    found = written_to(directory / "out")
-    assert len(found) == sum(map(len, written.values()))
+    arrived = written_to(directory / "out")
+    assert len(arrived) == sum(map(len, written.values()))
     for group, result in written.items():
         # Groups of a batch are written one after the other: in between nothing of another group is.
-        assert subsequence(result, found), group
-    assert sorted(map(repr, found)) == sorted(repr(one) for result in written.values() for one in result)
+        assert subsequence(result, arrived), group
+    assert sorted(map(repr, arrived)) == sorted(repr(one) for result in written.values() for one in result)
     stored = {group: rows for group, rows in state_of(spark, scope, directory).items() if rows}
     assert stored == {group: rows for group, rows in state.items() if rows}
     return stored
 
 
-def subsequence(wanted: list[app.Out], found: list[app.Out]) -> bool:
-    rest = iter(found)
-    return all(any(one == other for other in rest) for one in wanted)
+def subsequence(expected: list[app.Out], messages: list[app.Out]) -> bool:
+    rest = iter(messages)
+    return all(any(one == other for other in rest) for one in expected)
 
 
 @pytest.mark.parametrize("scope", SCOPES)

@@ -267,19 +267,19 @@ def use(self: Any, record: Any) -> None:
     if store._store_type == "window":
         store.put(key, result, at)
         with store.fetch_key(key, at - app.MINUTE, at) as rows:
-            found = list(rows)
+            rows_read = list(rows)
     elif store._store_type == "session":
         store.put(SessionKey(key, at, record.timestamp), result)
         with store.find_sessions(key, at - app.MINUTE, record.timestamp) as rows:
-            found = list(rows)
+            rows_read = list(rows)
     elif store._store_type == "versioned":
         store.put(key, record.value, record.timestamp)
-        found = [store.get(key, at)]
+        rows_read = [store.get(key, at)]
     else:
-        found = [store.put_if_absent(key, result), store.get(key)]
+        rows_read = [store.put_if_absent(key, result), store.get(key)]
         if record.timestamp % 3 == 0:
             store.put(key, result)
-    self.context.forward(record.with_value(str(found)))
+    self.context.forward(record.with_value(str(rows_read)))
 
 
 @pytest.mark.parametrize("scope", ["key", "partition"])
@@ -295,33 +295,33 @@ def test_every_store_type_works_as_on_the_driver(store_type, scope):
     records = [record for record in app.inputs(200) if keys is None or record.key in keys]
     written, states = app.expected(scope, records, application)
     state, task = counted(scope, application())
-    found: dict[Any, list[Any]] = {group: [] for group in written}
+    outputs: dict[Any, list[Any]] = {group: [] for group in written}
     for first in range(0, len(records), 50):
         batch = records[first : first + 50]
         for group in dict.fromkeys(record.key if scope == "key" else record.partition for record in batch):
             of = [one for one in batch if (one.key if scope == "key" else one.partition) == group]
-            found[group] += run_groups(scope, of, state, task)
+            outputs[group] += run_groups(scope, of, state, task)
     for group, result in written.items():
-        assert [(row.topic, row.key, row.value, row.timestamp, row.changelog) for row in found[group]] == [
+        assert [(row.topic, row.key, row.value, row.timestamp, row.changelog) for row in outputs[group]] == [
             (one.topic, one.key, one.value, one.timestamp, one.changelog) for one in result
         ]
-        assert [decode(row.headers, "kafka") for row in found[group]] == [Headers(one.headers) for one in result]
+        assert [decode(row.headers, "kafka") for row in outputs[group]] == [Headers(one.headers) for one in result]
         assert stored(state, scope, group) == {of: sorted(rows) for of, rows in states[group].items()}
     assert any(states.values())
 
 
 def stored(state: Counting, scope: str, group: Any) -> app.Rows:
     """The rows that are kept of a group."""
-    found: app.Rows = {}
+    stored_rows: app.Rows = {}
     if scope == "key":
         _, _, stores = state.kept.get((group, "state"), (0, (), {}))
         for store, (_, rows) in stores.items():
             for segment, key, value in rows:
-                found.setdefault((store, segment), []).append((key, value))
+                stored_rows.setdefault((store, segment), []).append((key, value))
     else:
         for (store, segment, _), (page,) in state.kept.get((group, "pages"), {}).items():
-            found.setdefault((store, segment), []).extend(page)
-    return {of: sorted(rows) for of, rows in found.items()}
+            stored_rows.setdefault((store, segment), []).extend(page)
+    return {of: sorted(rows) for of, rows in stored_rows.items()}
 
 
 # Rows in pages.

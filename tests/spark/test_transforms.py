@@ -71,13 +71,13 @@ def test_headers_of_a_real_topic_are_selected(orders, samples):
         "offset": "bigint", "tenant": "string", "retry": "int", "amount_cents": "bigint", "weight_kg": "double",
         "route": "array<string>", "event": "string",
     }  # fmt: skip
-    found = collected(df)
+    result = collected(df)
     table = pq.read_table(samples / "orders-0.parquet")
     expected = lha.select(table["headers"].combine_chunks(), "kafka", ORDERS)
-    assert found["offset"] == table["offset"].to_pylist() == sorted(found["offset"])
+    assert result["offset"] == table["offset"].to_pylist() == sorted(result["offset"])
     for name in ORDERS:
-        assert found[name] == plain(expected.field(name)), name
-    assert sum(value is not None for value in found["tenant"]) > 9_000
+        assert result[name] == plain(expected.field(name)), name
+    assert sum(value is not None for value in result["tenant"]) > 9_000
 
 
 def test_a_real_state_store_is_decoded_and_written_back(latest, samples):
@@ -85,12 +85,12 @@ def test_a_real_state_store_is_decoded_and_written_back(latest, samples):
     assert df.columns == ["key", "value", "headers", "timestamp", "payload"]
     table = pq.read_table(samples / "store-latest-0.parquet")
     expected = lha.decode(table["value"].combine_chunks(), "streams-timestamped")
-    found = collected(df)
-    assert found["key"] == table["key"].to_pylist()
+    result = collected(df)
+    assert result["key"] == table["key"].to_pylist()
     for name in ("headers", "timestamp", "payload"):
-        assert found[name] == expected.field(name).to_pylist(), name
-    assert len(found["key"]) > 100
-    assert None not in found["timestamp"]
+        assert result[name] == expected.field(name).to_pylist(), name
+    assert len(result["key"]) > 100
+    assert None not in result["timestamp"]
 
     written = df.withColumnRenamed("timestamp", "ts_ms").withColumnRenamed("value", "before").transform(
         lhs.encode_headers(
@@ -99,7 +99,7 @@ def test_a_real_state_store_is_decoded_and_written_back(latest, samples):
     )  # fmt: skip
     assert written.columns == ["key", "before", "after"]
     assert written.where("before is distinct from after").count() == 0
-    assert written.count() == len(found["key"])
+    assert written.count() == len(result["key"])
 
 
 def test_blocks_are_written_and_read_back(orders):
@@ -117,9 +117,9 @@ def test_bytes_and_lists_select_the_same(orders):
     by_list = orders.transform(lhs.select_headers("headers", "kafka", columns, keep=[]))
     blocks = orders.transform(lhs.encode_headers("headers", "kafka", keep=[]))
     by_bytes = blocks.transform(lhs.select_headers("headers", "kafka", columns))
-    found = collected(by_list)
-    assert found == collected(by_bytes)
-    assert len(found["tenant"]) == 10_000
+    result = collected(by_list)
+    assert result == collected(by_bytes)
+    assert len(result["tenant"]) == 10_000
 
 
 def test_every_type_of_select_arrives(spark):
@@ -286,9 +286,9 @@ def test_bad_rows_say_why_in_a_column(messages):
     selected = messages.transform(
         lhs.select_headers("value", "kafka", {"k": "int32", "n": "binary"}, keep=[], errors="column")
     )
-    found = collected(selected)
-    assert found["k"] == [1, None, None, None, None]
-    assert [error and [(one["code"], one["byte_offset"], one["column"]) for one in error] for error in found["error"]] == [
+    result = collected(selected)
+    assert result["k"] == [1, None, None, None, None]
+    assert [error and [(one["code"], one["byte_offset"], one["column"]) for one in error] for error in result["error"]] == [
         None, None, [("negative_count", 0, None)], [("wrong_size", 4, "k")], [("negative_length", 3, None)],
     ]  # fmt: skip
 
@@ -297,15 +297,15 @@ def test_a_message_format_keeps_the_fields_that_were_read(spark):
     good = lh.encode(lh.Message(headers=[("k", b"v")], timestamp=5, payload=b"p"), "streams-timestamped")
     bad = b"\x02\x01" + good[-9:]
     df = spark.createDataFrame(pa.table({"value": pa.array([good, None, bad])}))
-    found = collected(df.transform(lhs.decode_headers("value", "streams-timestamped", errors="column")))
-    assert found["headers"] == [[{"key": "k", "value": b"v"}], None, None]
-    assert (found["timestamp"], found["payload"]) == ([5, None, 5], [b"p", None, b"p"])
-    assert [error and error[0]["code"] for error in found["error"]] == [None, None, "negative_count"]
+    result = collected(df.transform(lhs.decode_headers("value", "streams-timestamped", errors="column")))
+    assert result["headers"] == [[{"key": "k", "value": b"v"}], None, None]
+    assert (result["timestamp"], result["payload"]) == ([5, None, 5], [b"p", None, b"p"])
+    assert [error and error[0]["code"] for error in result["error"]] == [None, None, "negative_count"]
 
 
 def test_lenient_reads_what_java_reads(messages):
-    found = collected(messages.where("id = 2").transform(lhs.decode_headers("value", "kafka", keep=[], lenient=True)))
-    assert found == {"headers": [[]]}
+    result = collected(messages.where("id = 2").transform(lhs.decode_headers("value", "kafka", keep=[], lenient=True)))
+    assert result == {"headers": [[]]}
 
 
 def test_losses_are_raised_dropped_or_reported(spark):
@@ -468,8 +468,8 @@ def test_a_column_is_read_like_the_column_of_a_name(orders):
     assert result.limit(3).collect() == expected
     encoded = orders.transform(lhs.encode_headers(column, "kafka", into="block", keep=["offset"]))
     fields = {"payload": F.lit(b"v")}
-    messages = orders.transform(lhs.encode_headers(column, "streams", fields=fields, into="made", keep=[]))
-    assert messages.first().made.endswith(b"v")
+    messages = orders.transform(lhs.encode_headers(column, "streams", fields=fields, into="message", keep=[]))
+    assert messages.first().message.endswith(b"v")
     converted = encoded.limit(3).transform(lhs.convert_headers(F.col("block"), "kafka", target="kafka", into="again"))
     assert [row.block for row in converted.collect()] == [row.again for row in converted.collect()]
     edited = orders.transform(lhs.edit_headers(column, into="edited", only=["tenant"]))

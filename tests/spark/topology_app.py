@@ -94,12 +94,12 @@ class Ranks(Counts):
 
     def tick(self, now: int) -> None:
         with self.counts.range("key-03", "key-06") as rows, self.counts.prefix_scan("key-1") as others:
-            found = [f"{key}={value.value}" for key, value in [*rows, *others]]
+            ranked = [f"{key}={value.value}" for key, value in [*rows, *others]]
         with self.counts.reverse_all() as rows:
-            found += [key for key, _ in rows]
+            ranked += [key for key, _ in rows]
         with self.windows.fetch_all(now - MINUTE, now) as rows:
-            found += [f"{window.key}@{(window.start - BEGIN) // MINUTE}={value.value}" for window, value in rows]
-        self.context.forward(Record("ranks", " ".join(found), now))
+            ranked += [f"{window.key}@{(window.start - BEGIN) // MINUTE}={value.value}" for window, value in rows]
+        self.context.forward(Record("ranks", " ".join(ranked), now))
 
 
 def topology(scope: str) -> Topology:
@@ -220,12 +220,12 @@ def expected(
     for record in records:
         groups.setdefault(record.key if scope == "key" else record.partition, []).append(record)
     written, state = {}, {}
-    for group, found in groups.items():
+    for group, outputs in groups.items():
         with TopologyTestDriver(make(), application_id=APPLICATION) as driver:
             result: list[Out] = []
             take = driver._task._emit
             send = driver.produced.send
-            partition = found[0].partition
+            partition = outputs[0].partition
 
             def emit(topic: str, record: ChangelogRecord, result: Any = result, take: Any = take) -> None:
                 result.append(out(topic, None, record, False))
@@ -240,7 +240,7 @@ def expected(
 
             driver._task._emit = emit
             driver.produced.send = log  # type: ignore[method-assign]
-            for record in found:
+            for record in outputs:
                 driver.pipe("in", raw(record))
             written[group] = result
             state[group] = rows_of(driver)
@@ -259,7 +259,7 @@ def out(topic: str, partition: int | None, record: ChangelogRecord, changelog: b
 
 def rows_of(driver: TopologyTestDriver) -> Rows:
     """Read all rows of all stores, as they are stored."""
-    found: Rows = {}
+    stored: Rows = {}
     for name, store in driver._task.stores.items():
         bottom = chain(store)[-1]
         segments = getattr(bottom, "_segments", None)
@@ -269,8 +269,8 @@ def rows_of(driver: TopologyTestDriver) -> Rows:
         for segment, database in databases.items():
             rows = list(database.rows.scan())
             if rows:
-                found[name, segment] = rows
-    return found
+                stored[name, segment] = rows
+    return stored
 
 
 # On Spark.
