@@ -52,8 +52,8 @@ def part_of_all(perform: Perform, op: dict[str, Any], ours: Any, java: Any) -> A
     """A range that is open on a side is a part of all rows of the time: each once, in the order of the store."""
     everything = perform({"op": "fetchAll", "from": op["from"], "to": op["to"]})
     low, high = op["key_from"], op["key_to"]
-    found = [row for row in everything if (low is None or row["key"] >= low) and (high is None or row["key"] <= high)]
-    return found[::-1] if op["op"].startswith("backward") else found
+    rows = [row for row in everything if (low is None or row["key"] >= low) and (high is None or row["key"] <= high)]
+    return rows[::-1] if op["op"].startswith("backward") else rows
 
 
 def order_of_memory(perform: Perform, op: dict[str, Any], ours: Any, java: Any) -> Any:

@@ -214,6 +214,6 @@ def upgrade(store_type: str, task: Path, seed: int, log: bool, eager: bool) -> N
 
 
 if __name__ == "__main__":
-    given = json.loads(sys.argv[1])
-    run = {"write": write, "flush": flush, "upgrade": upgrade}[given.pop("operation")]
-    run(given.pop("store_type"), Path(given.pop("task")), given.pop("seed"), **given)
+    arguments = json.loads(sys.argv[1])
+    run = {"write": write, "flush": flush, "upgrade": upgrade}[arguments.pop("operation")]
+    run(arguments.pop("store_type"), Path(arguments.pop("task")), arguments.pop("seed"), **arguments)

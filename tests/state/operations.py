@@ -40,7 +40,7 @@ class Operations:
         self.times = edges + [self.random.randrange(spread) for _ in range(8)]
         self._sessions: dict[bytes, set[tuple[int, int]]] = {}
 
-    def writes(self, config: Op, steps: int, each: int) -> list[Step]:
+    def writes(self, config: Op, steps: int, ops_in_step: int) -> list[Step]:
         """Steps that write, and read a little in between."""
         make: Callable[[Op], list[Op]] = {
             "kv": self._key_value,
@@ -51,7 +51,7 @@ class Operations:
         result = []
         for _ in range(steps):
             ops: list[Op] = []
-            while len(ops) < each:
+            while len(ops) < ops_in_step:
                 ops += make(config)
             result.append((self._record(), ops))
         return result

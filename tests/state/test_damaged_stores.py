@@ -251,10 +251,10 @@ def test_a_store_that_is_not_closed_is_written_to_files_in_order(tmp_path: Path)
         "s.open(pathlib.Path(sys.argv[1])); s.upgrade(); s.commit({('t', 0): 9})"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
-    with StoredFamilies(tmp_path / "rocksdb" / "s") as found:
-        assert len(list(found.rows("keyValueWithTimestampAndHeaders"))) == 500
-        assert list(found.rows("default")) == []
-        assert (found.offsets(), found.dirty) == ({"t-0": 9}, True)
+    with StoredFamilies(tmp_path / "rocksdb" / "s") as families:
+        assert len(list(families.rows("keyValueWithTimestampAndHeaders"))) == 500
+        assert list(families.rows("default")) == []
+        assert (families.offsets(), families.dirty) == ({"t-0": 9}, True)
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
@@ -427,9 +427,9 @@ def test_a_damaged_row_of_an_older_store_stays_and_the_others_move(tmp_path: Pat
     with pytest.raises(DamagedRowError, match=r"^store s: .*inside the timestamp.*key ffffffffffffffff30303037"):
         store.upgrade()
     store.close()
-    with StoredFamilies(tmp_path / "rocksdb" / "s") as found:
-        assert [key for key, _ in found.rows("default")] == [LATEST + b"0007", LATEST + b"2400"]
-        assert len(list(found.rows("versionedKeyValueWithHeaders"))) == 2498
+    with StoredFamilies(tmp_path / "rocksdb" / "s") as families:
+        assert [key for key, _ in families.rows("default")] == [LATEST + b"0007", LATEST + b"2400"]
+        assert len(list(families.rows("versionedKeyValueWithHeaders"))) == 2498
     store.open(tmp_path)
     with pytest.raises(DamagedRowError):
         store.get(b"0007")
@@ -538,14 +538,14 @@ def test_without_an_index_rows_are_found_by_their_key_in_order_of_time(tmp_path:
     assert [row[:2] for row, _ in store.fetch_range(None, b"b", 0, 9)] == [(b"a", 5), (b"b", 5), (b"a", 9)]
     assert store.fetch(b"a", 9) == b"9"
     store.close()
-    with StoredFamilies(tmp_path / "s" / "s.0") as found:
-        assert [key[:1] for key, _ in found.rows("windowKeyValueWithHeaders")] == [b"\0"] * 3
+    with StoredFamilies(tmp_path / "s" / "s.0") as families:
+        assert [key[:1] for key, _ in families.rows("windowKeyValueWithHeaders")] == [b"\0"] * 3
 
 
 def test_an_index_is_made_or_removed_when_a_store_is_opened_that_wants_it_otherwise(tmp_path: Path) -> None:
     def index() -> list[bytes]:
-        with StoredFamilies(tmp_path / "s" / "s.0") as found:
-            return [key[1:-12] for key, _ in found.rows("windowKeyValueWithHeaders", b"\1")]
+        with StoredFamilies(tmp_path / "s" / "s.0") as families:
+            return [key[1:-12] for key, _ in families.rows("windowKeyValueWithHeaders", b"\1")]
 
     store = windows(tmp_path, False)
     for key in (b"a", b"b"):

@@ -225,10 +225,10 @@ def test_every_copy_of_a_store_is_in_a_directory_that_is_swept(place: Path) -> N
     [directory] = place.iterdir()
     assert (directory / LOCK).is_file()
     reader.close()
-    found = lh.state.diff(
+    differences = lh.state.diff(
         SAMPLES / "streams-state-0_0" / "rocksdb" / "latest", SAMPLES / "orders-app-latest-changelog-0"
     )
-    assert list(found) == []
+    assert list(differences) == []
     driver = lh.state.TopologyTestDriver(lh.state.Topology().add_source("source", "in"))
     [directory] = place.iterdir()
     assert (directory / LOCK).is_file()

@@ -35,17 +35,17 @@ AFTER = [record(b"a", b"1", a=b"2"), record(b"b", b"2", 6), record(b"c", b"0"), 
 
 
 def test_rows_that_differ_have_both_sides_and_what_differs(tmp_path: Path) -> None:
-    found = list(diff(restored(BEFORE, tmp_path / "1"), restored(AFTER, tmp_path / "2")))
-    assert [(row.key, row.differs) for row in found] == [
+    differences = list(diff(restored(BEFORE, tmp_path / "1"), restored(AFTER, tmp_path / "2")))
+    assert [(row.key, row.differs) for row in differences] == [
         (b"a", ("headers",)),
         (b"b", ("timestamp",)),
         (b"c", ("value",)),
         (b"d", ("row",)),
         (b"e", ("row",)),
     ]
-    assert found[1].first == (b"2", 5, lh.Headers())
-    assert found[1].second == (b"2", 6, lh.Headers())
-    assert (found[3].second, found[4].first) == (None, None)
+    assert differences[1].first == (b"2", 5, lh.Headers())
+    assert differences[1].second == (b"2", 6, lh.Headers())
+    assert (differences[3].second, differences[4].first) == (None, None)
     assert list(diff(tmp_path / "1", tmp_path / "1")) == []
 
 

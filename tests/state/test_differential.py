@@ -48,7 +48,7 @@ some = settings(max_examples=max(3, settings.default.max_examples // 3))
 """Each example opens some databases."""
 
 
-def made(value: bytes | None, timestamp: int, headers: Headers) -> Any:
+def stored_value(value: bytes | None, timestamp: int, headers: Headers) -> Any:
     return None if value is None else ValueTimestampHeaders.make(value, timestamp, headers)
 
 
@@ -60,7 +60,7 @@ def call(name: str, *arguments: Any) -> Any:
     return st.tuples(st.just(name), st.tuples(*arguments))
 
 
-timestamped = st.builds(made, values, times, all_headers)
+timestamped = st.builds(stored_value, values, times, all_headers)
 KEY_VALUE = st.one_of(
     call("put", keys, timestamped),
     call("put", keys, timestamped),
@@ -116,7 +116,7 @@ def built(name: str) -> StoreType:
         build = Stores.timestamped_key_value_store_with_headers_builder
         suppliers: Any = (
             lambda: Stores.in_memory_key_value_store("s"),
-            lambda given: Stores.persistent_timestamped_key_value_store_with_headers("s", options=given),
+            lambda options: Stores.persistent_timestamped_key_value_store_with_headers("s", options=options),
         )
         reads: list[Operation] = [("all", ()), *(("range", pair) for pair in product([None, *KEYS], [None, *KEYS]))]
     elif family.startswith("window"):
@@ -124,13 +124,13 @@ def built(name: str) -> StoreType:
         # By time, a store keeps a millisecond more.
         suppliers = (
             lambda: Stores.in_memory_window_store("s", RETENTION + (" by time" in name), WINDOW, keep),
-            lambda given: (
+            lambda options: (
                 Stores.persistent_time_ordered_window_store_with_headers(
-                    "s", RETENTION, WINDOW, keep, with_index=with_index, options=given
+                    "s", RETENTION, WINDOW, keep, with_index=with_index, options=options
                 )
                 if " by time" in name
                 else Stores.persistent_timestamped_window_store_with_headers(
-                    "s", RETENTION, WINDOW, keep, options=given
+                    "s", RETENTION, WINDOW, keep, options=options
                 )
             ),
         )
@@ -142,12 +142,12 @@ def built(name: str) -> StoreType:
         build = Stores.session_store_with_headers_builder
         suppliers = (
             lambda: Stores.in_memory_session_store("s", RETENTION),
-            lambda given: (
+            lambda options: (
                 Stores.persistent_time_ordered_session_store_with_headers(
-                    "s", RETENTION, with_index=with_index, options=given
+                    "s", RETENTION, with_index=with_index, options=options
                 )
                 if " by time" in name
-                else Stores.persistent_session_store_with_headers("s", RETENTION, options=given)
+                else Stores.persistent_session_store_with_headers("s", RETENTION, options=options)
             ),
         )
         reads = [("fetch_range", (None, None)), *(("fetch", (key,)) for key in KEYS)]
@@ -155,10 +155,10 @@ def built(name: str) -> StoreType:
         build = Stores.versioned_key_value_store_with_headers_builder
         suppliers = (
             lambda: Stores.in_memory_versioned_key_value_store("s", RETENTION),
-            lambda given: Stores.persistent_versioned_key_value_store_with_headers("s", RETENTION, options=given),
+            lambda options: Stores.persistent_versioned_key_value_store_with_headers("s", RETENTION, options=options),
         )
         reads = [("versions", (key,)) for key in KEYS] + [("get", pair) for pair in product(KEYS, TIMES)]
-    return StoreType(lambda: build(suppliers[0]()), lambda given: build(suppliers[1](given)), reads)
+    return StoreType(lambda: build(suppliers[0]()), lambda options: build(suppliers[1](options)), reads)
 
 
 class Open:
@@ -178,16 +178,16 @@ class Open:
         name, arguments = operation
         self.store.context.record = RecordContext("in", 0, step, step, Headers([("step", b"%d" % step)]))
         try:
-            found = getattr(self.store, name)(*arguments)
+            result = getattr(self.store, name)(*arguments)
         except PrefixError:
             # What ends no range is refused in memory, and read to the end in RocksDB.
-            found = [row for row in self.rows("all") if row[0].startswith(arguments[0])]
+            result = [row for row in self.rows("all") if row[0].startswith(arguments[0])]
         except ValueError as error:
             assert str(error) == "inconsistent range"
-            found = []
-        if not hasattr(found, "close") and not isinstance(found, list):
-            return self.shown(found)
-        rows = [(key, self.shown(value)) for key, value in found]
+            result = []
+        if not hasattr(result, "close") and not isinstance(result, list):
+            return self.shown(result)
+        rows = [(key, self.shown(value)) for key, value in result]
         backward = getattr(self.store, f"backward_{name}", None) or getattr(self.store, f"reverse_{name}", None)
         if backward is not None and (rows or name != "fetch_range"):  # that may be refused in memory
             assert [(key, self.shown(value)) for key, value in backward(*arguments)] == rows[::-1]
@@ -230,10 +230,10 @@ def check(name: str, work: list[Operation]) -> None:
                     continue  # time goes on with what is removed in RocksDB, and does not in memory
                 if operation[0] == "find_sessions_time" and " by time" not in name:
                     continue
-            expected, found = memory.does(step, operation), rocksdb.does(step, operation)
+            expected, result = memory.does(step, operation), rocksdb.does(step, operation)
             if operation[0] == "find_sessions_time":  # where a segment still is, its rows are found by their time
-                found = [row for row in found if row[0].end > observed - RETENTION]
-            assert found == expected, (step, operation)
+                result = [row for row in result if row[0].end > observed - RETENTION]
+            assert result == expected, (step, operation)
         assert rocksdb.logged() == memory.logged()
         expected = [memory.does(0, read) for read in store_type.reads]
         assert [rocksdb.does(0, read) for read in store_type.reads] == expected

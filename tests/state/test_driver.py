@@ -275,9 +275,9 @@ def test_a_read_only_session_store_reads_what_the_store_reads_and_cannot_write()
         }
         for name in set(vars(SessionReads)) & {*arguments, *(f"backward_{name}" for name in arguments)}:
             source = arguments[name.removeprefix("backward_")]
-            found = list(getattr(reads, name)(*source))
-            assert found == list(getattr(store, name)(*source))
-            assert [key.start for key, _ in found] == ([30, 10] if name.startswith("backward") else [10, 30])
+            rows = list(getattr(reads, name)(*source))
+            assert rows == list(getattr(store, name)(*source))
+            assert [key.start for key, _ in rows] == ([30, 10] if name.startswith("backward") else [10, 30])
         for write in ("put", "remove", "restore", "flush", "close"):
             assert not hasattr(reads, write)
         assert (reads.name, reads.is_open) == ("session", True)

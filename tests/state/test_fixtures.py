@@ -43,11 +43,13 @@ def described(vectors: Path, name: str) -> dict[str, Families]:
 
 
 def stored(task: Path) -> dict[str, Families]:
-    found = {}
+    rows_by_segment = {}
     for current in sorted(task.rglob("CURRENT")):
         with StoredFamilies(current.parent) as families:
-            found[str(current.parent.relative_to(task))] = {name: list(families.rows(name)) for name in families.names}
-    return found
+            rows_by_segment[str(current.parent.relative_to(task))] = {
+                name: list(families.rows(name)) for name in families.names
+            }
+    return rows_by_segment
 
 
 @pytest.mark.parametrize("name", FIXTURES)
@@ -139,11 +141,11 @@ def test_sessions_with_headers_are_read(vectors: Path, tmp_path: Path) -> None:
     store = RocksDBSessionStore("store", 240_000)
     store.open(task)
     rows = [row for families in segments(vectors, "session-headers") for row in families["sessionKeyValueWithHeaders"]]
-    found = [
+    sessions = [
         (row.key + row.end.to_bytes(8, "big") + row.start.to_bytes(8, "big"), value)
         for row, value in store.find_sessions_range(None, None, 0, MAX_TIME)
     ]
-    assert found == rows
+    assert sessions == rows
     store.close()
     assert stored(task) == described(vectors, "session-headers")
 

@@ -127,7 +127,7 @@ class Turns:
         """Open both stores, do everything on both, close them and compare; gives the results of each step."""
         stores = [open(task, config) for open, task in zip(self._open, self.tasks, strict=True)]
         of_java = self._open.index(OurStore) ^ 1
-        found = []
+        played = []
         for record, ops in steps:
             answers = [store.step(record, ops) for store in stores]
             (results, changelog), (ours, our_changelog) = answers[of_java], answers[of_java ^ 1]
@@ -135,7 +135,7 @@ class Turns:
                 right = deviations.prefixes_of_the_last_key(op, result, expected)
                 assert result == right, f"{config['family']} {config['format']}: {traces.brief(op)}"
             assert our_changelog == changelog
-            found.append(results)
+            played.append(results)
             self.operations += len(ops)
             self.records += len(changelog)
         logged = [store.close() for store in stores]
@@ -143,7 +143,7 @@ class Turns:
         first, second = (traces.databases(task) for task in self.tasks)
         assert first == second
         self._open.reverse()
-        return found
+        return played
 
     def rows(self) -> dict[str, int]:
         """Count the rows of each column family, of all segments together."""
@@ -157,25 +157,25 @@ class Turns:
 # Turns on stores of one type.
 
 
-def take_turns(turns: Turns, config: dict[str, Any], seed: int, *, openings: int, steps: int, each: int) -> None:
+def take_turns(turns: Turns, config: dict[str, Any], seed: int, *, openings: int, steps: int, ops_in_step: int) -> None:
     spread = config.get("spread", 2 * SEGMENT)
     operations = Operations(f"{seed} {config}", spread)
     scan = operations.scans(config)
     before: list[Any] = []
     for _ in range(openings):
         again, scan = scan, operations.scans(config)
-        writes = operations.writes(config, steps, each)
-        found = turns.play(config, [again, *writes, operations.gets(config), scan])
+        writes = operations.writes(config, steps, ops_in_step)
+        answers = turns.play(config, [again, *writes, operations.gets(config), scan])
         # How far time has got is not in the files: where rows expire, some are back after they were closed.
         if before and spread <= 2 * SEGMENT:
-            assert found[0] == before
-        before = found[-1]
+            assert answers[0] == before
+        before = answers[-1]
     assert any(before)
 
 
 @pytest.mark.parametrize(("family", "format"), FORMATS)
 def test_java_and_we_take_turns(turns: Turns, family: str, format: str) -> None:
-    take_turns(turns, config_of(family, format), 1, openings=4, steps=4, each=12)
+    take_turns(turns, config_of(family, format), 1, openings=4, steps=4, ops_in_step=12)
     assert turns.operations > 300
     assert turns.records > 50
 
@@ -185,7 +185,7 @@ def test_java_and_we_take_turns(turns: Turns, family: str, format: str) -> None:
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(("family", "format"), FORMATS)
 def test_java_and_we_take_many_turns(turns: Turns, family: str, format: str, seed: int) -> None:
-    take_turns(turns, config_of(family, format), seed, openings=6, steps=20, each=25)
+    take_turns(turns, config_of(family, format), seed, openings=6, steps=20, ops_in_step=25)
     assert turns.records > 1500
 
 
@@ -216,7 +216,7 @@ SPECIAL = {
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("store_type", SPECIAL)
 def test_java_and_we_take_turns_on_special_stores(turns: Turns, store_type: str, seed: int) -> None:
-    take_turns(turns, SPECIAL[store_type], seed, openings=4, steps=10, each=25)
+    take_turns(turns, SPECIAL[store_type], seed, openings=4, steps=10, ops_in_step=25)
 
 
 # A cache over a store in memory.
@@ -253,8 +253,8 @@ def test_windows_in_memory_under_a_cache_are_read_up_to_a_key_that_ends_in_zeros
         assert of_ours == right, op
         assert {row["value"]["value"] for row in of_ours} <= {"02"}
 
-    def rows(found: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-        return [(row["start"], row["key"], row["value"]["value"]) for row in found]
+    def rows(rows_read: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+        return [(row["start"], row["key"], row["value"]["value"]) for row in rows_read]
 
     # The case of both defects at once. Java merges by key where the store is ordered by time, and leaves out cached rows
     # of keys that the last key begins with, where older ones of the store come back.
@@ -277,14 +277,14 @@ VERSIONED = config_of(
 def read_versions(turns: Turns, server: JavaServer, seed: int, *, steps: int) -> None:
     operations = Operations(f"{seed} versions")
     latest, history = operations.gets(VERSIONED), operations.history()
-    found = turns.play(VERSIONED, [*operations.writes(VERSIONED, steps, 20), latest, history])
-    assert sum(version is not None for version in found[-1]) > 100
+    answers = turns.play(VERSIONED, [*operations.writes(VERSIONED, steps, 20), latest, history])
+    assert sum(version is not None for version in answers[-1]) > 100
     of_java, of_ours = turns.tasks
     again = JavaStore(server, of_ours, VERSIONED)
-    assert again.step(*latest)[0] == found[-2]
+    assert again.step(*latest)[0] == answers[-2]
     again.close()
     ours = OurStore(of_java, VERSIONED)
-    assert [ours.step(*reads)[0] for reads in (latest, history)] == found[-2:]
+    assert [ours.step(*reads)[0] for reads in (latest, history)] == answers[-2:]
     plain = ours.driver.get_versioned_key_value_store("store")
     assert plain is not None
     ends = {(key, of.timestamp): of.valid_to for key in operations.keys for _, of in plain.versions(key)}
@@ -297,7 +297,7 @@ def read_versions(turns: Turns, server: JavaServer, seed: int, *, steps: int) ->
         end = ends[bytes.fromhex(op["key"]), int(version["timestamp"])]
         return {**version, "valid_to": end and str(end), "headers": []}
 
-    for (record, ops), versions in zip((latest, history), found[-2:], strict=True):
+    for (record, ops), versions in zip((latest, history), answers[-2:], strict=True):
         expected = [version and with_headers(op, version) for op, version in zip(ops, versions, strict=True)]
         assert newer.step(record, ops)[0] == expected
     newer.close()
@@ -316,7 +316,7 @@ def test_many_versions_that_one_writes_the_other_reads(turns: Turns, server: Jav
 # An upgrade in the middle.
 
 
-def upgraded(found: list[Any], family: str, old: str, new: str) -> list[Any]:
+def upgraded(answers: list[Any], family: str, old: str, new: str) -> list[Any]:
     """What the scans of an older store give when a newer one makes them: no headers, and no time that was not known."""
 
     def value(stored: Any) -> Any:
@@ -326,14 +326,16 @@ def upgraded(found: list[Any], family: str, old: str, new: str) -> list[Any]:
             stored = {"value": stored, "timestamp": "-1"}
         return stored if new == "timestamped" else {**stored, "headers": []}
 
-    return [[{**row, "value": value(row["value"])} for row in rows] for rows in found]
+    return [[{**row, "value": value(row["value"])} for row in rows] for rows in answers]
 
 
-def upgrade_together(turns: Turns, family: str, formats: tuple[str, str], seed: int, *, steps: int, each: int) -> None:
+def upgrade_together(
+    turns: Turns, family: str, formats: tuple[str, str], seed: int, *, steps: int, ops_in_step: int
+) -> None:
     old, new = (config_of(family, format) for format in formats)
     operations = Operations(f"{seed} {family} {formats}")
     scan = operations.scans(old)
-    before = turns.play(old, [*operations.writes(old, steps, each), scan])[-1]
+    before = turns.play(old, [*operations.writes(old, steps, ops_in_step), scan])[-1]
     expected = upgraded(before, family, *formats)
     old_family = OLD_FAMILY.get((family, formats[0]), "default")
     new_family = NEW_FAMILY["kv" if family == "window" else family, formats[1]]
@@ -341,15 +343,15 @@ def upgrade_together(turns: Turns, family: str, formats: tuple[str, str], seed: 
 
     # One begins: nothing moves when rows are scanned, some when they are read by key or written.
     some = [scan, operations.gets(new, 0.3), *operations.writes(new, 1, 5), scan]
-    found = turns.play(new, some)
-    assert found[0] == expected
+    answers = turns.play(new, some)
+    assert answers[0] == expected
     rows = turns.rows()
     assert rows[old_family] > 0
     assert rows[new_family] > 0
 
     # The other goes on with what is half moved, and the first ends it.
     again = turns.play(new, [scan, operations.gets(new, 0.3), *operations.writes(new, 1, 5), scan])
-    assert again[0] == found[-1]
+    assert again[0] == answers[-1]
     assert turns.rows().get(old_family, 0) <= rows[old_family]
     last = turns.play(new, [scan, operations.gets(new), scan])
     assert last[0] == last[-1] == again[-1]
@@ -361,7 +363,7 @@ def upgrade_together(turns: Turns, family: str, formats: tuple[str, str], seed: 
 
 @pytest.mark.parametrize(("family", "formats"), UPGRADES, ids=named)
 def test_one_begins_an_upgrade_and_the_other_ends_it(turns: Turns, family: str, formats: tuple[str, str]) -> None:
-    upgrade_together(turns, family, formats, 1, steps=4, each=12)
+    upgrade_together(turns, family, formats, 1, steps=4, ops_in_step=12)
 
 
 @pytest.mark.full
@@ -371,7 +373,7 @@ def test_one_begins_an_upgrade_and_the_other_ends_it(turns: Turns, family: str, 
 def test_many_upgrades_that_one_begins_and_the_other_ends(
     turns: Turns, family: str, formats: tuple[str, str], seed: int
 ) -> None:
-    upgrade_together(turns, family, formats, seed, steps=20, each=25)
+    upgrade_together(turns, family, formats, seed, steps=20, ops_in_step=25)
 
 
 @pytest.mark.parametrize("logged", [True, False], ids=["with a changelog", "without a changelog"])
@@ -420,14 +422,14 @@ STORE_TYPES = {
         *(config_of("time-ordered-session", format) for format in ("plain", "headers")),
     ],
 }
-MADE_AND_OPENED = [
-    (made, opened) for store_types in STORE_TYPES.values() for made in store_types for opened in store_types
+WRITTEN_AND_OPENED = [
+    (written, opened) for store_types in STORE_TYPES.values() for written in store_types for opened in store_types
 ]
 AGE = ("plain", "timestamped", "headers")
 DOWNGRADES = [
-    (made, opened)
-    for made, opened in MADE_AND_OPENED
-    if made["family"] == opened["family"] and AGE.index(made["format"]) > AGE.index(opened["format"])
+    (written, opened)
+    for written, opened in WRITTEN_AND_OPENED
+    if written["family"] == opened["family"] and AGE.index(written["format"]) > AGE.index(opened["format"])
 ]
 
 
@@ -480,24 +482,24 @@ class TestOpening:
             assert not_empty(of_java) == not_empty(result)  # Java may leave a new family there, and nothing in it
         return java
 
-    @pytest.mark.parametrize(("made", "opened"), DOWNGRADES, ids=named)
+    @pytest.mark.parametrize(("written", "opened"), DOWNGRADES, ids=named)
     @pytest.mark.parametrize("java_made_it", [True, False])
-    def test_there_is_no_downgrade(self, java_made_it: bool, made: dict[str, Any], opened: dict[str, Any]) -> None:
-        make(self.java if java_made_it else OurStore, self.task, made)
+    def test_there_is_no_downgrade(self, java_made_it: bool, written: dict[str, Any], opened: dict[str, Any]) -> None:
+        make(self.java if java_made_it else OurStore, self.task, written)
         refusal = self.refusal(opened)
         assert refusal is not None
-        output = "Downgrade from" if made["family"] in ("kv", "window") else "Unexpected column family"
+        output = "Downgrade from" if written["family"] in ("kv", "window") else "Unexpected column family"
         assert output in refusal
 
     @pytest.mark.full
-    @pytest.mark.parametrize(("made", "opened"), MADE_AND_OPENED, ids=named)
+    @pytest.mark.parametrize(("written", "opened"), WRITTEN_AND_OPENED, ids=named)
     @pytest.mark.parametrize("java_made_it", [True, False])
     def test_every_store_opens_or_refuses_every_other(
-        self, java_made_it: bool, made: dict[str, Any], opened: dict[str, Any]
+        self, java_made_it: bool, written: dict[str, Any], opened: dict[str, Any]
     ) -> None:
-        make(self.java if java_made_it else OurStore, self.task, made)
+        make(self.java if java_made_it else OurStore, self.task, written)
         refusal = self.refusal(opened)
-        assert made != opened or refusal is None
+        assert written != opened or refusal is None
 
     def test_plain_rows_beside_timestamped_ones_are_inconsistent(self) -> None:
         make(self.java, self.task, config_of("kv", "plain"))
@@ -564,11 +566,11 @@ def test_a_store_of_a_killed_java_process_is_restored_from_its_changelog(
     metered = ours.driver.get_all_state_stores()["store"]
     committed = chain(metered)[-1].committed_offsets().get("app-store-changelog-0", -1)
     assert -1 <= committed < len(steps)
-    (found,) = ours.step(*whole(config))[0]
+    (stored,) = ours.step(*whole(config))[0]
     written = [(place(op), op["value"]) for _, ops in steps for op in ops]
-    assert all((place(row), row["value"]) in written for row in found)
-    assert found  # what went to files
-    assert found != expected  # what was still in memory is lost
+    assert all((place(row), row["value"]) in written for row in stored)
+    assert stored  # what went to files
+    assert stored != expected  # what was still in memory is lost
     metered.restore(traces.record_of(row) for row in changelog[committed + 1 :])
     assert ours.step(*whole(config))[0] == [expected]
     ours.close()
@@ -693,10 +695,10 @@ def test_java_reads_what_we_wrote_before_we_were_killed(tmp_path: Path, server: 
     assert not list(task.rglob("*.sst"))  # all of it is in the write-ahead logs
     last = {place(op): op["value"] for _, ops in puts(config, 80) for op in ops}
     store = JavaStore(server, task, config)
-    (found,) = store.step(*whole(config))[0]
-    assert {place(row): row["value"] for row in found} == last
-    assert len(found) == len(last)
+    (stored,) = store.step(*whole(config))[0]
+    assert {place(row): row["value"] for row in stored} == last
+    assert len(stored) == len(last)
     store.close()
     ours = OurStore(task, config)
-    assert ours.step(*whole(config))[0] == [found]
+    assert ours.step(*whole(config))[0] == [stored]
     ours.close()

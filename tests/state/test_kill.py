@@ -276,11 +276,11 @@ def test_an_upgrade_loses_no_row(tmp_path: Path, eager: bool) -> None:
             # What is moved reaches the files when the store is closed, or forgotten: there too it is killed.
             after, wait = 1, chance.uniform(0.2, 1.4) * takes[name]
         left = kill(task, after, wait, operation="upgrade", store_type=store_type, seed=run, log=log, eager=eager)
-        found = stored(task)
+        rows = stored(task)
         # No row is missing: each is as it was, or as it is to be. In both families are only rows that reached the files
         # without the log, family by family, the newer one first.
-        newer = {(place, key): value for (place, family, key), value in found.items() if family in NEWER}
-        left_older = {row: value for row, value in found.items() if row[1] not in NEWER}
+        newer = {(place, key): value for (place, family, key), value in rows.items() if family in NEWER}
+        left_older = {row: value for row, value in rows.items() if row[1] not in NEWER}
         assert newer.items() <= {(row[0], row[2]): OLDER[name].newer(row[2], old[row]) for row in old}.items()
         assert left_older.items() <= old.items()
         assert {(place, key) for place, _, key in left_older} | newer.keys() == {(row[0], row[2]) for row in old}

@@ -118,8 +118,8 @@ class Family:
 
     def stored(self, store: Any) -> bytes | None:
         """What the store at the bottom has."""
-        found = self.get(chain(store)[-1])
-        return found.value if self.name == "versioned" and found is not None else found
+        state = self.get(chain(store)[-1])
+        return state.value if self.name == "versioned" and state is not None else state
 
     def headers_below(self, store: Any) -> Headers:
         format = "streams-timestamped" if self.headed else "streams"
@@ -336,10 +336,10 @@ def test_a_scan_of_values_parses_no_headers(caching: bool, monkeypatch: pytest.M
     read = LazyHeaders._read
     monkeypatch.setattr(LazyHeaders, "_read", lambda self: parsed.append(self) or read(self))
     with store.all() as rows:
-        found = dict(rows)
-    assert [of.value for of in found.values()] == [b"v%d" % n for n in range(10)]
+        states = dict(rows)
+    assert [of.value for of in states.values()] == [b"v%d" % n for n in range(10)]
     assert parsed == []
-    assert found[b"3"].headers == ODD
+    assert states[b"3"].headers == ODD
     assert len(parsed) == 1
 
 
@@ -386,10 +386,10 @@ def test_a_scan_that_raises_continues_after_a_damaged_row() -> None:
 def test_damage_inside_the_headers_is_found_when_they_are_read() -> None:
     opened = kv()
     chain(opened.store)[-1].put(b"b", b"\x06\x02\x01\x00" + bytes(8) + b"v")  # one header, whose key has the length -1
-    found = opened.store.get(b"b")
-    assert (found.value, found.timestamp) == (b"v", 0)
+    state = opened.store.get(b"b")
+    assert (state.value, state.timestamp) == (b"v", 0)
     with pytest.raises(DamagedRowError, match=r"store s: key length -1 is negative \(key 62, header 0, byte 2\)"):
-        len(found.headers)
+        len(state.headers)
 
 
 every_family = pytest.mark.parametrize("family", [*FAMILIES, *IN_ROCKSDB], ids=str)
@@ -684,9 +684,9 @@ def test_scans_merge_cached_and_stored_rows(backward: bool) -> None:
     opened.store.delete(b"g")
     opened.store.delete(b"z")
     with opened.store.reverse_all() if backward else opened.store.all() as rows:
-        found = [(key, of.value) for key, of in rows]
+        result = [(key, of.value) for key, of in rows]
     expected = [(b"b", b"held"), (b"c", b"held"), (b"e", b"stored")]
-    assert found == (expected[::-1] if backward else expected)
+    assert result == (expected[::-1] if backward else expected)
     with opened.store.prefix_scan(b"c") as rows:
         assert [key for key, _ in rows] == [b"c"]
 
@@ -794,48 +794,48 @@ def test_a_cache_changes_neither_rows_nor_their_order(store_type: str, tmp_path:
 
 
 def heard(opened: Opened, **source: Any) -> list[Record[Any, Any]]:
-    found: list[Record[Any, Any]] = []
-    assert opened.store.set_flush_listener(found.append, **source) is True
-    return found
+    records: list[Record[Any, Any]] = []
+    assert opened.store.set_flush_listener(records.append, **source) is True
+    return records
 
 
 def test_a_flush_listener_hears_of_a_value_with_its_headers_and_time() -> None:
     opened = cached()
-    found = heard(opened, send_old_values=True)
+    records = heard(opened, send_old_values=True)
     opened.store.put(b"k", value(b"1", ODD))
     opened.store.flush()
     opened.store.put(b"k", value(b"2", timestamp=8))
     opened.store.flush()
-    assert [(record.key, record.timestamp, record.headers) for record in found] == [
+    assert [(record.key, record.timestamp, record.headers) for record in records] == [
         (b"k", 5, OF_THE_RECORD),
         (b"k", 8, OF_THE_RECORD),
     ]
-    assert found[0].value == (value(b"1", ODD), None)
-    assert found[1].value == (value(b"2", timestamp=8), value(b"1", ODD))
+    assert records[0].value == (value(b"1", ODD), None)
+    assert records[1].value == (value(b"2", timestamp=8), value(b"1", ODD))
 
 
 def test_a_flush_listener_hears_of_no_row_that_never_left_the_cache() -> None:
     opened = cached()
-    found = heard(opened)
+    records = heard(opened)
     opened.store.put(b"k", value())
     opened.store.delete(b"k")
     opened.store.flush()
-    assert (found, opened.logged()) == ([], [])
+    assert (records, opened.logged()) == ([], [])
 
 
 def test_a_flush_listener_receives_the_window_or_session() -> None:
     windows = Opened(WINDOW.builder().with_caching_enabled())
-    found = heard(windows)
+    records = heard(windows)
     WINDOW.put(windows.store, ODD)
     windows.store.flush()
-    assert [(record.key, record.timestamp) for record in found] == [(WindowedKey(b"k", 10, 20), 5)]
+    assert [(record.key, record.timestamp) for record in records] == [(WindowedKey(b"k", 10, 20), 5)]
     sessions = Opened(SESSION.builder().with_caching_enabled())
-    found = heard(sessions)
+    records = heard(sessions)
     SESSION.put(sessions.store, Headers(ODD))
     sessions.store.flush()
     SESSION.delete(sessions.store)
     sessions.store.flush()
-    assert [(record.key, record.timestamp, record.headers) for record in found] == [
+    assert [(record.key, record.timestamp, record.headers) for record in records] == [
         (SessionKey(b"k", 10, 20), 20, ODD),
         (SessionKey(b"k", 10, 20), 20, Headers()),
     ]
@@ -885,8 +885,8 @@ def test_an_older_supplier_drops_headers_and_logs_them(store_type: str, tmp_path
     restored = Opened(builder, directory=tmp_path / "b")
     restored.store.restore(changelog)
     assert rows_of(chain(restored.store)[-1]) == {b"k": below}
-    for each in (opened, restored):
-        each.store.close()
+    for task in (opened, restored):
+        task.store.close()
 
 
 def test_an_older_session_supplier_keeps_aggregations_only(tmp_path: Path) -> None:
@@ -1029,8 +1029,8 @@ def test_versions_have_the_end_of_their_validity() -> None:
     assert store.get(b"k") is None
     assert store.get(b"k", 150).headers == ODD
     with store.versions(b"k") as rows:
-        found = [(of.value, of.timestamp, of.valid_to, of.headers) for _, of in rows]
-    assert found == [(b"3", 300, 400, Headers()), (b"2", 200, 300, Headers({"n": b"2"})), (b"1", 100, 200, ODD)]
+        versions = [(of.value, of.timestamp, of.valid_to, of.headers) for _, of in rows]
+    assert versions == [(b"3", 300, 400, Headers()), (b"2", 200, 300, Headers({"n": b"2"})), (b"1", 100, 200, ODD)]
     with store.versions(b"k", ascending=True) as rows:
         assert [of.value for _, of in rows] == [b"1", b"2", b"3"]
     assert opened.logged()[-1].headers == Headers({"gone": b""})

@@ -178,9 +178,9 @@ def test_an_unknown_format_is_rejected() -> None:
 def test_windows_come_by_start_then_by_key(windows: InMemoryWindowStore) -> None:
     for key, start in ((b"b", 5), (b"a", 20), (b"a", 5), (b"ab", 5)):
         windows.put(key, key, start)
-    found = [(b"a", 5), (b"ab", 5), (b"b", 5), (b"a", 20)]
-    assert [(row.key, row.start) for row, _ in windows.all()] == found
-    assert [(row.key, row.start) for row, _ in windows.backward_all()] == found[::-1]
+    expected = [(b"a", 5), (b"ab", 5), (b"b", 5), (b"a", 20)]
+    assert [(row.key, row.start) for row, _ in windows.all()] == expected
+    assert [(row.key, row.start) for row, _ in windows.backward_all()] == expected[::-1]
     assert [row for row, _ in windows.fetch_key(b"a", 0, 10)] == [(b"a", 5, 15)]
     assert [row.start for row, _ in windows.backward_fetch_key(b"a", 0, 30)] == [20, 5]
     assert [row.key for row, _ in windows.fetch_range(b"ab", None, 0, 30)] == [b"ab", b"b"]
@@ -238,10 +238,10 @@ def test_windows_come_back_from_their_changelog(windows: InMemoryWindowStore) ->
 def test_sessions_come_by_end_then_by_key_then_the_latest_start_first(sessions: InMemorySessionStore) -> None:
     for key, start, end in ((b"b", 1, 5), (b"a", 1, 5), (b"a", 3, 5), (b"a", 6, 9)):
         sessions.put(SessionKey(key, start, end), b"%d" % start)
-    found = [(b"a", 3, 5), (b"a", 1, 5), (b"b", 1, 5), (b"a", 6, 9)]
-    assert [row for row, _ in sessions.fetch_range(None, None)] == found
-    assert [row for row, _ in sessions.backward_fetch_range(None, None)] == found[::-1]
-    assert [row for row, _ in sessions.fetch(b"a")] == [row for row in found if row[0] == b"a"]
+    expected = [(b"a", 3, 5), (b"a", 1, 5), (b"b", 1, 5), (b"a", 6, 9)]
+    assert [row for row, _ in sessions.fetch_range(None, None)] == expected
+    assert [row for row, _ in sessions.backward_fetch_range(None, None)] == expected[::-1]
+    assert [row for row, _ in sessions.fetch(b"a")] == [row for row in expected if row[0] == b"a"]
     assert [row.start for row, _ in sessions.backward_fetch(b"a")] == [6, 1, 3]
     assert [row.start for row, _ in sessions.find_sessions(b"a", 5, 3)] == [3, 1]
     assert [row.start for row, _ in sessions.backward_find_sessions(b"a", 6, MAX_TIME)] == [6]

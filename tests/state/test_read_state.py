@@ -369,7 +369,9 @@ def test_columns_equal_rows_parsed_one_by_one(tmp_path, monkeypatch, store_type,
     assert max(len(chunk) for chunk in table["key"].chunks) <= max(batch_rows, 50 * (store_type == "versioned"))
 
 
-@pytest.mark.parametrize(("store_type", "values"), [each for each in STORE_TYPES if each[1] != "headers"])
+@pytest.mark.parametrize(
+    ("store_type", "values"), [parameters for parameters in STORE_TYPES if parameters[1] != "headers"]
+)
 @pytest.mark.filterwarnings("ignore:store .*read as")
 def test_columns_of_unfinished_upgrades_equal_rows_parsed_one_by_one(tmp_path, store_type, values):
     make(tmp_path, store_type, values, range(40))
@@ -610,17 +612,19 @@ def test_segments_with_names_of_older_versions_belong_to_their_store(tmp_path):
     first.rename(first.with_name(f"store-{minute:%Y%m%d%H%M}"))
     second.rename(second.with_name(f"store:{second.suffix[1:]}"))
     assert read(tmp_path) == expected
-    [found] = find_stores(tmp_path)
-    assert [segment.start for segment in found.segments] == [int(path.suffix[1:]) for path in (first, second, third)]
+    [store] = find_stores(tmp_path)
+    assert [segment.start for segment in store.segments] == [int(path.suffix[1:]) for path in (first, second, third)]
 
 
 def test_key_value_stores_are_no_segments_of_each_other(tmp_path):
     for name in ("rocksdb-202601010000", "rocksdb.5", "store"):
         make(tmp_path, "key-value", "headers", range(3), name)
-    assert [found.name for found in find_stores(tmp_path)] == ["rocksdb-202601010000", "rocksdb.5", "store"]
+    assert [store.name for store in find_stores(tmp_path)] == ["rocksdb-202601010000", "rocksdb.5", "store"]
 
 
-@pytest.mark.parametrize(("store_type", "values"), [each for each in STORE_TYPES if each[0].startswith("time-ordered")])
+@pytest.mark.parametrize(
+    ("store_type", "values"), [parameters for parameters in STORE_TYPES if parameters[0].startswith("time-ordered")]
+)
 @pytest.mark.filterwarnings("ignore:store .*its values may have no timestamps")
 def test_the_index_tells_a_time_ordered_store_where_the_times_fit_other_types(tmp_path, store_type, values):
     store = opened(tmp_path, store_type, values)

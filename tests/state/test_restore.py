@@ -106,11 +106,11 @@ def test_any_source_gives_the_rows_that_kafka_streams_wrote(tmp_path: Path, sour
     sample = shutil.copytree(SAMPLES / "streams-state-0_0" / "rocksdb" / "latest", tmp_path / "sample")
     expected = traces.dump(sample)
     shutil.rmtree(sample)
-    found = traces.dump(tmp_path / "rocksdb" / "latest")
-    assert {name: entries for name, entries in found.items() if name != "offsets"} == {
+    tables = traces.dump(tmp_path / "rocksdb" / "latest")
+    assert {name: entries for name, entries in tables.items() if name != "offsets"} == {
         name: entries for name, entries in expected.items() if name != "offsets"
     }
-    offsets = dict(found["offsets"])
+    offsets = dict(tables["offsets"])
     key = b"orders-app-latest-changelog-0".hex()
     assert offsets[key] == dict(expected["offsets"])[key]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rocksdb"]
@@ -279,7 +279,7 @@ def test_positions_in_headers_are_not_headers_of_rows(tmp_path: Path) -> None:
     headers = with_position(lh.Headers([("tenant", b"acme")]), position)
     records = [ChangelogRecord(b"k1", b"v", 5, headers), record(b"k2", b"v", tenant=b"acme")]
     restore(changelogs.table(records), tmp_path / "with", "store")
-    plain = [record(each.key, each.value, tenant=b"acme") for each in records]
+    plain = [record(original.key, original.value, tenant=b"acme") for original in records]
     restore(changelogs.table(plain), tmp_path / "without", "store")
     assert rows(tmp_path / "with") == rows(tmp_path / "without")
 

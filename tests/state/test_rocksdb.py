@@ -41,8 +41,8 @@ OLD = b"\xff" * 8
 
 
 def families(task: Path, path: str = "rocksdb/latest") -> dict[str, Rows]:
-    with StoredFamilies(task / path) as found:
-        return {name: list(found.rows(name)) for name in found.names}
+    with StoredFamilies(task / path) as stored:
+        return {name: list(stored.rows(name)) for name in stored.names}
 
 
 def rows_of(task: Path) -> dict[str, Rows]:
@@ -163,9 +163,9 @@ def test_rows_are_kept_in_the_family_of_their_format(tmp_path: Path, format: Any
     store = opened(tmp_path, format)
     store.put(b"a", b"1")
     store.close()
-    found = families(tmp_path)
-    assert sorted(found) == names
-    assert {name: rows for name, rows in found.items() if rows and name != "offsets"} == {
+    rows_by_family = families(tmp_path)
+    assert sorted(rows_by_family) == names
+    assert {name: rows for name, rows in rows_by_family.items() if rows and name != "offsets"} == {
         {"plain": "default"}.get(format, names[1]): [(b"a", b"1")]
     }
     store.open(tmp_path)

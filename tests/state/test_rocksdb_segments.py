@@ -41,8 +41,8 @@ def names(task: Path, store: str = "store") -> list[str]:
 
 
 def families(task: Path, segment: int) -> dict[str, Rows]:
-    with StoredFamilies(task / "store" / f"store.{segment}") as found:
-        return {name: list(found.rows(name)) for name in found.names if name != "offsets"}
+    with StoredFamilies(task / "store" / f"store.{segment}") as families_read:
+        return {name: list(families_read.rows(name)) for name in families_read.names if name != "offsets"}
 
 
 def windows(task: Path, *, ordered: bool = False, duplicates: bool = False, format: Any = "headers") -> Any:
@@ -109,17 +109,17 @@ def test_segments_past_the_retention_are_removed_with_their_files(tmp_path: Path
 def test_the_retention_counts_to_the_millisecond(tmp_path: Path) -> None:
     store = windows(tmp_path / "by-key")
     ordered = windows(tmp_path / "ordered", ordered=True)
-    for each, oldest in ((store, 1001), (ordered, 1000)):
+    for layered, oldest in ((store, 1001), (ordered, 1000)):
         for start in (999, 1000, 1001):
-            each.put(b"a", b"v", start)
-        each.put(b"a", b"v", RETENTION + 1000)
-        assert [each.fetch(b"a", start) is not None for start in (999, 1000, 1001)] == [
+            layered.put(b"a", b"v", start)
+        layered.put(b"a", b"v", RETENTION + 1000)
+        assert [layered.fetch(b"a", start) is not None for start in (999, 1000, 1001)] == [
             start >= oldest for start in (999, 1000, 1001)
         ]
-        assert [row.start for row, _ in each.all()] == [*range(oldest, 1002), RETENTION + 1000]
-        assert [row.start for row, _ in each.fetch_key(b"a", 0, 1000)] == [*range(oldest, 1001)]
-        assert list(each.fetch_all(0, 999)) == []
-        each.close()
+        assert [row.start for row, _ in layered.all()] == [*range(oldest, 1002), RETENTION + 1000]
+        assert [row.start for row, _ in layered.fetch_key(b"a", 0, 1000)] == [*range(oldest, 1001)]
+        assert list(layered.fetch_all(0, 999)) == []
+        layered.close()
 
 
 def test_after_a_store_is_opened_nothing_is_too_old_until_records_come(tmp_path: Path, ordered: bool) -> None:
@@ -189,8 +189,8 @@ def test_every_segment_knows_how_far_the_store_is(tmp_path: Path) -> None:
     store.commit({("app-store-changelog", 0): 1})
     store.close()
     for segment in (0, INTERVAL):
-        with StoredFamilies(tmp_path / "store" / f"store.{segment}") as found:
-            offsets = dict(found.rows("offsets"))
+        with StoredFamilies(tmp_path / "store" / f"store.{segment}") as stored:
+            offsets = dict(stored.rows("offsets"))
         assert offsets[b"app-store-changelog-0"] == bytes(7) + b"\1"
         assert Position.deserialize(offsets[b"position"]) == Position({"in": {0: 7}})
     store.open(tmp_path)
@@ -267,17 +267,19 @@ def test_windows_come_by_segment_then_by_stored_key(tmp_path: Path) -> None:
     for key, start in written:
         store.put(key, key, start)
     # Keys that begin with each other stand among each other: the time follows the key at once.
-    found = sorted(written, key=lambda row: (row[1] // INTERVAL, keys.window_key(*row)))
-    assert [row[:2] for row, _ in store.all()] == found
-    assert [row[:2] for row, _ in store.backward_all()] == found[::-1]
+    in_order = sorted(written, key=lambda row: (row[1] // INTERVAL, keys.window_key(*row)))
+    assert [row[:2] for row, _ in store.all()] == in_order
+    assert [row[:2] for row, _ in store.backward_all()] == in_order[::-1]
     assert [row[:2] for row, _ in store.fetch_key(b"a", 7, MAX_TIME)] == [(b"a", 7), (b"a", 9), (b"a", INTERVAL)]
     assert [row[:2] for row, _ in store.backward_fetch_key(b"a", 8, 9)] == [(b"a", 9)]
-    assert [row[:2] for row, _ in store.fetch_range(b"a", b"a\x00", 8, 9)] == [r for r in found if r in written[1:4:2]]
+    assert [row[:2] for row, _ in store.fetch_range(b"a", b"a\x00", 8, 9)] == [
+        r for r in in_order if r in written[1:4:2]
+    ]
     assert [row[:2] for row, _ in store.backward_fetch_range(b"b", None, 0, 9)] == [(b"b", 7)]
     assert [row[:2] for row, _ in store.fetch_all(INTERVAL, INTERVAL)] == [(b"a", INTERVAL)]
-    assert [row[:2] for row, _ in store.backward_fetch_all(8, 9)] == [r for r in found[::-1] if r[1] in (8, 9)]
+    assert [row[:2] for row, _ in store.backward_fetch_all(8, 9)] == [r for r in in_order[::-1] if r[1] in (8, 9)]
     assert list(store.fetch_range(b"b", b"a", 0, 9)) == []
-    assert next(store.all())[0].end == found[0][1] + WINDOW
+    assert next(store.all())[0].end == in_order[0][1] + WINDOW
     store.put(b"a", None, 7)
     assert store.fetch(b"a", 7) is None
     store.close()
@@ -308,9 +310,9 @@ def test_windows_in_rocksdb_are_those_in_memory(tmp_path: Path, ordered: bool, s
             ("fetch_all", (first, last)),
         ):
             expected = sorted(getattr(memory, name)(*arguments))
-            found = list(getattr(rocksdb, name)(*arguments))
-            assert sorted(found) == expected
-            assert list(getattr(rocksdb, "backward_" + name)(*arguments)) == found[::-1]
+            rows = list(getattr(rocksdb, name)(*arguments))
+            assert sorted(rows) == expected
+            assert list(getattr(rocksdb, "backward_" + name)(*arguments)) == rows[::-1]
     rocksdb.close()
 
 
@@ -361,13 +363,13 @@ def test_sessions_come_by_segment_of_their_end(tmp_path: Path) -> None:
     store = sessions(tmp_path)
     for start, end in ((0, 5), (3, 5), (4, INTERVAL), (7, 9)):
         store.put(SessionKey(b"a", start, end), b"%d" % start)
-    found = [(0, 5), (3, 5), (7, 9), (4, INTERVAL)]
-    assert [row[1:] for row, _ in store.fetch(b"a")] == found
-    assert [row[1:] for row, _ in store.backward_fetch(b"a")] == found[::-1]
+    expected = [(0, 5), (3, 5), (7, 9), (4, INTERVAL)]
+    assert [row[1:] for row, _ in store.fetch(b"a")] == expected
+    assert [row[1:] for row, _ in store.backward_fetch(b"a")] == expected[::-1]
     assert [row[1:] for row, _ in store.find_sessions(b"a", 6, 4)] == [(4, INTERVAL)]
     assert [row[1:] for row, _ in store.backward_find_sessions(b"a", 5, 3)] == [(3, 5), (0, 5)]
-    assert [row[1:] for row, _ in store.find_sessions_range(None, b"a", 6, MAX_TIME)] == found[2:]
-    assert [row[1:] for row, _ in store.backward_find_sessions_range(b"a", None, 6, MAX_TIME)] == found[:1:-1]
+    assert [row[1:] for row, _ in store.find_sessions_range(None, b"a", 6, MAX_TIME)] == expected[2:]
+    assert [row[1:] for row, _ in store.backward_find_sessions_range(b"a", None, 6, MAX_TIME)] == expected[:1:-1]
     assert list(store.fetch_range(b"b", None)) == list(store.fetch_range(b"b", b"a")) == []
     assert store.fetch_session(b"a", 3, 5) == b"3"
     store.remove(SessionKey(b"a", 3, 5))
@@ -406,9 +408,9 @@ def test_sessions_in_rocksdb_are_those_in_memory(tmp_path: Path, ordered: bool, 
             ("fetch", (key.key,)),
         ):
             expected = sorted(getattr(memory, name)(*arguments))
-            found = list(getattr(rocksdb, name)(*arguments))
-            assert sorted(found) == expected
-            assert list(getattr(rocksdb, "backward_" + name)(*arguments)) == found[::-1]
+            rows = list(getattr(rocksdb, name)(*arguments))
+            assert sorted(rows) == expected
+            assert list(getattr(rocksdb, "backward_" + name)(*arguments)) == rows[::-1]
     rocksdb.close()
 
 
@@ -438,10 +440,10 @@ def test_a_time_ordered_store_returns_rows_by_time(tmp_path: Path) -> None:
     store = windows(tmp_path, ordered=True)
     for key, start in ((b"a", 9), (b"b", 5), (b"a", 5), (b"c", INTERVAL)):
         store.put(key, key, start)
-    found = [(b"a", 5), (b"b", 5), (b"a", 9), (b"c", INTERVAL)]
-    assert [row[:2] for row, _ in store.all()] == found
-    assert [row[:2] for row, _ in store.backward_fetch_all(5, 9)] == found[2::-1]
-    assert [row[:2] for row, _ in store.fetch_all(6, INTERVAL)] == found[2:]
+    expected = [(b"a", 5), (b"b", 5), (b"a", 9), (b"c", INTERVAL)]
+    assert [row[:2] for row, _ in store.all()] == expected
+    assert [row[:2] for row, _ in store.backward_fetch_all(5, 9)] == expected[2::-1]
+    assert [row[:2] for row, _ in store.fetch_all(6, INTERVAL)] == expected[2:]
     assert [row[:2] for row, _ in store.fetch_range(None, None, 0, 9)] == [(b"a", 5), (b"a", 9), (b"b", 5)]
     store.close()
 
@@ -450,9 +452,9 @@ def test_sessions_are_found_by_their_end_up_to_the_last_millisecond(tmp_path: Pa
     store = sessions(tmp_path, ordered=True)
     for key, start, end in ((b"b", 1, 5), (b"a", 2, 5), (b"a", 1, 9), (b"a", 1, INTERVAL)):
         store.put(SessionKey(key, start, end), b"v")
-    found = [(b"b", 1, 5), (b"a", 2, 5), (b"a", 1, 9), (b"a", 1, INTERVAL)]
-    assert [row for row, _ in store.find_sessions_time(0, MAX_TIME)] == found
-    assert [row for row, _ in store.find_sessions_time(6, 9)] == found[2:3]
+    expected = [(b"b", 1, 5), (b"a", 2, 5), (b"a", 1, 9), (b"a", 1, INTERVAL)]
+    assert [row for row, _ in store.find_sessions_time(0, MAX_TIME)] == expected
+    assert [row for row, _ in store.find_sessions_time(6, 9)] == expected[2:3]
     assert list(store.find_sessions_time(9, 6)) == []
     store.close()
 

@@ -55,7 +55,7 @@ def aggregated(value: bytes | None, headers: Headers) -> Any:
     return None if value is None else AggregationWithHeaders.make(value, headers)
 
 
-def found(value: Any) -> Found:
+def record_of(value: Any) -> Found:
     if isinstance(value, bytes):
         return value, None, None
     data = value.aggregation if isinstance(value, AggregationWithHeaders) else value.value
@@ -64,17 +64,17 @@ def found(value: Any) -> Found:
 
 def all_rows(store: Any) -> dict[bytes, Found]:
     with store.all() as rows:
-        return {getattr(key, "key", key): found(value) for key, value in rows}
+        return {getattr(key, "key", key): record_of(value) for key, value in rows}
 
 
 def all_sessions(store: Any) -> dict[bytes, Found]:
     with store.fetch_range(None, None) as rows:
-        return {key.key: found(value) for key, value in rows}
+        return {key.key: record_of(value) for key, value in rows}
 
 
 def latest(store: Any) -> dict[bytes, Found]:
     versions = {b"%d" % n: store.get(b"%d" % n) for n in range(10)}
-    return {key: found(version) for key, version in versions.items() if version is not None}
+    return {key: record_of(version) for key, version in versions.items() if version is not None}
 
 
 def session(key: bytes) -> SessionKey:

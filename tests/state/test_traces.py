@@ -158,11 +158,11 @@ def test_versions_with_headers_come_back_from_their_changelog(tmp_path: Path, mo
 
 
 def accessors() -> list[dict[str, Any]]:
-    found = []
+    lines_read = []
     for family in ("queries", "queries_window", "queries_session"):
         with (VECTORS / f"{family}.jsonl").open(encoding="ascii") as lines:
-            found += [line for line in map(json.loads, lines) if line.get("accessors")]
-    return found
+            lines_read += [line for line in map(json.loads, lines) if line.get("accessors")]
+    return lines_read
 
 
 @pytest.mark.parametrize("line", accessors(), ids=lambda line: line["trace"])

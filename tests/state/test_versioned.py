@@ -55,10 +55,10 @@ def test_rows_are_written_step_by_step_as_kafka_streams_does(vectors: Path) -> N
             elif op["op"] == "insert_as_earliest":
                 row.insert_as_earliest(int(op["timestamp"]), value)
             else:
-                time, index, found = int(op["timestamp"]), op["index"], op["found"]
-                assert row.find(time) == index == found["index"], where
-                assert row.versions[index] == (int(found["valid_from"]), some_bytes(found["value"])), where
-                assert row.valid_to(index) == int(found["valid_to"]), where
+                time, index, version = int(op["timestamp"]), op["index"], op["found"]
+                assert row.find(time) == index == version["index"], where
+                assert row.versions[index] == (int(version["valid_from"]), some_bytes(version["value"])), where
+                assert row.valid_to(index) == int(version["valid_to"]), where
                 change = {"find_update": row.update, "find_insert": row.insert}[op["op"]]
                 change(index, time, value)
             data = row.write()
@@ -77,8 +77,8 @@ def test_values_in_rows_of_a_store_with_headers_are_read(vectors: Path) -> None:
     read = 0
     for line in vector_lines(vectors):
         if line["values"] == "headers-format":
-            for found in line["find_all"]:
-                value = bytes.fromhex(found["value"])
+            for version in line["find_all"]:
+                value = bytes.fromhex(version["value"])
                 assert lh.decode(value, "streams").payload == raw.raw_aggregation(value)
                 read += 1
     assert read > 10
@@ -268,8 +268,8 @@ def test_memory_and_rocksdb_hold_the_same_rows(tmp_path: Path) -> None:
 
 
 def families(task: Path) -> dict[str, list[tuple[bytes, bytes]]]:
-    with StoredFamilies(task / "rocksdb" / "history") as found:
-        return {name: list(found.rows(name)) for name in found.names}
+    with StoredFamilies(task / "rocksdb" / "history") as stored:
+        return {name: list(stored.rows(name)) for name in stored.names}
 
 
 def changelog() -> list[ChangelogRecord]:
@@ -415,14 +415,14 @@ def test_versioned_traces_give_the_same_values_and_ends_with_headers_added(
             for op in line["ops"]:
                 key, time = bytes.fromhex(op["key"]), int(op.get("timestamp", op.get("as_of", 0)))
                 if op["op"] == "put":
-                    found: Any = str(store.put(key, stored(op["value"], op["timestamp"]), time))
+                    result: Any = str(store.put(key, stored(op["value"], op["timestamp"]), time))
                 else:
                     read = {"getAsOf": store.get_as_of, "delete": store.delete}.get(op["op"])
                     version = store.get(key) if read is None else read(key, time)
-                    found = version and described(version, headers)
-                if line["phase"] == 1 and op["op"] == "getAsOf" and op["result"] is None and found is not None:
+                    result = version and described(version, headers)
+                if line["phase"] == 1 and op["op"] == "getAsOf" and op["result"] is None and result is not None:
                     continue  # Java does not see its segments before something is written
-                assert found == op["result"], f"{trace} phase {line['phase']} step {line['n']}: {op}"
+                assert result == op["result"], f"{trace} phase {line['phase']} step {line['n']}: {op}"
                 compared += 1
             for record in line["changelog"]:
                 own = lh.Headers([("at", record["timestamp"]), ("at", None)]) if headers else lh.Headers()

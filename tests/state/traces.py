@@ -42,12 +42,12 @@ FAMILIES = ("kv", "window", "session", "upgrade", "versioned")
 @cache
 def traces() -> dict[str, list[dict[str, Any]]]:
     """All traces by name; lines in order."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    traces_by_name: dict[str, list[dict[str, Any]]] = {}
     for family in FAMILIES:
         with (VECTORS / f"trace_{family}.jsonl").open(encoding="ascii") as lines:
             for line in map(json.loads, lines):
-                found.setdefault(line["trace"], []).append(line)
-    return found
+                traces_by_name.setdefault(line["trace"], []).append(line)
+    return traces_by_name
 
 
 def changelog_of(trace: str) -> list[ChangelogRecord]:
@@ -312,8 +312,8 @@ def perform(store: Any, op: dict[str, Any]) -> Any:
             return shown(store.fetch(key, number("start")))
         case "fetchKey" | "backwardFetchKey" as name if "from" in op:
             fetch = store.fetch_key if name == "fetchKey" else store.backward_fetch_key
-            found = rows(fetch(key, number("from"), number("to")))
-            return [{"start": row["start"], "value": row["value"]} for row in found]
+            windows = rows(fetch(key, number("from"), number("to")))
+            return [{"start": row["start"], "value": row["value"]} for row in windows]
         case "fetchRange" | "backwardFetchRange" as name if "from" in op:
             fetch = store.fetch_range if name == "fetchRange" else store.backward_fetch_range
             return rows(fetch(low, high, number("from"), number("to")))
@@ -373,22 +373,22 @@ def value_of(op: dict[str, Any]) -> Any:
     )
 
 
-def rows(found: Any) -> list[dict[str, Any]]:
+def rows(iterator: Any) -> list[dict[str, Any]]:
     """Every row of an iterator, as the traces show it; closes it."""
-    with found:
-        return [shown_row(key, value) for key, value in found]
+    with iterator:
+        return [shown_row(key, value) for key, value in iterator]
 
 
-def peeked(found: Any) -> list[str]:
+def peeked(iterator: Any) -> list[str]:
     """Every key of an iterator, each seen before it is taken."""
     seen = []
-    with found:
+    with iterator:
         while True:
             try:
-                seen.append(found.peek_next_key().hex())
+                seen.append(iterator.peek_next_key().hex())
             except NoSuchElementError:
                 return seen
-            next(found)
+            next(iterator)
 
 
 def shown_row(key: Any, value: Any) -> dict[str, Any]:
@@ -451,8 +451,8 @@ def databases(task: Path) -> dict[str, Families]:
     """Every RocksDB directory below a task directory: its column families and their entries."""
     if not task.is_dir():
         return {}
-    found = sorted(path.parent for path in task.rglob("CURRENT"))
-    return {path.relative_to(task).as_posix(): dump(path) for path in found}
+    directories = sorted(path.parent for path in task.rglob("CURRENT"))
+    return {path.relative_to(task).as_posix(): dump(path) for path in directories}
 
 
 def dump(directory: Path) -> Families:

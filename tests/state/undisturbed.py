@@ -17,14 +17,14 @@ Row = tuple[str, str, bytes]
 
 def stored(task: Path) -> dict[Row, bytes]:
     """Every row of every database of a task, by the families that it is in."""
-    found = {}
+    rows = {}
     for current in task.rglob("CURRENT"):
         with StoredFamilies(current.parent) as database:
             for family in database.names:
                 if family != "offsets" and not current.parent.name.endswith(".removed"):
                     place = str(current.parent.relative_to(task))
-                    found |= {(place, family, key): value for key, value in database.rows(family)}
-    return found
+                    rows |= {(place, family, key): value for key, value in database.rows(family)}
+    return rows
 
 
 class Undisturbed:
@@ -50,9 +50,9 @@ class Undisturbed:
         """The versions that are not past the retention at a time."""
         store = killed.opened(self.store_type, self.task, ChangelogList())
         chain(store)[-1]._observed = observed
-        found = versions(store)
+        rows = versions(store)
         store.close()
-        return found
+        return rows
 
 
 def versions(store: Any) -> list[Any]:
@@ -64,7 +64,7 @@ def versions(store: Any) -> list[Any]:
     ]
 
 
-def check(found: dict[Row, bytes], before: dict[Row, bytes], after: dict[Row, bytes], store_type: str) -> bool:
+def check(rows_after: dict[Row, bytes], before: dict[Row, bytes], after: dict[Row, bytes], store_type: str) -> bool:
     """Make sure that the operation at hand is done or not, and nothing else; say whether it is.
 
     Segments that it removes because they are too old go before, and in no order.
@@ -75,7 +75,7 @@ def check(found: dict[Row, bytes], before: dict[Row, bytes], after: dict[Row, by
 
     here = {segment(row) for row in after}
     kept_before = {row: value for row, value in before.items() if segment(row) in here}
-    kept = {row: value for row, value in found.items() if segment(row) in here}
-    assert all(before[row] == value for row, value in found.items() if segment(row) not in here)
+    kept = {row: value for row, value in rows_after.items() if segment(row) in here}
+    assert all(before[row] == value for row, value in rows_after.items() if segment(row) not in here)
     assert kept in (kept_before, after)
     return kept == after != kept_before
