@@ -39,14 +39,14 @@ class SharedStream:
 
 
 block = lh.encode([("tenant", "acme"), ("route", "a")], "kafka")
-wanted: columns_module.Columns = {"tenant": "string", "route": "array<string>", "n": lh.field("int64", key="retry")}
+columns: columns_module.Columns = {"tenant": "string", "route": "array<string>", "n": lh.field("int64", key="retry")}
 set_ = lh.encode({"value": b"v"}, "kip82-message")
 
 # An array of pyarrow.
 array: pa.Array[Any] = pa.array([block, None], pa.binary())
 decoded = lha.decode(array, "kafka")
 assert_type(decoded, "pa.Array[Any]")
-assert_type(lha.select(array, "kafka", wanted, errors="column"), "pa.Array[Any]")
+assert_type(lha.select(array, "kafka", columns, errors="column"), "pa.Array[Any]")
 assert_type(lha.encode(decoded, "kafka", on_loss="report"), "pa.Array[Any]")
 assert_type(lha.convert(array, "kafka", target="iggy", types="binary"), "pa.Array[Any]")
 assert_type(lha.validate(array, "kafka", threads=2), "pa.Array[Any]")
@@ -63,7 +63,7 @@ assert_type(lha.rfc3339(numbers, unit="ms", errors="null"), "pa.Array[Any]")
 # A chunked array of pyarrow.
 chunked: pa.ChunkedArray[Any] = pa.chunked_array([array, array])
 assert_type(lha.decode(chunked, "kafka"), "pa.ChunkedArray[Any]")
-assert_type(lha.select(chunked, "kafka", wanted), "pa.ChunkedArray[Any]")
+assert_type(lha.select(chunked, "kafka", columns), "pa.ChunkedArray[Any]")
 assert_type(lha.encode(lha.decode(chunked, "kafka"), "kafka"), "pa.ChunkedArray[Any]")
 assert_type(lha.convert(chunked, "kafka", target="iggy", types="binary"), "pa.ChunkedArray[Any]")
 assert_type(lha.validate(chunked, "kafka"), "pa.ChunkedArray[Any]")
@@ -75,7 +75,7 @@ assert lha.decode(chunked, "kafka").num_chunks == 2
 shared = Shared(na.c_array([block, None], na.binary()))
 shared_decoded = lha.decode(shared, "kafka")
 assert_type(shared_decoded, ArrowArray)
-assert_type(lha.select(shared, "kafka", wanted, errors="column"), ArrowArray)
+assert_type(lha.select(shared, "kafka", columns, errors="column"), ArrowArray)
 assert_type(lha.encode(shared_decoded, "kafka"), ArrowArray)
 assert_type(lha.convert(shared, "kafka", target="iggy", types="binary"), ArrowArray)
 assert_type(lha.validate(shared, "kafka"), ArrowArray)

@@ -73,4 +73,4 @@ def fetch(request: FetchRequest) -> FetchResponse:
 
 
 consumer = assert_type(Consumer(fetch, "t", key_serializer=text), Consumer[str, bytes])
-assert [each.key for each in assert_type(consumer.poll(), list[ConsumerRecord[str, bytes]])] == ["k"]
+assert [polled.key for polled in assert_type(consumer.poll(), list[ConsumerRecord[str, bytes]])] == ["k"]
