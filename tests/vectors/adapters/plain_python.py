@@ -33,7 +33,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         if operation == "messages":
             return {"messages": [message_as_json(message) for message in ops.messages(data, format, **request)]}
         if operation == "validate":
-            return {"errors": [detail(each) for each in ops.validate(data, format, **request)]}
+            return {"errors": [detail(reported) for reported in ops.validate(data, format, **request)]}
     except HeaderError as error:
         return {
             "error": {"code": error.code.replace("type", "kind"), "byte": error.byte_offset, "header": error.header}
