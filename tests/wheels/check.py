@@ -118,13 +118,13 @@ def libraries_of(wheel: Path, platforms: str) -> list[str]:
 def platform_of(wheel: Path, platforms: str) -> str:
     """Find the oldest system that a module runs on, which has to be the one in its name."""
     printed = " ".join(run(sys.executable, "-m", "auditwheel", "show", wheel).split())
-    found = re.search(r'following platform tag: "(\w+)"', printed)
-    if found is None:
+    match = re.search(r'following platform tag: "(\w+)"', printed)
+    if match is None:
         fail(f"auditwheel says of {wheel.name}: {printed}")
         raise AssertionError
-    if found[1] not in platforms.split("."):
-        fail(f"{wheel.name} runs on {found[1]}, and its name says {platforms}")
-    return found[1]
+    if match[1] not in platforms.split("."):
+        fail(f"{wheel.name} runs on {match[1]}, and its name says {platforms}")
+    return match[1]
 
 
 def pythons(names: list[str]) -> list[Python]:
@@ -139,7 +139,7 @@ def pythons(names: list[str]) -> list[Python]:
         "print(sys.base_prefix)\n"
         "print(*sys_tags())"
     )
-    found: dict[str, Python] = {}
+    pythons_by_prefix: dict[str, Python] = {}
     for name in dict.fromkeys([*names, *kept]):
         path = shutil.which(name)
         reported = path and subprocess.run([path, "-I", "-c", ask], capture_output=True, text=True, timeout=300)
@@ -149,8 +149,8 @@ def pythons(names: list[str]) -> list[Python]:
         major, minor, is_free = (int(number) for number in numbers.split())
         if (major, minor) >= (3, 11):
             python = Python(str(path), (major, minor), not is_free, prefix, frozenset(tags.split()))
-            found.setdefault(prefix, python)
-    return list(found.values())
+            pythons_by_prefix.setdefault(prefix, python)
+    return list(pythons_by_prefix.values())
 
 
 def fits(wheel: Path, python: Python) -> bool:
@@ -205,7 +205,7 @@ def main() -> int:
     parser.add_argument("--python", nargs="*", default=[], metavar="NAME", help="interpreters beside this one")
     parser.add_argument("--sdist", action="store_true", help="build and test the source distribution instead")
     options = parser.parse_args()
-    found = pythons([sys.executable, *options.python])
+    installed = pythons([sys.executable, *options.python])
     what = "letterhead-*.tar.gz" if options.sdist else "letterhead-*.whl"
     archives = [archive for directory in options.directories for archive in sorted(directory.resolve().glob(what))]
     if not archives:
@@ -214,10 +214,10 @@ def main() -> int:
         if options.sdist:
             look_at_sources(archive)
             with tempfile.TemporaryDirectory() as directory:
-                try_out(archive, found[0], Path(directory))
+                try_out(archive, installed[0], Path(directory))
             continue
         audit(archive)
-        fitting = [python for python in found if fits(archive, python)]
+        fitting = [python for python in installed if fits(archive, python)]
         for python in fitting:
             with tempfile.TemporaryDirectory() as directory:
                 try_out(archive, python, Path(directory), "--no-index")

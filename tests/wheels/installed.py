@@ -53,9 +53,9 @@ def costs_less(module: str, other: str) -> bool:
     """Whether the fastest import takes less of the processor, each in a new process, in turns until it does."""
     least = {module: math.inf, other: math.inf}
     for _ in range(30):
-        for each in least:
-            timed = f"import time; t = time.process_time(); import {each}; print(time.process_time() - t)"
-            least[each] = min(least[each], float(run(timed)))
+        for imported in least:
+            timed = f"import time; t = time.process_time(); import {imported}; print(time.process_time() - t)"
+            least[imported] = min(least[imported], float(run(timed)))
         if least[module] < least[other]:
             return True
     return False
@@ -80,15 +80,15 @@ class Installed(unittest.TestCase):
         self.assertEqual(metadata.version("letterhead"), _native.__version__)
 
     def test_nothing_else_is_installed(self) -> None:
-        found = {package.metadata["Name"].lower() for package in metadata.distributions()}
-        self.assertEqual(found - {"pip", "setuptools"}, {"letterhead"})
+        distributions = {package.metadata["Name"].lower() for package in metadata.distributions()}
+        self.assertEqual(distributions - {"pip", "setuptools"}, {"letterhead"})
 
     def test_types_stubs_and_licences_are_in_it(self) -> None:
         files = {str(path).replace("\\", "/") for path in metadata.files("letterhead") or []}
         about = f"letterhead-{metadata.version('letterhead')}.dist-info"
-        wanted = {"letterhead/py.typed", "letterhead/_native.pyi", f"{about}/sboms/letterhead.cyclonedx.json"}
-        wanted |= {f"{about}/licenses/{name}" for name in ("LICENSE", "NOTICE", "THIRD-PARTY.txt")}
-        self.assertEqual(wanted - files, set())
+        required = {"letterhead/py.typed", "letterhead/_native.pyi", f"{about}/sboms/letterhead.cyclonedx.json"}
+        required |= {f"{about}/licenses/{name}" for name in ("LICENSE", "NOTICE", "THIRD-PARTY.txt")}
+        self.assertEqual(required - files, set())
 
     def test_every_case_of_the_real_systems_holds(self) -> None:
         sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "helpers")]
@@ -128,10 +128,10 @@ class Installed(unittest.TestCase):
                 with self.assertRaises(ImportError) as raised:
                     eval(call, scope)
                 text = " ".join([str(raised.exception), *getattr(raised.exception, "__notes__", ())])
-                wanted = re.escape(output).replace(
+                expected = re.escape(output).replace(
                     re.escape("{}"), "(pyarrow|numpy|pyspark|kafka-python 3.0.12 or later)"
                 )
-                self.assertRegex(text, wanted)
+                self.assertRegex(text, expected)
 
     def test_the_command_names_missing_packages(self) -> None:
         suffix = ".exe" if sys.platform == "win32" else ""
@@ -168,12 +168,12 @@ class Installed(unittest.TestCase):
                 headers = lh.decode(data, "kafka")
                 with ThreadPoolExecutor(4) as inner:
                     lists = list(inner.map(lambda _, shared=headers: shared._list(), range(4)))
-                result.append(all(each is lists[0] for each in lists))
+                result.append(all(row is lists[0] for row in lists))
                 result.append([tuple(header) for header in headers] == pairs and headers["key-3"] == b"59")
             return result
 
         with ThreadPoolExecutor(4) as pool:
-            results = [each for result in pool.map(work, range(4)) for each in result]
+            results = [outcome for result in pool.map(work, range(4)) for outcome in result]
         self.assertEqual(results, [True] * len(results))
         self.assertEqual(len(results), 320)
 

@@ -63,12 +63,12 @@ def crates() -> list[Crate]:
     packages: list[dict[str, Any]] = json.loads(cargo("metadata", "--format-version", "1", "--features", "python"))[
         "packages"
     ]
-    found = [
+    licensed = [
         Crate(package["name"], package["version"], package["license"], Path(package["manifest_path"]).parent)
         for package in packages
         if (package["name"], f"v{package['version']}") in named and package["source"] is not None
     ]
-    return sorted(found)
+    return sorted(licensed)
 
 
 def cargo(*arguments: str) -> str:
@@ -80,25 +80,25 @@ def cargo(*arguments: str) -> str:
 
 def texts(crate: Crate) -> list[str]:
     """Read what has to be passed on with a crate: of one under the Apache License its notice, of others their licences."""
-    wanted = NOTICES if "Apache-2.0" in re.split(" OR |/", crate.licence) else TEXTS
-    own = [path for path in sorted(crate.directory.iterdir()) if path.is_file() and wanted.fullmatch(path.name)]
+    required_name = NOTICES if "Apache-2.0" in re.split(" OR |/", crate.licence) else TEXTS
+    own = [path for path in sorted(crate.directory.iterdir()) if path.is_file() and required_name.fullmatch(path.name)]
     bundled = [path for pattern in BUNDLED.get(crate.name, ()) for path in sorted(crate.directory.glob(pattern))]
-    if wanted is TEXTS and not own:
+    if required_name is TEXTS and not own:
         raise SystemExit(f"{crate} comes without its licence, {crate.licence}")
     if crate.name in BUNDLED and not bundled:
         raise SystemExit(f"{crate} has its C sources in another place")
     return [path.read_text(encoding="utf-8").strip() for path in own + bundled]
 
 
-def document(found: list[Crate]) -> str:
+def document(listed: list[Crate]) -> str:
     """Make the file: a table of the crates, then every text with those it is for."""
     users: dict[str, list[str]] = {}
-    for crate in found:
+    for crate in listed:
         for text in texts(crate):
             users.setdefault(text, []).append(str(crate))
-    table = "\n".join(f"{crate!s:<32} {crate.licence}" for crate in found)
-    each = [f"{RULE}\n{', '.join(names)}\n{RULE}\n\n{text}" for text, names in users.items()]
-    return "\n\n".join([HEADER, table, *each]) + "\n"
+    table = "\n".join(f"{crate!s:<32} {crate.licence}" for crate in listed)
+    sections = [f"{RULE}\n{', '.join(names)}\n{RULE}\n\n{text}" for text, names in users.items()]
+    return "\n\n".join([HEADER, table, *sections]) + "\n"
 
 
 def named(text: str) -> list[str]:
@@ -108,17 +108,17 @@ def named(text: str) -> list[str]:
 
 def main() -> int:
     """Write the file, or say what is wrong with it."""
-    found = crates()
+    listed = crates()
     if "--check" not in sys.argv:
-        TARGET.write_text(document(found), encoding="utf-8")
-        print(f"{TARGET.name}: {len(found)} crates")
+        TARGET.write_text(document(listed), encoding="utf-8")
+        print(f"{TARGET.name}: {len(listed)} crates")
         return 0
-    there, wanted = set(named(TARGET.read_text(encoding="utf-8"))), {str(crate) for crate in found}
-    for crate in sorted(wanted - there):
+    there, needed = set(named(TARGET.read_text(encoding="utf-8"))), {str(crate) for crate in listed}
+    for crate in sorted(needed - there):
         print(f"{TARGET.name} lacks {crate}: tools/supply third-party", file=sys.stderr)
-    for crate in sorted(there - wanted):
+    for crate in sorted(there - needed):
         print(f"{TARGET.name} has {crate}, which no wheel has: tools/supply third-party", file=sys.stderr)
-    return int(there != wanted)
+    return int(there != needed)
 
 
 if __name__ == "__main__":
