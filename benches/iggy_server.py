@@ -90,10 +90,13 @@ def main(messages: int) -> None:
     }
     for at, what in ((0, "wall"), (1, "cpu")):
         result[f"{what}_ns_per_message"] = {
-            side: round(statistics.median(each[side][at] for each in rounds) / messages * 1e9) for side in timed
+            side: round(statistics.median(round_sums[side][at] for round_sums in rounds) / messages * 1e9)
+            for side in timed
         }
         result[f"{what}_ratio"] = {
-            side: round(statistics.median(each[side][at] / each["letterhead"][at] for each in rounds), 2)
+            side: round(
+                statistics.median(round_sums[side][at] / round_sums["letterhead"][at] for round_sums in rounds), 2
+            )
             for side in timed
             if side != "letterhead"
         }
@@ -155,8 +158,8 @@ def _rust(server: Server, sums: tuple[float, ...]) -> tuple[float, float]:
     """Run the poll loop in Rust, compare its sums, and return its times."""
     command = [RUST, f"127.0.0.1:{server.port}", USER, PASSWORD, "bench", "topic", str(int(sums[0])), str(RUST_POLL)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT_SECONDS, check=True)
-    wall, cpu, *found = map(float, done.stdout.split())
-    assert tuple(found) == sums, (found, sums)
+    wall, cpu, *result_sums = map(float, done.stdout.split())
+    assert tuple(result_sums) == sums, (result_sums, sums)
     return wall / 1e9, cpu / 1e9
 
 

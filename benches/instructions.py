@@ -64,10 +64,10 @@ def program() -> Path:
     ]
     built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     result = [json.loads(line) for line in built.splitlines()]
-    found = [
+    executables = [
         line["executable"] for line in result if line.get("executable") and line["target"]["name"] == "instructions"
     ]
-    return Path(found[-1])
+    return Path(executables[-1])
 
 
 def count(binary: Path, job: str, batch: str, times: int) -> tuple[int, int]:

@@ -245,19 +245,19 @@ def main() -> None:
     load = [os.getloadavg()]
     directory = Path(tempfile.mkdtemp(prefix="letterhead-restore-"))
     try:
-        found = compared(directory, options.records)
-        found["memory"] = {}
+        record = compared(directory, options.records)
+        record["memory"] = {}
         paths = {partitions: directory / f"{partitions}.parquet" for partitions in PARTITIONS}
         write_parquet(paths, options.records)
         for partitions, path in paths.items():
-            found["memory"][partitions] = memory(path, directory / f"memory {partitions}")
-            print(f"{partitions} partitions: {found['memory'][partitions] / 2**20:.0f} MiB", flush=True)
+            record["memory"][partitions] = memory(path, directory / f"memory {partitions}")
+            print(f"{partitions} partitions: {record['memory'][partitions] / 2**20:.0f} MiB", flush=True)
     finally:
         shutil.rmtree(directory)
     load.append(os.getloadavg())
     if options.record is not None:
         head = {"records": options.records, "load": load, "machine": ran_on("src", "python", "benches")}
-        options.record.write_text(json.dumps(head | found, indent=1) + "\n")
+        options.record.write_text(json.dumps(head | record, indent=1) + "\n")
 
 
 def compared(directory: Path, count: int) -> dict[str, Any]:
@@ -288,7 +288,7 @@ def compared(directory: Path, count: int) -> dict[str, Any]:
                 shutil.rmtree(state)
                 print(f"round {turn}: {side:20} {result['wall']:6.2f} s, CPU {result['cpu']:6.2f} s", flush=True)
         best = {
-            side: {of: min(each[of] for each in results) for of in ("wall", "cpu")} for side, results in taken.items()
+            side: {of: min(run[of] for run in results) for of in ("wall", "cpu")} for side, results in taken.items()
         }
         java = best.pop(JAVA)
         ratios = {side: {of: java[of] / ours[of] for of in ours} for side, ours in best.items()}

@@ -103,9 +103,9 @@ def main() -> None:
     for name, read in readers.items():
         path = RECORD / name
         if path.exists():
-            found = list(read(path))
-            rows += found
-            kept += found if name in KEPT else []
+            rows_of_file = list(read(path))
+            rows += rows_of_file
+            kept += rows_of_file if name in KEPT else []
         else:
             missing.append(name)
     if kept:
@@ -169,11 +169,11 @@ def spark_bars() -> Iterator[str]:
     """Report the same for Spark, where a ratio is the median of pairs and has an interval."""
     path = RECORD / "spark.json"
     if path.exists():
-        found = json.loads(path.read_text())
-        load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
-        yield f"aimed at in Spark, {found['rows']:,} rows, batches of {found['batch']:,}"
-        yield from pairs.verdicts(found["bars"])
-        yield f"  {found['processor']} with {' '.join(found['features'])}; load {load}"
+        record = json.loads(path.read_text())
+        load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in record["load"])
+        yield f"aimed at in Spark, {record['rows']:,} rows, batches of {record['batch']:,}"
+        yield from pairs.verdicts(record["bars"])
+        yield f"  {record['processor']} with {' '.join(record['features'])}; load {load}"
         yield ""
 
 
@@ -315,7 +315,7 @@ RUST_ROWS = 16_000  # ROWS in benches/rust/kernels.rs
 def read_divan(path: Path) -> Iterator[Row]:
     """Read the Rust side from divan's tree, in which an item is a header: `work` or `work/batch`, then the rates."""
     branch: list[str] = []
-    found: dict[tuple[str, str], float] = {}
+    seconds: dict[tuple[str, str], float] = {}
     for line in path.read_text().splitlines():
         leaf = LEAF.match(line)
         if leaf:
@@ -324,9 +324,9 @@ def read_divan(path: Path) -> Iterator[Row]:
         if len(rates) >= 3:
             number, prefix = rates[2]  # fastest, slowest, median, mean
             work, batch = branch if len(branch) == 2 else (branch[0], "regular")
-            found[batch, work] = 1e9 / (float(number) * ITEMS[prefix])
-    for (batch, work), ns_per_header in sorted(found.items()):
-        copy = found.get((batch, "memcpy"))
+            seconds[batch, work] = 1e9 / (float(number) * ITEMS[prefix])
+    for (batch, work), ns_per_header in sorted(seconds.items()):
+        copy = seconds.get((batch, "memcpy"))
         yield Row(
             job="Rust core, no Python",
             source=f"batch `{batch}` of benches/rust",

@@ -163,8 +163,8 @@ def headers(corpus: str, rows: int) -> pa.Array:
 
 def selected(rows: int) -> pa.RecordBatch:
     """Return what selecting `COLUMNS` must give, of any corpus."""
-    found = messages(rows)
-    columns = [pa.array([getattr(message, field.name) for message in found], field.type) for field in SELECTED_SCHEMA]
+    decoded = messages(rows)
+    columns = [pa.array([getattr(message, field.name) for message in decoded], field.type) for field in SELECTED_SCHEMA]
     return pa.RecordBatch.from_arrays(columns, schema=SELECTED_SCHEMA)
 
 

@@ -53,12 +53,12 @@ def jobs(spark: Any, directory: Path, address: str | None) -> dict[str, dict[str
 
     three = lhs.options(columns=["offset"], headers=records.typed())
     in_segments = [{"timestampType": "timestamp_type"}.get(name, name) for name in COLUMNS]
-    found: dict[str, dict[str, Callable[[], Any]]] = {
+    sides: dict[str, dict[str, Callable[[], Any]]] = {
         THREE: {SEGMENTS: lambda: source("letterhead-segments", **three)},
         ALL: {SEGMENTS: lambda: source("letterhead-segments", **lhs.options(columns=in_segments))},
     }
     if address is None:
-        return found
+        return sides
     values = {name.replace("-", "_"): BYTES.format(name) for name in records.TYPED}
     typed = {
         name: f"cast({values[name]} as string)" if type == "string" else NUMBER.format(values[name], SQL_TYPES[type])
@@ -69,18 +69,18 @@ def jobs(spark: Any, directory: Path, address: str | None) -> dict[str, dict[str
         frame = source("kafka", includeHeaders="true")
         return frame.selectExpr("offset", *(f"{expression} as {name}" for name, expression in columns.items()))
 
-    found[THREE] = {
+    sides[THREE] = {
         OURS: lambda: source("letterhead-kafka", **three),
-        **found[THREE],
+        **sides[THREE],
         THEIRS: lambda: theirs(values),
         THEIRS_TYPED: lambda: theirs(typed),
     }
-    found[ALL] = {
+    sides[ALL] = {
         OURS: lambda: source("letterhead-kafka", includeHeaders="true"),
-        **found[ALL],
+        **sides[ALL],
         THEIRS: lambda: source("kafka", includeHeaders="true"),
     }
-    return found
+    return sides
 
 
 def measure(
@@ -133,7 +133,7 @@ def check(job: str, name: str, frame: Any) -> None:
         assert frame.columns == ["offset", "tenant", "schema_id", "amount"], (name, frame.columns)
         types = dict(frame.dtypes)
         number = "conv(hex({0}), 16, 10)" if types["amount"] == "binary" else "{0}"
-        wanted = {
+        expressions = {
             "rows": "count(*)",
             "offsets": "sum(offset)",
             "tenant_bytes": "sum(octet_length(tenant))",
@@ -141,10 +141,10 @@ def check(job: str, name: str, frame: Any) -> None:
             "amounts": f"sum(cast({number.format('amount')} as bigint))",
         }
     else:
-        assert [{"timestamp_type": "timestampType"}.get(each, each) for each in frame.columns] == COLUMNS, name
+        assert [{"timestamp_type": "timestampType"}.get(column, column) for column in frame.columns] == COLUMNS, name
         times = "timestamp" if dict(frame.dtypes)["timestamp"] == "bigint" else "unix_millis(timestamp)"
         amount = f"conv(hex({BYTES.format('amount')}), 16, 10)"
-        wanted = {
+        expressions = {
             "rows": f"count_if(topic = '{records.TOPIC}' and size(headers) = {records.HEADERS})",
             "offsets": "sum(offset)",
             "numbers": f"sum(cast(cast(key as string) as bigint) * {records.PARTITIONS}) - sum(cast(substr(cast(value as string), 11, 8) as bigint))",
@@ -153,5 +153,9 @@ def check(job: str, name: str, frame: Any) -> None:
             "amounts": f"sum(cast({amount} as bigint))",
         }
     with time_limit(f"{job}: {name}: answer"):
-        got = frame.selectExpr(*(f"{expression} as {field}" for field, expression in wanted.items())).first().asDict()
-    assert got == {field: getattr(answer, field) for field in wanted}, (job, name, got, answer)
+        got = (
+            frame.selectExpr(*(f"{expression} as {field}" for field, expression in expressions.items()))
+            .first()
+            .asDict()
+        )
+    assert got == {field: getattr(answer, field) for field in expressions}, (job, name, got, answer)

@@ -51,10 +51,10 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="letterhead-direct-") as name:
         scratch = Path(name)
-        found = without_broker(scratch) if options.segments_only else with_broker(scratch)
-    show(found)
+        measured = without_broker(scratch) if options.segments_only else with_broker(scratch)
+    show(measured)
     if options.record is not None:
-        options.record.write_text(json.dumps(found, indent=1) + "\n")
+        options.record.write_text(json.dumps(measured, indent=1) + "\n")
 
 
 def without_broker(scratch: Path) -> dict[str, Any]:
@@ -138,15 +138,15 @@ def child(module: str, *arguments: str) -> dict[str, Any]:
     return result
 
 
-def show(found: dict[str, Any]) -> None:
+def show(measured: dict[str, Any]) -> None:
     """Print medians, ratios, the bars, and the memory."""
     quick = " (quick: times mean nothing)" * data.QUICK
-    load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
-    print(f"\n{found['rows']:,} records, {found['stored'] / 1e6:.1f} MB as stored{quick}")
+    load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in measured["load"])
+    print(f"\n{measured['rows']:,} records, {measured['stored'] / 1e6:.1f} MB as stored{quick}")
     print(f"  load of the last minute: {load} (at the start, between Python and Spark, at the end)")
     print("  x is the time as a multiple of that of the topic, and of the segments, in the same round")
     by_job: dict[str, list[dict[str, Any]]] = {}
-    for row in found["results"]:
+    for row in measured["results"]:
         by_job.setdefault(row["job"], []).append(row)
     for job, rows in by_job.items():
         print(f"  {job}")
@@ -163,7 +163,7 @@ def show(found: dict[str, Any]) -> None:
                 line += f"  aimed at {bar}: {', '.join(verdicts)}"
             print(line)
     print("  memory, MiB: before the first batch, the most, and the most without mapped files")
-    for row in found["memory"]:
+    for row in measured["memory"]:
         print(
             f"    {row['job']:20} {row['side']:22} {row['rows']:10,} records"
             f" {row['before']:7.1f} {row['peak']:7.1f} {row['own']:7.1f}"

@@ -31,12 +31,12 @@ def main() -> None:
     parser.add_argument("--directory", type=Path)
     parser.add_argument("--address")
     options = parser.parse_args()
-    wanted, end = WANTED[options.job], options.rows // records.PARTITIONS
+    selection, end = WANTED[options.job], options.rows // records.PARTITIONS
     if options.address:
         ends = dict.fromkeys(range(records.PARTITIONS), end)
-        reader: Any = lh.read.topic(records.TOPIC, bootstrap_servers=options.address, end=ends, **wanted)
+        reader: Any = lh.read.topic(records.TOPIC, bootstrap_servers=options.address, end=ends, **selection)
     else:
-        reader = lh.read.segments(options.directory, end=end, **wanted)
+        reader = lh.read.segments(options.directory, end=end, **selection)
     before, own, rows, offsets = status("VmRSS"), 0.0, 0, 0
     for batch in reader:
         rows += len(batch)

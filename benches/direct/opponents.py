@@ -183,8 +183,8 @@ def state_sides(task: Path, scratch: Path) -> dict[str, Side]:
     arguments = (HERE / "java" / "IterateStore.java", task, restore.STORE, HEADER, str(ROWS_OF_STORE))
 
     def ours() -> Any:
-        wanted: dict[str, Any] = {"columns": ["timestamp"], "headers": {HEADER: "int64"}}
-        return lh.read.state(task, store=restore.STORE, **wanted).read_all()
+        selection: dict[str, Any] = {"columns": ["timestamp"], "headers": {HEADER: "int64"}}
+        return lh.read.state(task, store=restore.STORE, **selection).read_all()
 
     return {OURS: lambda: in_python(ours), "Kafka Streams, all()": lambda: program(*iterate, *arguments)}
 
@@ -226,8 +226,8 @@ def measured(job: str, sides: dict[str, Side], answer: Sums) -> list[dict[str, A
     for number in range(ROUNDS + 1):
         for side in list(sides)[:: -1 if number % 2 else 1]:
             taken, sums = sides[side]()
-            wanted = (*answer[:2], 0 if side in LESS else answer[2])
-            assert sums == wanted, (job, side, sums, wanted)
+            expected = (*answer[:2], 0 if side in LESS else answer[2])
+            assert sums == expected, (job, side, sums, expected)
             seconds[side].append(taken)
             print(f"{job}, round {number}: {side} {taken:.3f} s", file=sys.stderr, flush=True)
     timed = {side: taken[1:] for side, taken in seconds.items()}

@@ -91,8 +91,8 @@ def main() -> None:
     show(results, load)
     if options.record is not None:
         machine = ran_on("src", "python", "benches")
-        found = {"rows": records.ROWS, "load": load, "machine": machine, "results": results}
-        options.record.write_text(json.dumps(found, indent=1) + "\n")
+        record = {"rows": records.ROWS, "load": load, "machine": machine, "results": results}
+        options.record.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def of_segments(codec: Any) -> Iterator[dict[str, Any]]:
@@ -173,9 +173,9 @@ def compared(job: str, rows: int, sides: Mapping[str, tuple[Callable[[], int], i
         for name in list(sides)[:: -1 if number % 2 else 1]:
             run, expected = sides[name]
             start = time.process_time()
-            found = run()
+            result = run()
             seconds[name].append(time.process_time() - start)
-            assert found == expected, (job, name, found, expected)
+            assert result == expected, (job, name, result, expected)
     yield from rows_of(job, rows, seconds, next(iter(sides)))
 
 
@@ -243,17 +243,17 @@ def in_spark_from_topic(address: str, scratch: Path) -> Iterator[dict[str, Any]]
         assert answers[OURS] == answers[THEIRS], answers
         sides[OURS_WHOLE] = lambda: source("letterhead-kafka").load()
         assert answers[OURS][0] == records.ROWS // 100, answers
-        found = in_spark.measure(ONE_PERCENT, "noop", sides, ROUNDS, scratch / "written")
+        measured = in_spark.measure(ONE_PERCENT, "noop", sides, ROUNDS, scratch / "written")
     finally:
         spark.stop()
-    seconds = {row["side"]: row["seconds"] for row in found}
+    seconds = {row["side"]: row["seconds"] for row in measured}
     yield from rows_of(IN_SPARK, records.ROWS, {name: seconds[name] for name in (THEIRS, OURS, OURS_WHOLE)}, THEIRS)
 
 
 def show(results: list[dict[str, Any]], load: list[tuple[float, float, float]]) -> None:
     """Print medians, ratios and goals."""
     quick = " (quick: times mean nothing)" * QUICK
-    print(f"load of the last minute: {', '.join(f'{each[0]:.1f}' for each in load)}{quick}")
+    print(f"load of the last minute: {', '.join(f'{load_averages[0]:.1f}' for load_averages in load)}{quick}")
     for row in results:
         ns = statistics.median(row["seconds"]) / row["rows"] * 1e9
         line = f"  {row['job']:38} {row['side']:42} {ns:7.0f} ns a record {row['ratio']:7.2f} x"

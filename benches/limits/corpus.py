@@ -129,10 +129,10 @@ def replayed(rows: int | None) -> UnwrittenCorpus:
     """Make A of the store's sample."""
     blocks = [plain.split_message(message)[0] for message in data.store_sample()]
     drawn = np.array(data.draw(len(blocks), rows or COPIES * len(blocks)))
-    each = np.array([counts_of_row(plain.decode_block(block)) for block in blocks])
+    row_counts = np.array([counts_of_row(plain.decode_block(block)) for block in blocks])
 
     def answer(first: int) -> dict[str, Any]:
-        total = each[drawn[:first]].sum(axis=0)
+        total = row_counts[drawn[:first]].sum(axis=0)
         return held(*total[:4], zip(total[4::2], total[5::2], strict=True))
 
     return UnwrittenCorpus(
@@ -197,14 +197,14 @@ def adversarial(rows: int | None) -> UnwrittenCorpus:
     chunks = list(random_chunks(random, rows or ROWS))
     lengths, counts, keys, values, nulls = (np.concatenate([chunk[part] for chunk in chunks]) for part in range(1, 6))
     ends = np.concatenate([[0], np.cumsum(counts)])
-    wanted = first_long_ones(chunks[0][0], keys, values, nulls, counts)
+    longest = first_long_ones(chunks[0][0], keys, values, nulls, counts)
 
     def answer(first: int) -> dict[str, Any]:
         upto = ends[first]
-        selected = [(1, size) for size in wanted.values()]
+        selected = [(1, size) for size in longest.values()]
         return held(upto, keys[:upto].sum(), values[:upto].sum(), nulls[:upto].sum(), selected)
 
-    return UnwrittenCorpus(lengths, (chunk[0] for chunk in chunks), dict.fromkeys(wanted, "binary"), answer)
+    return UnwrittenCorpus(lengths, (chunk[0] for chunk in chunks), dict.fromkeys(longest, "binary"), answer)
 
 
 def random_chunks(random: np.random.Generator, rows: int) -> Iterator[tuple[Any, ...]]:
@@ -241,16 +241,16 @@ def first_long_ones(
     block: bytes, keys: np.ndarray, values: np.ndarray, nulls: np.ndarray, counts: np.ndarray
 ) -> dict[str, int]:
     """Return three keys of the first rows that no other row will have, with the lengths of their values."""
-    found: dict[str, int] = {}
+    longest: dict[str, int] = {}
     position = header = 0
     for count in counts:
         position += count > 0
         for _ in range(count):
             key = block[position + 1 : position + 1 + keys[header]].decode()
             if len(key) >= LONG_ENOUGH and not nulls[header]:
-                found[key] = int(values[header])
-                if len(found) == 3:
-                    return found
+                longest[key] = int(values[header])
+                if len(longest) == 3:
+                    return longest
             position += int(2 + keys[header] + values[header])
             header += 1
     raise ValueError("these rows have no three long keys")

@@ -68,8 +68,10 @@ class Section:
 def sections(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -> Iterator[Section]:
     """Return every section that aims at something."""
     yield one_core(record)
-    yield of_rows("Iggy's crates", [each for pair in crates(rows).values() for each in pair.values()])
-    yield of_rows("One message at a time", [*(each for _, each in messages(rows)), *compared(rows, ENCODE_ONE)])
+    yield of_rows("Iggy's crates", [comparison for pair in crates(rows).values() for comparison in pair.values()])
+    yield of_rows(
+        "One message at a time", [*(comparison for _, comparison in messages(rows)), *compared(rows, ENCODE_ONE)]
+    )
     yield of_rows("State stores", compared(rows, STORE_JOBS))
     yield in_spark(other("spark.json"), other("engines.json"), other("from-your-query.json"))
     yield directly(other("direct.json"))
@@ -89,8 +91,12 @@ def one_core(record: Record) -> Section:
 
 def of_rows(name: str, all_of_it: Sequence[Compared]) -> Section:
     """Return a section whose figures are rows of the table."""
-    bars = [each.bar for each in all_of_it if each.bar is not None]
-    others = (Faster(each.side, each.what, each.times) for each in all_of_it if not LESS.fullmatch(each.side))
+    bars = [comparison.bar for comparison in all_of_it if comparison.bar is not None]
+    others = (
+        Faster(comparison.side, comparison.what, comparison.times)
+        for comparison in all_of_it
+        if not LESS.fullmatch(comparison.side)
+    )
     faster = below_one(others)
     return Section(name, bars, faster, is_measured=bool(all_of_it))
 
@@ -102,7 +108,7 @@ def below_one(sides: Iterable[Faster]) -> list[Faster]:
 
 def crates(rows: list[run.Row]) -> dict[tuple[str, str], dict[bool, Compared]]:
     """Return what Iggy's crates took, by job and corpus, as they come and with our allocator (mimalloc)."""
-    found: dict[tuple[str, str], dict[bool, Compared]] = {}
+    pairs_of_sides: dict[tuple[str, str], dict[bool, Compared]] = {}
     aimed = {(row.job, row.source, row.side): bar.times for bar, row, _ in run.aimed_at(rows)}
     for job in CRATE_JOBS:
         for corpus in CRATE_CORPORA:
@@ -114,9 +120,9 @@ def crates(rows: list[run.Row]) -> dict[tuple[str, str], dict[bool, Compared]]:
                     least = aimed.get((job, source, side))
                     if not mimalloc:
                         least = CRATES.get((job, corpus), least)
-                    pair = found.setdefault((job, corpus), {})
+                    pair = pairs_of_sides.setdefault((job, corpus), {})
                     pair[mimalloc] = Compared(f"{job}, {corpus}", side, ns, ns / sides[OURS], least)
-    return found
+    return pairs_of_sides
 
 
 def messages(rows: list[run.Row]) -> Iterator[tuple[run.Row, Compared]]:
@@ -126,7 +132,7 @@ def messages(rows: list[run.Row]) -> Iterator[tuple[run.Row, Compared]]:
         plain = [row for side, row in sides.items() if side.startswith("plain Python")]
         if plain:
             fastest = min(plain, key=lambda row: row.ns)
-            for side, ours in sorted(sides.items(), key=lambda each: each[1].ns):
+            for side, ours in sorted(sides.items(), key=lambda item: item[1].ns):
                 if side == OURS or side.startswith(f"{OURS},"):
                     times = fastest.ns / ours.ns
                     yield ours, Compared(f"{job} (`{side}`)", fastest.side, fastest.ns, times, least)
@@ -134,7 +140,7 @@ def messages(rows: list[run.Row]) -> Iterator[tuple[run.Row, Compared]]:
 
 def compared(rows: list[run.Row], jobs: Sequence[str]) -> list[Compared]:
     """Return what each other side took as a multiple of ours, job by job and source by source."""
-    found = []
+    comparisons = []
     for job, source in dict.fromkeys((row.job, row.source) for row in rows if row.job in jobs):
         group = [row for row in rows if (row.job, row.source) == (job, source)]
         aimed = {row.side: (bar, times) for bar, row, times in run.aimed_at(group) if bar.ours == OURS}
@@ -142,31 +148,31 @@ def compared(rows: list[run.Row], jobs: Sequence[str]) -> list[Compared]:
         for row in group:
             if row.side in aimed:
                 bar, times = aimed[row.side]
-                found.append(Compared(f"{job}, {source}", row.side, row.ns, times, bar.times))
+                comparisons.append(Compared(f"{job}, {source}", row.side, row.ns, times, bar.times))
             elif ours and row.side != OURS:
                 times = row.ratio if row.ratio is not None else row.ns / ours[OURS]
-                found.append(Compared(f"{job}, {source}", row.side, row.ns, times))
+                comparisons.append(Compared(f"{job}, {source}", row.side, row.ns, times))
         # What is aimed at for another of our sides.
         for bar, row, times in run.aimed_at(group):
             if bar.ours != OURS:
-                found.append(Compared(f"{job} (`{bar.ours}`), {source}", row.side, row.ns, times, bar.times))
-    return found
+                comparisons.append(Compared(f"{job} (`{bar.ours}`), {source}", row.side, row.ns, times, bar.times))
+    return comparisons
 
 
-def in_spark(found: Any, engines: Any, queries: Any) -> Section:
+def in_spark(record: Any, engines: Any, queries: Any) -> Section:
     """Return the goals in Spark, and the functions, expressions and queries that are faster there."""
     bars: list[Bar] = []
     faster: list[Faster] = []
-    if found is not None:
-        bars = [Bar(bar["what"], bar["at_most"], pairs.Ratio(*bar["found"]).median, False) for bar in found["bars"]]
+    if record is not None:
+        bars = [Bar(bar["what"], bar["at_most"], pairs.Ratio(*bar["found"]).median, False) for bar in record["bars"]]
         faster = below_one(
             Faster(result["side"], f"{result['job']}, {result['source']}", result["ratio"])
-            for result in found["results"]
+            for result in record["results"]
             if result["ratio"] is not None and not LESS.fullmatch(result["side"])
         )
     if engines is not None:
         bars += [Bar(what, aimed, figure, True) for what, aimed, figure in of_engines(engines)]
-        known = {(each.side, each.what) for each in faster}
+        known = {(comparison.side, comparison.what) for comparison in faster}
         faster += below_one(
             Faster(result["side"], f"{result['job']}, {result['source']}, one core", result["ratio"])
             for result in engines["engines"]["results"]
@@ -181,12 +187,12 @@ def in_spark(found: Any, engines: Any, queries: Any) -> Section:
             )
             for result in queries["results"]
         )
-    return Section("Spark", bars, faster, is_measured=found is not None or engines is not None or queries is not None)
+    return Section("Spark", bars, faster, is_measured=record is not None or engines is not None or queries is not None)
 
 
-def of_engines(found: Any) -> Iterator[tuple[str, float, float]]:
+def of_engines(record: Any) -> Iterator[tuple[str, float, float]]:
     """Return what is aimed at of each way to run `select_headers`, and the time of the slower side as a multiple."""
-    for result in found["engines"]["results"]:
+    for result in record["engines"]["results"]:
         if result["job"] == sides.SELECT:
             job = f"{result['job']}, {result['source']}".replace(" in Spark", "")
             if (result["engine"], result["side"]) == ("Sail", OURS):
@@ -195,12 +201,12 @@ def of_engines(found: Any) -> Iterator[tuple[str, float, float]]:
                 yield f"Java UDF to `mapInArrow`: {job}", JAVA_AT_LEAST, result["ratio"]
 
 
-def directly(found: Any) -> Section:
+def directly(record: Any) -> Section:
     """Return the goals of reading topics and segments; every round is a ratio."""
-    if found is None:
+    if record is None:
         return Section("Reading directly", [], is_measured=False)
     bars, faster = [], []
-    for job, side, name, ratios in rounds(found):
+    for job, side, name, ratios in rounds(record):
         times, what = statistics.median(ratios), f"{job}, {side} to our {name}"
         least = run.direct.BARS.get((job, side))
         if least is not None:
@@ -209,16 +215,16 @@ def directly(found: Any) -> Section:
     return Section("Reading directly", bars, faster)
 
 
-def opponents(found: Any) -> Section:
+def opponents(record: Any) -> Section:
     """Return which programs read a topic, segments or a store faster; their goal is beside them on the page."""
-    results = [] if found is None else found["results"]
-    others = (Faster(each["side"], f"read a {each['job']}, one core", each["ratio"]) for each in results)
-    return Section("Other programs", [], below_one(others), is_measured=found is not None)
+    results = [] if record is None else record["results"]
+    others = (Faster(result["side"], f"read a {result['job']}, one core", result["ratio"]) for result in results)
+    return Section("Other programs", [], below_one(others), is_measured=record is not None)
 
 
-def rounds(found: Any) -> Iterator[tuple[str, str, str, list[float]]]:
+def rounds(record: Any) -> Iterator[tuple[str, str, str, list[float]]]:
     """Return a job, another side, which of our two it is compared with, and the ratios within each round."""
-    taken = {(result["job"], result["side"]): result["seconds"] for result in found["results"]}
+    taken = {(result["job"], result["side"]): result["seconds"] for result in record["results"]}
     for (job, side), theirs in taken.items():
         if side not in DIRECT:
             for our_side, name in DIRECT.items():

@@ -46,20 +46,22 @@ def main(record: Path | None) -> None:
     """Write the corpora, let the sides take turns, and record."""
     corpora = corpus.write(FOLDER, quick=QUICK)["corpora"]
     began, load = time.time(), []
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    rows_by_key: dict[tuple[Any, ...], dict[str, Any]] = {}
     for turn in range(TURNS):
         load.append(round(os.getloadavg()[0], 1))
         print(f"turn {turn + 1} of {TURNS}, load {load[-1]}", file=sys.stderr, flush=True)
         for row in one_turn(corpora):
             key = tuple(row.get(part) for part in ("side", "corpus", "curve", "at", "job", "batch", "buffers"))
             row["ns"] = [float(f"{taken:.{DIGITS}g}") for taken in row["ns"]]
-            if key in found:
+            if key in rows_by_key:
                 for rounds in ("ns", "faults"):
-                    found[key].get(rounds, []).extend(row.get(rounds, []))
+                    rows_by_key[key].get(rounds, []).extend(row.get(rounds, []))
             else:
-                found[key] = row
+                rows_by_key[key] = row
     if record is None:
-        print(f"{len(found)} measurements gave the right answers, in {time.time() - began:.0f} s", file=sys.stderr)
+        print(
+            f"{len(rows_by_key)} measurements gave the right answers, in {time.time() - began:.0f} s", file=sys.stderr
+        )
         return
     result = {
         "taken": time.strftime("%Y-%m-%d", time.gmtime(began)),
@@ -67,7 +69,7 @@ def main(record: Path | None) -> None:
         "load": load,
         "machine": machine(),
         "corpora": {name: {"rows": known["rows"], **all_of(known)} for name, known in corpora.items()},
-        "results": list(found.values()),
+        "results": list(rows_by_key.values()),
     }
     record.parent.mkdir(parents=True, exist_ok=True)
     record.write_text(one_row_a_line(result))

@@ -58,7 +58,7 @@ def main() -> None:
 
 def filled(page: str) -> str:
     """Return the page with each of its sections written from the records."""
-    return SECTION.sub(lambda found: f"{found[1]}\n{spelled(SECTIONS[found['name']]())}\n\n{found[3]}", page)
+    return SECTION.sub(lambda match: f"{match[1]}\n{spelled(SECTIONS[match['name']]())}\n\n{match[3]}", page)
 
 
 def spelled(text: str) -> str:
@@ -139,7 +139,7 @@ def faster() -> str:
 
 def machine() -> str:
     """Describe the machine, the date and the versions of the measurement."""
-    result, on = limits().made, limits().made["machine"]
+    result, on = limits().document, limits().document["machine"]
     (features,) = {" ".join(row["features"]) for row in result["results"] if "features" in row}
     return table(
         ["", ""],
@@ -183,7 +183,7 @@ def built(on: dict[str, Any]) -> str:
 def corpora() -> str:
     """Describe the corpora."""
     names = ("rows", "bytes", "headers", "key_bytes", "value_bytes", "nulls")
-    kept = limits().made["corpora"]
+    kept = limits().document["corpora"]
     return table(
         ["corpus", "rows", "bytes", "headers", "bytes of keys", "bytes of values", "null values"],
         [[name, *(f"{kept[name][part]:,}" for part in names)] for name in kept],
@@ -304,27 +304,31 @@ def curves() -> str:
 
 def kept_rows() -> list[run.Row]:
     """Return the rows of the table that are kept; none where they were not measured."""
-    found = other(run.ROWS.name)
-    return [] if found is None else [run.Row(**row) for row in found["rows"]]
+    record = other(run.ROWS.name)
+    return [] if record is None else [run.Row(**row) for row in record["rows"]]
 
 
 def head_of_rows() -> str:
     """Describe when and on which machine those were measured."""
-    found = other(run.ROWS.name)
-    on = found["machine"]
+    record = other(run.ROWS.name)
+    on = record["machine"]
     ran = f"{on['processor']}, {on['cores']} cores, of which one was used; {on['system']}"
-    return f"Taken {' and '.join(found['taken'])} on {ran}; Python {on['python']}; {on['rust']}; {on['java']}; sources {sources(on)}.\n\n"
+    return f"Taken {' and '.join(record['taken'])} on {ran}; Python {on['python']}; {on['rust']}; {on['java']}; sources {sources(on)}.\n\n"
 
 
 def crates() -> str:
     """Compare with Iggy's own crates, once as anyone builds them and once with our allocator."""
     lines = []
     for (job, corpus), pair in goals.crates(kept_rows()).items():
-        ours = next(each.ns / each.times for each in pair.values())
+        ours = next(comparison.ns / comparison.times for comparison in pair.values())
         cells = [digits(ours)]
         for mimalloc in (False, True):
-            each = pair.get(mimalloc)
-            cells += ["", "", ""] if each is None else [digits(each.ns), digits(each.times), goal_of(each.bar)]
+            comparison = pair.get(mimalloc)
+            cells += (
+                ["", "", ""]
+                if comparison is None
+                else [digits(comparison.ns), digits(comparison.times), goal_of(comparison.bar)]
+            )
         lines.append([f"{job}, {corpus}", *cells])
     if not lines:
         return "Not measured: `tools/bench iggy python table`."
@@ -334,23 +338,23 @@ def crates() -> str:
 
 def polls() -> str:
     """Compare readers of a topic of an Iggy server; ratios are medians of those within a round."""
-    found = other("iggy-server.json")
-    if found is None:
+    record = other("iggy-server.json")
+    if record is None:
         return "Not measured: `tools/bench polls`, with a server in IGGY_SERVER."
-    on = found["machine"]
+    on = record["machine"]
     lines = []
-    for side in found["wall_ns_per_message"]:
-        cells = [f"{found[what][side]:,}" for what in ("wall_ns_per_message", "cpu_ns_per_message")]
+    for side in record["wall_ns_per_message"]:
+        cells = [f"{record[what][side]:,}" for what in ("wall_ns_per_message", "cpu_ns_per_message")]
         ratios = ["", "", ""]
         if side != "letterhead":
-            wall, cpu = found["wall_ratio"][side], found["cpu_ratio"][side]
-            least = found["goals"].get(side)
+            wall, cpu = record["wall_ratio"][side], record["cpu_ratio"][side]
+            least = record["goals"].get(side)
             bar = "" if least is None else f"≥ {least}: {marked(goal.verdict(wall, least, at_least=True))}"
             ratios = [digits(wall), digits(cpu), bar]
         lines.append([side, *cells, *ratios])
     ran = (
-        f"{found['messages']:,} messages, {found['rounds']} rounds, taken {found['taken']} on {on['processor']}, "
-        f"{on['cores']} cores, load {found['load']}; Python {on['python']}; sources {sources(on)}."
+        f"{record['messages']:,} messages, {record['rounds']} rounds, taken {record['taken']} on {on['processor']}, "
+        f"{on['cores']} cores, load {record['load']}; Python {on['python']}; sources {sources(on)}."
     )
     head = ["", "wall time, ns a message", "processor time of the reader", "x wall", "x processor", "goal"]
     return f"{ran}\n\n{table(head, lines)}"
@@ -359,8 +363,8 @@ def polls() -> str:
 def message() -> str:
     """Compare what one message costs, called from Python: to read it, and to write it."""
     reading = [
-        [ours.job, ours.side, digits(ours.ns), digits(each.ns), digits(each.times), goal_of(each.bar)]
-        for ours, each in goals.messages(kept_rows())
+        [ours.job, ours.side, digits(ours.ns), digits(comparison.ns), digits(comparison.times), goal_of(comparison.bar)]
+        for ours, comparison in goals.messages(kept_rows())
     ]
     if not reading:
         return "Not measured: `tools/bench python table`."
@@ -377,17 +381,25 @@ def stores() -> str:
 
 def sides_of(jobs: Sequence[str], unit: str) -> str:
     """Return every side of some jobs, ours first in each."""
-    times = {(each.what, each.side): each for each in goals.compared(kept_rows(), jobs)}
-    wanted = (row for row in kept_rows() if row.job in jobs)
+    times = {(comparison.what, comparison.side): comparison for comparison in goals.compared(kept_rows(), jobs)}
+    selected = (row for row in kept_rows() if row.job in jobs)
     lines = []
-    for row in sorted(wanted, key=lambda row: (jobs.index(row.job), row.source, row.side != OURS, row.ns)):
+    for row in sorted(selected, key=lambda row: (jobs.index(row.job), row.source, row.side != OURS, row.ns)):
         what = f"{row.job}, {row.source}"
-        each = times.get((what, row.side))
-        cells = ["", ""] if each is None else [digits(each.times), goal_of(each.bar)]
+        comparison = times.get((what, row.side))
+        cells = ["", ""] if comparison is None else [digits(comparison.times), goal_of(comparison.bar)]
         lines.append([what, row.side, digits(row.ns), *cells])
-    for each in times.values():
-        if each.what.startswith(tuple(f"{job} (" for job in jobs)):
-            lines.append([each.what, each.side, digits(each.ns), digits(each.times), goal_of(each.bar)])
+    for comparison in times.values():
+        if comparison.what.startswith(tuple(f"{job} (" for job in jobs)):
+            lines.append(
+                [
+                    comparison.what,
+                    comparison.side,
+                    digits(comparison.ns),
+                    digits(comparison.times),
+                    goal_of(comparison.bar),
+                ]
+            )
     return table(["", "side", unit, "x", "goal"], lines, left=2)
 
 
@@ -406,12 +418,12 @@ def marked(verdict: str) -> str:
 
 def direct() -> str:
     """Compare readers of topics and segments: seconds, and the ratios of rounds."""
-    found = other("direct.json")
-    if found is None:
+    record = other("direct.json")
+    if record is None:
         return "Not measured: `tools/bench direct`."
-    taken = {(result["job"], result["side"]): result["seconds"] for result in found["results"]}
+    taken = {(result["job"], result["side"]): result["seconds"] for result in record["results"]}
     compared: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for job, side, name, ratios in goals.rounds(found):
+    for job, side, name, ratios in goals.rounds(record):
         compared.setdefault((job, side), {})[name] = ratios
     lines = []
     for (job, side), ratios in sorted(compared.items()):
@@ -423,35 +435,35 @@ def direct() -> str:
         ])  # fmt: skip
     names = goals.DIRECT.values()
     head = ["job", "the other side", *(f"our {name}" for name in names), "other", *(f"x {name}" for name in names), ""]
-    return f"{found['rows']:,} records, {found['stored'] / 1e6:.0f} MB as stored.\n\n{table(head, lines, left=2)}"
+    return f"{record['rows']:,} records, {record['stored'] / 1e6:.0f} MB as stored.\n\n{table(head, lines, left=2)}"
 
 
 def where() -> str:
     """Return the times and ratios of reading with a condition."""
-    found = other("where.json")
-    if found is None:
+    record = other("where.json")
+    if record is None:
         return "Not measured: `tools/bench where`."
     lines = []
-    for row in found["results"]:
+    for row in record["results"]:
         ns, least = statistics.median(row["seconds"]) / row["rows"] * 1e9, row["goal"]
         verdict = "" if least is None else marked(goal.verdict(row["ratio"], least, at_least=True))
         aimed = "" if least is None else f"≥\N{NO-BREAK SPACE}{least:g}"
         lines.append([row["job"], row["side"], digits(ns), digits(row["ratio"]), aimed, verdict])
-    load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
+    load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in record["load"])
     head = ["records", "read", "ns a record", "x", "goal", ""]
-    return f"Sources {sources(found['machine'])}; load {load}.\n\n{table(head, lines, left=2)}"
+    return f"Sources {sources(record['machine'])}; load {load}.\n\n{table(head, lines, left=2)}"
 
 
 def opponents() -> str:
     """Return the times of other readers of a topic on one core."""
-    found = other("opponents.json")
-    if found is None:
+    record = other("opponents.json")
+    if record is None:
         return "Not measured: `tools/bench opponents`."
-    goals_of = {TOPIC: fastest_other(found["results"], TOPIC)}
+    goals_of = {TOPIC: fastest_other(record["results"], TOPIC)}
     rows = []
-    for row in found["results"]:
-        first = min(statistics.median(each["seconds"]) for each in found["results"] if each["job"] == row["job"])
-        least = found["goal"]
+    for row in record["results"]:
+        first = min(statistics.median(result["seconds"]) for result in record["results"] if result["job"] == row["job"])
+        least = record["goal"]
         rows.append([
             row["job"], row["side"], seconds(row["seconds"]), digits(row["ratio"]),
             "fastest" if statistics.median(row["seconds"]) == first else "",
@@ -459,9 +471,9 @@ def opponents() -> str:
             if row == goals_of.get(row["job"]) else "",
         ])  # fmt: skip
     runs = [
-        f"* {job}: {found['runs'][job]['rows']:,} rows, sources {sources(found['runs'][job]['machine'])}, "
-        f"load {', '.join(f'{load[0]:.1f}' for load in found['runs'][job]['load'])}"
-        for job in dict.fromkeys(row["job"] for row in found["results"])
+        f"* {job}: {record['runs'][job]['rows']:,} rows, sources {sources(record['runs'][job]['machine'])}, "
+        f"load {', '.join(f'{load[0]:.1f}' for load in record['runs'][job]['load'])}"
+        for job in dict.fromkeys(row["job"] for row in record["results"])
     ]
     lines = table(["from", "reader", "time", "x", "", "goal"], rows, left=2)
     return "\n".join(runs) + f"\n\n{lines}"
@@ -482,20 +494,20 @@ def aimed_at(least: float | None, ratios: dict[str, list[float]]) -> str:
     if least is None:
         return ""
     verdicts = (
-        f"{name} {marked(goal.verdict(statistics.median(found), least, at_least=True))}"
-        for name, found in ratios.items()
+        f"{name} {marked(goal.verdict(statistics.median(measured), least, at_least=True))}"
+        for name, measured in ratios.items()
     )
     return f"≥\N{NO-BREAK SPACE}{least:g}: {'; '.join(verdicts)}"
 
 
 def memory() -> str:
     """Return the memory that reading directly takes."""
-    found = other("direct.json")
-    if found is None:
+    record = other("direct.json")
+    if record is None:
         return "Not measured: `tools/bench direct`."
     series: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
-    for each in found["memory"]:
-        series.setdefault((goals.DIRECT[each["side"]], each["job"]), {})[each["rows"]] = each
+    for usage in record["memory"]:
+        series.setdefault((goals.DIRECT[usage["side"]], usage["job"]), {})[usage["rows"]] = usage
     sizes = sorted({rows for taken in series.values() for rows in taken})
     head = ["", *(f"{rows:,}" for rows in sizes), *(f"own, {rows:,}" for rows in sizes)]
     rows = [
@@ -507,22 +519,22 @@ def memory() -> str:
 
 def spark() -> str:
     """Return what headers cost in Spark, and what was aimed at there."""
-    found = other("spark.json")
-    if found is None:
+    record = other("spark.json")
+    if record is None:
         return "Not measured: `tools/bench spark`."
-    load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
+    load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in record["load"])
     rows = [
         [f"{row.job}, {row.source}", row.side, digits(row.ns), "" if row.ratio is None else digits(row.ratio)]
         for row in run.read_spark(run.RECORD / "spark.json")
     ]
     aimed = []
-    for bar in found["bars"]:
+    for bar in record["bars"]:
         ratio = pairs.Ratio(*bar["found"])
         verdict = marked(goal.verdict(ratio.median, bar["at_most"], at_least=False))
         interval = f"{ratio.low:.2f} to {ratio.high:.2f}"
         aimed.append([bar["what"], f"≤\N{NO-BREAK SPACE}{bar['at_most']:g}", f"{ratio.median:.2f}", interval, verdict])
     parts = [
-        f"{found['rows']:,} rows, batches of {found['batch']:,}; Spark {found['spark']}; load {load}.",
+        f"{record['rows']:,} rows, batches of {record['batch']:,}; Spark {record['spark']}; load {load}.",
         table(["job", "side", "ns a header", "x"], rows, left=2),
         table(["ratio", "goal", "median of pairs", "interval of 95 %", ""], aimed),
     ]
@@ -531,19 +543,19 @@ def spark() -> str:
 
 def engines() -> str:
     """Return the ways to run the jobs on Spark and Sail, as multiples of ours on Spark."""
-    found = other("engines.json")
-    if found is None:
+    record = other("engines.json")
+    if record is None:
         return "Not measured: `tools/bench engines`."
-    made = found["engines"]
+    part = record["engines"]
     rows = [
-        [job_of(row), row["engine"], row["side"], nanoseconds(row), digits(row["ratio"])] for row in made["results"]
+        [job_of(row), row["engine"], row["side"], nanoseconds(row), digits(row["ratio"])] for row in part["results"]
     ]
-    bars = (Bar(what, aimed, figure, True) for what, aimed, figure in goals.of_engines(found))
+    bars = (Bar(what, aimed, figure, True) for what, aimed, figure in goals.of_engines(record))
     aims = [[bar.what, sign(bar), digits(bar.figure), marked(bar.verdict)] for bar in bars]
     parts = [
-        f"{measured(made)[:-1]}; Sail {made['sail']}.",
+        f"{measured(part)[:-1]}; Sail {part['sail']}.",
         table(["job", "engine", "side", "ns a header", "x"], rows, left=3),
-        table(["ratio", "goal", "x", ""], [*aims, *kernel_shares(made["results"])]),
+        table(["ratio", "goal", "x", ""], [*aims, *kernel_shares(part["results"])]),
     ]
     return "\n\n".join(parts)
 
@@ -559,15 +571,17 @@ def kernel_shares(results: Sequence[dict[str, Any]]) -> Iterable[list[str]]:
 
 def columnar() -> str:
     """Return what an Arrow UDF takes that gets rows, and columns, as multiples of ours."""
-    found = other("engines.json")
-    if found is None or "columnar" not in found:
+    record = other("engines.json")
+    if record is None or "columnar" not in record:
         return "Not measured: `tools/bench engines`."
-    made = found["columnar"]
+    part = record["columnar"]
     ratios: dict[str, dict[str, float]] = {}
-    for row in made["results"]:
+    for row in part["results"]:
         ratios.setdefault(job_of(row), {})[row["input"]] = row["ratio"]
-    rows = [[job, *(digits(by_input[each]) for each in ("rows", "columns"))] for job, by_input in ratios.items()]
-    return f"{measured(made)}\n\n" + table(["`arrow_udf`, `mapInArrow` = 1", "gets rows", "gets columns"], rows)
+    rows = [
+        [job, *(digits(by_input[input_type]) for input_type in ("rows", "columns"))] for job, by_input in ratios.items()
+    ]
+    return f"{measured(part)}\n\n" + table(["`arrow_udf`, `mapInArrow` = 1", "gets rows", "gets columns"], rows)
 
 
 def job_of(row: dict[str, Any]) -> str:
@@ -580,54 +594,54 @@ def nanoseconds(row: dict[str, Any]) -> str:
     return digits(statistics.median(row["seconds"]) / row["headers"] * 1e9)
 
 
-def measured(made: dict[str, Any]) -> str:
+def measured(part: dict[str, Any]) -> str:
     """Describe a measurement of engines; older records have no sources."""
-    load = ", ".join(f"{each[0]:.1f}" for each in made["load"])
-    commit = f"; sources {sources(made['machine'])}" if "machine" in made else ""
-    return f"{made['rows']:,} rows; cores: {made['cores']}; load {load}{commit}; Spark {made['spark']}."
+    load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in part["load"])
+    commit = f"; sources {sources(part['machine'])}" if "machine" in part else ""
+    return f"{part['rows']:,} rows; cores: {part['cores']}; load {load}{commit}; Spark {part['spark']}."
 
 
 def batch_sizes() -> str:
     """Return what other sizes of batches take, as multiples of 10,000 rows."""
-    found = other("engines.json")
-    if found is None:
+    record = other("engines.json")
+    if record is None:
         return "Not measured: `tools/bench engines`."
-    made = found["sizes"]["results"]
+    results = record["sizes"]["results"]
     ratios: dict[tuple[str, str], dict[int, float]] = {}
-    for row in made:
+    for row in results:
         ratios.setdefault((job_of(row), row["engine"]), {})[row["rows"]] = row["ratio"]
-    sizes = sorted({row["rows"] for row in made})
+    sizes = sorted({row["rows"] for row in results})
     rows = [[job, engine, *(digits(by_size[size]) for size in sizes)] for (job, engine), by_size in ratios.items()]
     return table(["job", "engine", *(f"{size:,}" for size in sizes)], rows, left=2)
 
 
 def queries() -> str:
     """Return what people's own queries take, as multiples of ours."""
-    found = other("from-your-query.json")
-    if found is None:
+    record = other("from-your-query.json")
+    if record is None:
         return "Not measured: `tools/bench spark`."
-    rows = [[result["title"], f"{result['differ']:,}", digits(result["ratio"])] for result in found["results"]]
+    rows = [[result["title"], f"{result['differ']:,}", digits(result["ratio"])] for result in record["results"]]
     return table(["their query", "rows it gets wrong, of 10,000", "x"], rows)
 
 
 def restore() -> str:
     """Return how fast a store is restored, where the time goes, and how much memory it takes."""
-    found = other("restore.json")
-    if found is None:
+    record = other("restore.json")
+    if record is None:
         return "Not measured: `tools/bench restore`."
     speeds = []
-    for source, ratio in found["ratios"].items():
+    for source, ratio in record["ratios"].items():
         speeds.append([source, f"{ratio['wall']:.1f} times faster", f"{ratio['cpu']:.1f} times less"])
-    spent = {source: sum(each.values()) for source, each in found["parts"].items()}
+    spent = {source: sum(seconds.values()) for source, seconds in record["parts"].items()}
     parts = [
-        [part, *(f"{found['parts'][source][part] / spent[source]:.0%}" for source in spent)]
-        for part in next(iter(found["parts"].values()))
+        [part, *(f"{record['parts'][source][part] / spent[source]:.0%}" for source in spent)]
+        for part in next(iter(record["parts"].values()))
     ]
-    memory = " and ".join(f"{size / 2**20:,.0f} MiB for {count}" for count, size in found["memory"].items())
+    memory = " and ".join(f"{size / 2**20:,.0f} MiB for {count}" for count, size in record["memory"].items())
     return "\n\n".join(
         [
             table(["source", "letterhead is", "CPU time"], speeds),
-            f"{found['records']:,} records, best of {len(next(iter(found['rounds'].values())))} rounds. "
+            f"{record['records']:,} records, best of {len(next(iter(record['rounds'].values())))} rounds. "
             "Where our CPU time goes:",
             table(["part", *spent], parts),
             f"Memory grows by {memory} partitions of a Parquet file with the same records.",
@@ -642,7 +656,10 @@ def releases() -> str:
 
     def rows(part: str) -> list[list[str]]:
         names = dict.fromkeys(name for release in kept for name in release[part])
-        return [[name, *(digits(each[part][name]) if name in each[part] else "" for each in kept)] for name in names]
+        return [
+            [name, *(digits(kept_release[part][name]) if name in kept_release[part] else "" for kept_release in kept)]
+            for name in names
+        ]
 
     counts = table(["instructions a header", *versions], rows("instructions"))
     return f"{counts}\n\n{table(['time of the alternative, ours = 1', *versions], rows('ratios'))}"
@@ -739,7 +756,10 @@ def drawn_plots() -> dict[str, str]:
         [release["version"] for release in kept],
         [
             plots.Series(
-                job, [(at, each["instructions"][f"{job}, regular"]) for at, each in enumerate(kept)], colour, dash
+                job,
+                [(at, kept_release["instructions"][f"{job}, regular"]) for at, kept_release in enumerate(kept)],
+                colour,
+                dash,
             )
             for job, (dash, colour) in zip(instructions.JOBS, styles, strict=False)
         ],

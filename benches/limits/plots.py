@@ -36,13 +36,13 @@ class Series:
 def lines(title: str, across: str, up: str, series: Sequence[Series], *, log_up: bool = False) -> str:
     """Draw series over numbers that grow by factors."""
     figure, axes = _figure(title, 3.5)
-    xs = [x for each in series for x, _ in each.points]
-    for each in series:
-        at, heights = zip(*each.points, strict=True)
-        if each.fit is not None:
+    xs = [x for line in series for x, _ in line.points]
+    for line in series:
+        at, heights = zip(*line.points, strict=True)
+        if line.fit is not None:
             least = min(y for every in series for _, y in every.points)
-            axes.plot(at, [max(each.fit(x), least) for x in at], ":", color=each.colour, linewidth=1)
-        axes.plot(at, heights, each.dash, color=each.colour, marker="o", markersize=3, label=each.name)
+            axes.plot(at, [max(line.fit(x), least) for x in at], ":", color=line.colour, linewidth=1)
+        axes.plot(at, heights, line.dash, color=line.colour, marker="o", markersize=3, label=line.name)
     if min(xs) == 0:
         # 0 has no place among factors: it is drawn at the left end.
         axes.set_xscale("symlog", linthresh=min(x for x in xs if x > 0))
@@ -63,9 +63,9 @@ def lines(title: str, across: str, up: str, series: Sequence[Series], *, log_up:
 def releases(title: str, up: str, versions: Sequence[str], series: Sequence[Series]) -> str:
     """Draw series over releases, which are numbered from 0."""
     figure, axes = _figure(title, 3.5)
-    for each in series:
-        at, heights = zip(*each.points, strict=True)
-        axes.plot(at, heights, each.dash, color=each.colour, marker="o", markersize=3, label=each.name)
+    for line in series:
+        at, heights = zip(*line.points, strict=True)
+        axes.plot(at, heights, line.dash, color=line.colour, marker="o", markersize=3, label=line.name)
     axes.set_xticks(range(len(versions)), versions)
     axes.set_ylim(bottom=0)
     axes.set(xlabel="release", ylabel=up)

@@ -59,7 +59,7 @@ class Record:
     """What `benches.limits.measure` wrote."""
 
     def __init__(self, result: dict[str, Any]) -> None:
-        self.made = result
+        self.document = result
         self.rows: dict[tuple[Any, ...], dict[str, Any]] = {
             (row["side"], row["corpus"], row["job"], row["batch"], row["buffers"]): row
             for row in result["results"]
@@ -73,12 +73,14 @@ class Record:
 
     def whole(self, corpus: str) -> int:
         """Return the rows of a corpus, which are also the rows of its largest batch."""
-        return self.made["corpora"][corpus]["rows"]
+        return self.document["corpora"][corpus]["rows"]
 
     def batches(self, corpus: str) -> list[int]:
         """Return the sizes of batches, in rows."""
-        wanted = (MEMCPY, corpus, MEMCPY, "released")
-        return sorted(batch for side, name, job, batch, buffers in self.rows if (side, name, job, buffers) == wanted)
+        description = (MEMCPY, corpus, MEMCPY, "released")
+        return sorted(
+            batch for side, name, job, batch, buffers in self.rows if (side, name, job, buffers) == description
+        )
 
     def taken(self, job: str, corpus: str, batch: int, buffers: str = "released", side: str = OURS) -> list[float]:
         """Return nanoseconds a header, round by round."""
@@ -126,7 +128,7 @@ class Record:
     def curve(self, name: str, job: str) -> list[tuple[int, float]]:
         """Return the points of a curve: nanoseconds for all rows, for one row, or for one header."""
         points = []
-        for row in self.made["results"]:
+        for row in self.document["results"]:
             if (row.get("curve"), row["job"]) == (name, job):
                 a_row = row["headers"] / row["rows"]
                 of = {"rows": row["at"] * a_row, "headers": a_row, "value bytes": 1}[name]
@@ -165,10 +167,10 @@ class Record:
                 Bar(f"{job} {corpus}, ours to memcpy, {whole:,} rows", goal, self.to_memcpy(job, corpus, whole), False)
             )
         for job, goal in (("select", 1.2), ("validate", 0.9)):
-            for corpus in self.made["corpora"]:
+            for corpus in self.document["corpora"]:
                 what = f"{job} {corpus}, to decode, {BATCH:,} rows"
                 bars.append(Bar(what, goal, self.to_decode(job, corpus), False))
-        for corpus in self.made["corpora"]:
+        for corpus in self.document["corpora"]:
             what = f"decode {corpus}, {self.whole(corpus):,} rows into fresh memory, to batches of {BATCH:,}"
             bars.append(Bar(what, 1.6, self.fresh(corpus), False))
         return bars

@@ -80,10 +80,10 @@ def matters(record: Record, rows: list[run.Row], other: Callable[[str], Any]) ->
 def conditions(other: Callable[[str], Any]) -> dict[str, str]:
     """Return what the conditions of several lines mean."""
     meanings = {}
-    if (found := other("direct.json")) is not None:
-        meanings["topic"] = f"{found['rows']:,} records; broker on the same machine"
-    if (found := other("spark.json")) is not None:
-        meanings["store"] = f"{found['rows']:,} values of a state store, Parquet to a sink that discards"
+    if (record := other("direct.json")) is not None:
+        meanings["topic"] = f"{record['rows']:,} records; broker on the same machine"
+    if (record := other("spark.json")) is not None:
+        meanings["store"] = f"{record['rows']:,} values of a state store, Parquet to a sink that discards"
     meanings["corpus A"] = f"headers of a real state store, ten a message, {BATCH:,} rows a call"
     return meanings
 
@@ -95,15 +95,15 @@ def plain_times(record: Record, job: str) -> tuple[float, float]:
     return ours, ours * theirs
 
 
-def directly(found: Any) -> Iterator[Comparison]:
+def directly(record: Any) -> Iterator[Comparison]:
     """Yield the comparisons of reading topics; ratios are medians of those within a round."""
-    if found is None:
+    if record is None:
         return
-    taken = {(result["job"], result["side"]): statistics.median(result["seconds"]) for result in found["results"]}
-    ratios = {(job, side): each for job, side, name, each in goals.rounds(found) if name == "topic"}
+    taken = {(result["job"], result["side"]): statistics.median(result["seconds"]) for result in record["results"]}
+    ratios = {(job, side): of_rounds for job, side, name, of_rounds in goals.rounds(record) if name == "topic"}
     for job, side, title in DIRECT_JOBS:
         ratio = statistics.median(ratios[job, side])
-        seconds = taken[job, "letterhead"] * 1e6 / found["rows"]
+        seconds = taken[job, "letterhead"] * 1e6 / record["rows"]
         cores = "one core" if job.endswith("one core") else "two cores"
         yield Comparison(
             title,
@@ -115,13 +115,13 @@ def directly(found: Any) -> Iterator[Comparison]:
         )
 
 
-def in_spark(found: Any) -> Iterator[Comparison]:
+def in_spark(record: Any) -> Iterator[Comparison]:
     """Yield the comparisons of functions in Spark on bytes."""
-    if found is None:
+    if record is None:
         return
     (ours,) = (
         result
-        for result in found["results"]
+        for result in record["results"]
         if (result["job"], result["source"], result["side"]) == ("select 3 in Spark", SPARK_SOURCE, "letterhead")
     )
     seconds = statistics.median(ours["seconds"]) * 1e6 / ours["rows"]
@@ -143,8 +143,12 @@ def faster(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -> 
     """
     fastest: dict[tuple[str, str], goals.Faster] = {}
     for section in goals.sections(record, rows, other):
-        for each in sorted(section.faster, key=lambda each: each.times):
-            if each.times < TIE:
-                fastest.setdefault((each.what, each.side if section.name == "Spark" else ""), each)
-    for each in sorted(fastest.values(), key=lambda each: each.times):
-        yield [each.what.replace(", one call each", "").replace(", rows of ", ", "), each.side, speed(each.times)]
+        for comparison in sorted(section.faster, key=lambda comparison: comparison.times):
+            if comparison.times < TIE:
+                fastest.setdefault((comparison.what, comparison.side if section.name == "Spark" else ""), comparison)
+    for comparison in sorted(fastest.values(), key=lambda comparison: comparison.times):
+        yield [
+            comparison.what.replace(", one call each", "").replace(", rows of ", ", "),
+            comparison.side,
+            speed(comparison.times),
+        ]

@@ -98,13 +98,13 @@ def as_a_worker_does(
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_column(measure: Callable[..., None], sizes: Sizes, name: str) -> None:
-    type, _, batches, expected = given(name, sizes.batch)
+    type, _, batches, expected = udf_input(name, sizes.batch)
     run(measure, name, "letterhead", batches, lambda: decoded(batches, type), expected, RELEASED)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_column_in_one_big_batch(measure: Callable[..., None], sizes: Sizes, name: str) -> None:
-    type, _, batches, expected = given(name, sizes.big, calls=1)
+    type, _, batches, expected = udf_input(name, sizes.big, calls=1)
     run(
         measure,
         name,
@@ -119,7 +119,7 @@ def test_column_in_one_big_batch(measure: Callable[..., None], sizes: Sizes, nam
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_row_by_row(measure: Callable[..., None], sizes: Sizes, name: str) -> None:
-    type, returns, batches, expected = given(name, sizes.batch)
+    type, returns, batches, expected = udf_input(name, sizes.batch)
     worker = as_a_worker_does(decode, T.BinaryType(), returns)
     run(
         measure, name, "Python UDF, in Spark's worker", batches, lambda: [worker(batch) for batch in batches], expected,
@@ -132,8 +132,8 @@ HEADERS = T.ArrayType(T.StructType().add("key", T.StringType()).add("value", T.B
 PROPERTIES = lh.profile("eventhubs")
 SELECTED = T.StructType(
     [
-        T.StructField(name, T.TimestampType() if wanted.type == "timestamp_ms:amqp" else T.StringType())
-        for name, wanted in PROPERTIES.items()
+        T.StructField(name, T.TimestampType() if header_field.type == "timestamp_ms:amqp" else T.StringType())
+        for name, header_field in PROPERTIES.items()
     ]
 )
 
@@ -155,7 +155,7 @@ def telemetry(n: int) -> list[tuple[str, bytes]]:
 def decode_headers(headers: Any) -> tuple[Any, ...]:
     """Decode the values of one message, as people do."""
     values = {header.key: header.value for header in headers}
-    return tuple(decode(values.get(wanted.key)) for wanted in PROPERTIES.values())
+    return tuple(decode(values.get(column.key)) for column in PROPERTIES.values())
 
 
 def test_profile(measure: Callable[..., None], sizes: Sizes) -> None:
@@ -179,7 +179,7 @@ def selected(batches: list[pa.Array]) -> list[pa.Array]:
 def given_profile(rows: int, calls: int = CALLS) -> tuple[list[pa.Array], list[pa.Array]]:
     """Make batches of messages, and what is in their columns."""
     messages = [[telemetry(call * rows + n) for n in range(rows)] for call in range(calls)]
-    columns = [[tuple(decode(dict(row).get(wanted.key)) for wanted in PROPERTIES.values()) for row in batch]
+    columns = [[tuple(decode(dict(row).get(column.key)) for column in PROPERTIES.values()) for row in batch]
                for batch in messages]  # fmt: skip
     arrow = to_arrow_type(SELECTED, timezone="UTC")
     return (
@@ -192,7 +192,7 @@ def decoded(batches: list[pa.Array], type: str) -> list[pa.Array]:
     return [ParseAmqp(type, dialect="spark").run(batch) for batch in batches]
 
 
-def given(name: str, rows: int, calls: int = CALLS) -> tuple[str, T.DataType, list[pa.Array], list[pa.Array]]:
+def udf_input(name: str, rows: int, calls: int = CALLS) -> tuple[str, T.DataType, list[pa.Array], list[pa.Array]]:
     """Make batches, and what is in them."""
     type, returns, write = COLUMNS[name]
     messages = [[write(call * rows + n) for n in range(rows)] for call in range(calls)]

@@ -127,7 +127,7 @@ def encode_each(
     def check(_: None) -> None:
         assert [encode(one) for one in original] == typed.blocks("iggy", sizes.plain).to_pylist()
 
-    each(measure, source, side, sizes, original, encode, check)
+    measure_pair(measure, source, side, sizes, original, encode, check)
 
 
 def send_each(
@@ -149,10 +149,10 @@ def send_each(
         with pytest.raises(ValueError, match="Too big headers"):
             SendMessage(PAYLOAD, many)
 
-    each(measure, source, side, sizes, original, make, check)
+    measure_pair(measure, source, side, sizes, original, make, check)
 
 
-def each(
+def measure_pair(
     measure: Callable[..., None],
     source: str,
     side: str,

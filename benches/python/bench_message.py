@@ -74,8 +74,8 @@ def last_of_each(measure: Callable[..., None], side: str, sizes: Sizes, last: Ca
     _, chosen = data.store_answer(sizes.plain)
 
     def check(messages: list[bytes]) -> None:
-        found = [value for value in map(last, messages) if value is not None]
-        assert (len(found), sum(map(len, found))) == (chosen.tenants, chosen.tenant_bytes)
+        tenants = [value for value in map(last, messages) if value is not None]
+        assert (len(tenants), sum(map(len, tenants))) == (chosen.tenants, chosen.tenant_bytes)
 
     once_a_message(measure, "one header of one message", side, sizes, last, check)
 

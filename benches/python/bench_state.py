@@ -78,7 +78,7 @@ def batches(rows: list[Any]) -> list[list[Any]]:
 
 def test_put(measure: Callable[..., None], opened: Opened) -> None:
     opened.fill(stores.FIVE)
-    each(measure, putting(opened), bytes_kept_by(opened), PUT, FIVE, "letterhead")
+    measure_pair(measure, putting(opened), bytes_kept_by(opened), PUT, FIVE, "letterhead")
 
 
 def test_put_alone(measure: Callable[..., None], opened: Opened, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_put_alone(measure: Callable[..., None], opened: Opened, tmp_path: Path)
             for key, message in batch:
                 put(key, message)
 
-    each(measure, run, bytes_kept_by(other), PUT, FIVE, ALONE, beside=putting(opened))
+    measure_pair(measure, run, bytes_kept_by(other), PUT, FIVE, ALONE, beside=putting(opened))
     other.store.close()
 
 
@@ -147,7 +147,7 @@ def get_each(
             assert opened.store.get(key) == value
             assert get(key) in (value, dict(row.headers)["tenant"], row.message())
 
-    each(measure, getting(get), check, GET, FIVE, side, beside=None if beside is None else getting(beside))
+    measure_pair(measure, getting(get), check, GET, FIVE, side, beside=None if beside is None else getting(beside))
 
 
 def getting(get: Callable[[bytes], Any]) -> Callable[[], None]:
@@ -167,7 +167,7 @@ def test_scan_values(measure: Callable[..., None], opened: Opened) -> None:
     def check(total: int) -> None:
         assert total == stores.ROWS * stores.PAYLOAD_BYTES
 
-    each(measure, scanning(opened), check, SCAN, TEN, "letterhead")
+    measure_pair(measure, scanning(opened), check, SCAN, TEN, "letterhead")
 
 
 def test_scan_headers(measure: Callable[..., None], opened: Opened) -> None:
@@ -185,7 +185,7 @@ def test_scan_headers(measure: Callable[..., None], opened: Opened) -> None:
         assert total == sum(len(key) + len(header) for row in stores.rows(stores.TEN) for key, header in row.headers)
 
     side = "letterhead, every key and value of the headers"
-    each(measure, run, check, SCAN, TEN, side, beside=scanning(opened))
+    measure_pair(measure, run, check, SCAN, TEN, side, beside=scanning(opened))
 
 
 def test_scan_alone(measure: Callable[..., None], opened: Opened) -> None:
@@ -197,7 +197,7 @@ def test_scan_alone(measure: Callable[..., None], opened: Opened) -> None:
     def check(total: int) -> None:
         assert total == sum(map(len, stores.messages(stores.TEN).values()))
 
-    each(measure, run, check, SCAN, TEN, ALONE, beside=scanning(opened))
+    measure_pair(measure, run, check, SCAN, TEN, ALONE, beside=scanning(opened))
 
 
 def scanning(opened: Opened) -> Callable[[], int]:
@@ -210,7 +210,7 @@ def scanning(opened: Opened) -> Callable[[], int]:
     return run
 
 
-def each(
+def measure_pair(
     measure: Callable[..., None],
     run: Callable[[], Any],
     check: Callable[[Any], None],

@@ -91,8 +91,8 @@ def test_select(measure: Callable[..., None], sizes: Sizes, corpus: str) -> None
 def test_select_reference(measure: Callable[..., None], sizes: Sizes, corpus: str) -> None:
     messages, columns = typed.blocks(corpus, sizes.plain).to_pylist(), columns_of(corpus)
 
-    def check(found: dict[str, list[Any]]) -> None:
-        assert found == typed.selected(sizes.plain).to_pydict()
+    def check(columns: dict[str, list[Any]]) -> None:
+        assert columns == typed.selected(sizes.plain).to_pydict()
 
     in_python(measure, sizes, "select 3", corpus, messages, lambda: ops.select_rows(messages, corpus, columns), check)
 

@@ -55,26 +55,26 @@ def main() -> None:
     jar = options.jar.resolve()
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {jar} --driver-class-path {jar} {confs} pyspark-shell"
     spark = start_spark([jar], cores=1)
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "rows": ROWS,
         "spark": spark.version,
         "comet": jar.name,
         "machine": ran_on("src", "python"),
     }
-    found |= {"load": [os.getloadavg()], "results": []}
+    record |= {"load": [os.getloadavg()], "results": []}
     try:
         for family in sides.families(spark, ROWS, java=False):
-            found["results"] += measured(spark, family)
-            found["load"].append(os.getloadavg())
+            record["results"] += measured(spark, family)
+            record["load"].append(os.getloadavg())
     finally:
         spark.stop()
-    for row in found["results"]:
+    for row in record["results"]:
         print(
             f"  {row['job']}, {row['source']:34} {row['side']:17} {row['comet']:18}"
             f" {statistics.median(row['seconds']):6.2f} s  {row['ratio']:5.2f}  {row['plan']}"
         )
     if options.record is not None:
-        options.record.write_text(json.dumps(found, indent=1) + "\n")
+        options.record.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def measured(spark: Any, family: Family) -> list[dict[str, Any]]:

@@ -27,14 +27,14 @@ class Cpu(NamedTuple):
 @contextmanager
 def counted() -> Iterator[list[Cpu]]:
     """Add to the list that is given what the body took, as the system counts it: in steps of 10 ms."""
-    found: list[Cpu] = []
+    times: list[Cpu] = []
     before = _taken()
-    yield found
+    yield times
     after = _taken()
     # The daemon's own count leaves out workers that have ended. Spark ends idle ones, so none that the body kept busy.
     spent = {process: seconds - before.get(process, 0.0) for process, seconds in after.items()}
     jvm = spent.pop(_jvm())
-    found.append(Cpu(jvm, sum(spent.values())))
+    times.append(Cpu(jvm, sum(spent.values())))
 
 
 def _taken() -> dict[psutil.Process, float]:

@@ -60,36 +60,36 @@ def main() -> None:
         return
     spark = start_spark(sides.CLASSPATH, cores=1)
     spark.conf.set(COLUMNAR_INPUT, "false")
-    found: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     if options.only and options.record is not None and options.record.exists():
-        found = json.loads(options.record.read_text())
+        record = json.loads(options.record.read_text())
     try:
         families = list(sides.families(spark, ROWS, java=options.only in (None, "engines")))
         for part in (options.only,) if options.only else PARTS:
-            made = about(spark)
-            found[part] = made
+            result = about(spark)
+            record[part] = result
             for number, family in enumerate(families[:1] if data.QUICK and part == "sizes" else families):
-                PARTS[part](spark, number, family, made)
-                made["load"].append(os.getloadavg())
+                PARTS[part](spark, number, family, result)
+                result["load"].append(os.getloadavg())
                 if options.record is not None:
-                    options.record.write_text(json.dumps(found, indent=1) + "\n")
+                    options.record.write_text(json.dumps(record, indent=1) + "\n")
     finally:
         spark.stop()
-    show(found)
+    show(record)
 
 
 def about(spark: Any) -> dict[str, Any]:
     """Describe a measurement: its rows, versions, sources and machine."""
-    made: dict[str, Any] = {"rows": ROWS, "batch": BATCH, "sail_batch": SAIL_BATCH, "spark": spark.version}
-    made |= {"cores": len(os.sched_getaffinity(0)), "machine": ran_on("src", "python", "benches/spark")}
-    return made | {"load": [os.getloadavg()], "results": []}
+    result: dict[str, Any] = {"rows": ROWS, "batch": BATCH, "sail_batch": SAIL_BATCH, "spark": spark.version}
+    result |= {"cores": len(os.sched_getaffinity(0)), "machine": ran_on("src", "python", "benches/spark")}
+    return result | {"load": [os.getloadavg()], "results": []}
 
 
-def engines(spark: Any, number: int, family: Family, found: dict[str, Any]) -> None:
+def engines(spark: Any, number: int, family: Family, record: dict[str, Any]) -> None:
     """Run all sides of both engines in turns."""
     frame = spark.read.parquet(str(generate(family))).select(family.column)
     with sail(SAIL_BATCH) as ask:
-        found["sail"] = ask(number, "version")
+        record["sail"] = ask(number, "version")
         # With little data nothing is compared, and benches.spark.transforms runs the other sides.
         names = (OURS, EMPTY) if data.QUICK else family.sides
         runs = {("Spark", side): partial(once, family, side, frame) for side in names}
@@ -99,13 +99,13 @@ def engines(spark: Any, number: int, family: Family, found: dict[str, Any]) -> N
         taken = in_turns(runs)
     ours = taken["Spark", OURS]
     for (engine, side), seconds in taken.items():
-        found["results"].append(
+        record["results"].append(
             {"job": family.job, "source": family.source, "engine": engine, "side": side, "seconds": seconds}
             | {"headers": family.headers, "ratio": ratio(seconds, ours)}
         )
 
 
-def sizes(spark: Any, number: int, family: Family, found: dict[str, Any]) -> None:
+def sizes(spark: Any, number: int, family: Family, record: dict[str, Any]) -> None:
     """Run ours on both engines with each size of batches."""
     frame = spark.read.parquet(str(generate(family))).select(family.column)
     runs = {("Spark", size): partial(sized, spark, size, family, frame) for size in SIZES}
@@ -116,13 +116,13 @@ def sizes(spark: Any, number: int, family: Family, found: dict[str, Any]) -> Non
             seconds["Sail", size] = [ask(number, OURS) for _ in range(ROUNDS)]
     for (engine, size), taken in seconds.items():
         base = seconds[engine, BATCH]
-        found["results"].append(
+        record["results"].append(
             {"job": family.job, "source": family.source, "engine": engine, "rows": size, "seconds": taken}
             | {"ratio": ratio(taken, base)}
         )
 
 
-def columnar(spark: Any, number: int, family: Family, found: dict[str, Any]) -> None:
+def columnar(spark: Any, number: int, family: Family, record: dict[str, Any]) -> None:
     """Run `mapInArrow` and an Arrow UDF in turns, the latter with rows and, as by default, with columns."""
     frame = spark.read.parquet(str(generate(family))).select(family.column)
     runs = {(OURS, ""): partial(once, family, OURS, frame)}
@@ -131,7 +131,7 @@ def columnar(spark: Any, number: int, family: Family, found: dict[str, Any]) -> 
         check(family, side, run(answer=True))
     taken = in_turns(runs)
     for (side, input), seconds in taken.items():
-        found["results"].append(
+        record["results"].append(
             {"job": family.job, "source": family.source, "side": side, "input": input, "seconds": seconds}
             | {"headers": family.headers, "ratio": ratio(seconds, taken[OURS, ""])}
         )
@@ -236,13 +236,14 @@ def serve() -> None:
     server.stop()
 
 
-def show(found: dict[str, Any]) -> None:
+def show(record: dict[str, Any]) -> None:
     """Print the medians and ratios."""
-    for part, made in found.items():
+    for part, result in record.items():
         print(
-            f"\n{part}: {made['rows']:,} rows, {made['cores']} core(s)" + (" (quick: times mean nothing)" * data.QUICK)
+            f"\n{part}: {result['rows']:,} rows, {result['cores']} core(s)"
+            + (" (quick: times mean nothing)" * data.QUICK)
         )
-        for row in made["results"]:
+        for row in result["results"]:
             name = f"{row['side']} {row.get('input', '')}" if "side" in row else f"{row['rows']:,} rows a batch"
             print(
                 f"  {row['job']}, {row['source']:34} {row.get('engine', 'Spark'):6} {name:30}"

@@ -105,14 +105,14 @@ def added(offset: int) -> Iterator[tuple[str, bytes]]:
 
 def sections() -> list[Section]:
     """Return the sections of the page with their code."""
-    found = []
+    parsed = []
     for part in PAGE.read_text().split("\n## ")[1:]:
         number, title = part.partition("\n")[0].split(". ", 1)
         blocks = re.findall(r"^```python\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
         (theirs,) = (block for block in blocks if "theirs = " in block)
         (ours,) = (block for block in blocks if "ours = " in block)
-        found.append(Section(int(number), title, theirs, ours))
-    return found
+        parsed.append(Section(int(number), title, theirs, ours))
+    return parsed
 
 
 def run(code: str, side: str, spark: Any, frame: Any) -> Any:

@@ -37,10 +37,10 @@ def verdicts(bars: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Return for each recorded goal whether the median reaches it."""
     yield "  at most  median  interval of 95 %"
     for bar in bars:
-        found = Ratio(*bar["found"])
-        verdict = goal.verdict(found.median, bar["at_most"], at_least=False)
+        ratio = Ratio(*bar["found"])
+        verdict = goal.verdict(ratio.median, bar["at_most"], at_least=False)
         by_cpu = "; by CPU time {:.2f} ({:.2f} to {:.2f})".format(*bar["by_cpu"]) if "by_cpu" in bar else ""
         yield (
-            f"  {bar['at_most']:7.2f} {found.median:7.2f}  {found.low:.2f} to {found.high:.2f}"
+            f"  {bar['at_most']:7.2f} {ratio.median:7.2f}  {ratio.low:.2f} to {ratio.high:.2f}"
             f"      {verdict}: {bar['what']}{by_cpu}"
         )

@@ -169,7 +169,7 @@ def lists_selected() -> dict[str, Job]:
         OURS: lambda df: df.transform(lhs.select_headers("headers", "kafka", data.COLUMNS)),
         EMPTY: without_kernel("select-lists", select_lists(data.orders_headers(READY)), SELECTED),
         BY_UDF: _arrow_udf(select_lists_natively, "headers", SELECTED),
-        "letterhead header": lambda df: df.select(*(lhs.header("headers", *wanted) for wanted in data.COLUMNS.items())),
+        "letterhead header": lambda df: df.select(*(lhs.header("headers", *column) for column in data.COLUMNS.items())),
         "Spark SQL": lambda df: df.selectExpr(*(f"{expression} as {name}" for name, expression in sql.items())),
         "Java UDF": lambda df: df.selectExpr("SelectFromList(headers) as made").select("made.*"),
         "Python UDF": _python_udf(select_list, "headers", SELECTED),
@@ -245,11 +245,11 @@ def select_lists(headers: pa.Array) -> pa.Array:
         return values.take(pa.array(place, mask=place < 0))
 
     def number(key: str, type: str) -> pa.Array:
-        found = last(key)
+        values = last(key)
         width = np.dtype(type).itemsize
-        bits = pc.fill_null(found, bytes(width)).cast(pa.binary(width))
+        bits = pc.fill_null(values, bytes(width)).cast(pa.binary(width))
         big = np.frombuffer(bits.buffers()[1], type, count=len(bits), offset=bits.offset * width)
-        return pa.array(big.astype(big.dtype.newbyteorder("=")), mask=found.is_null().to_numpy(zero_copy_only=False))
+        return pa.array(big.astype(big.dtype.newbyteorder("=")), mask=values.is_null().to_numpy(zero_copy_only=False))
 
     return _struct([last("tenant").cast(pa.utf8()), number("retry", ">i4"), number("amount_cents", ">i8")])
 

@@ -149,8 +149,8 @@ def bare_counter() -> Any:
             self.count = handle.getValueState("count", "count bigint")
 
         def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
-            found = self.count.get()
-            count = (found[0] if found else 0) + sum(1 for _ in rows)
+            state = self.count.get()
+            count = (state[0] if state else 0) + sum(1 for _ in rows)
             self.count.update((count,))
             yield Row(key=key[0], count=count)
 

@@ -62,30 +62,30 @@ def main() -> None:
     spark = start_spark(sides.CLASSPATH)
     # All sides read rows; `benches.spark.engines` measures what Spark's default, columns as they are, saves an `arrow_udf`.
     spark.conf.set("spark.sql.execution.arrow.pythonUDF.columnarInput.enabled", "false")
-    found: dict[str, Any] = {"rows": ROWS, "batch": BATCH, "spark": spark.version}
-    found |= {"processor": processor(), "features": features()}
-    found |= {"load": [os.getloadavg()], "results": [], "bars": [], "shares": []}
+    measured: dict[str, Any] = {"rows": ROWS, "batch": BATCH, "spark": spark.version}
+    measured |= {"processor": processor(), "features": features()}
+    measured |= {"load": [os.getloadavg()], "results": [], "bars": [], "shares": []}
     try:
         families = list(sides.families(spark, ROWS))
         for step in (against_empty, native_share, against_others):
             for family in families:
                 frame = spark.read.parquet(str(generate(family))).select(family.column)
-                step(spark, family, frame, found)
-                found["load"].append(os.getloadavg())
+                step(spark, family, frame, measured)
+                measured["load"].append(os.getloadavg())
                 # After each step: what was measured stays if a later one does not end.
                 if record is not None:
-                    record.write_text(json.dumps(found, indent=1) + "\n")
+                    record.write_text(json.dumps(measured, indent=1) + "\n")
     finally:
         spark.stop()
-    show(found)
+    show(measured)
 
 
-def against_empty(spark: Any, family: Family, frame: Any, found: dict[str, Any]) -> None:
+def against_empty(spark: Any, family: Family, frame: Any, record: dict[str, Any]) -> None:
     """Compare ours with the job without its kernel, by the clock and by CPU time."""
     taken = in_turns(family, frame, [OURS, EMPTY], PAIRS)
-    found["results"] += [result(family, name, taken[name], taken[OURS]) for name in (OURS, EMPTY)]
-    cpu_seconds = {name: [one.jvm + one.workers for one in each] for name, each in taken.items()}
-    found["bars"].append(
+    record["results"] += [result(family, name, taken[name], taken[OURS]) for name in (OURS, EMPTY)]
+    cpu_seconds = {name: [one.jvm + one.workers for one in runs] for name, runs in taken.items()}
+    record["bars"].append(
         {
             "what": f"letterhead against the kernel taken out: {family.job}, {family.source}",
             "at_most": AT_MOST[family.job],
@@ -95,7 +95,7 @@ def against_empty(spark: Any, family: Family, frame: Any, found: dict[str, Any])
     )
 
 
-def native_share(spark: Any, family: Family, frame: Any, found: dict[str, Any]) -> None:
+def native_share(spark: Any, family: Family, frame: Any, record: dict[str, Any]) -> None:
     """Run ours with a clock around native calls; the workers' CPU time is that of the same runs."""
     if family.job != sides.SELECT:
         return
@@ -105,22 +105,22 @@ def native_share(spark: Any, family: Family, frame: Any, found: dict[str, Any]) 
             result = family.sides[OURS](frame)
         taken = timed(family, "native calls", lambda result=result: to_noop(result))
         shares.append({"native": native.value, "workers": taken.workers, "jvm": taken.jvm})
-    found["shares"].append({"job": family.job, "source": family.source, "runs": shares})
-    found["bars"].append(
+    record["shares"].append({"job": family.job, "source": family.source, "runs": shares})
+    record["bars"].append(
         {
             "what": f"native calls in the CPU time of Python's workers: {family.job}, {family.source}",
             "at_most": SHARE_AT_MOST,
-            "found": pairs.median([each["native"] / each["workers"] for each in shares]),
+            "found": pairs.median([share["native"] / share["workers"] for share in shares]),
         }
     )
 
 
-def against_others(spark: Any, family: Family, frame: Any, found: dict[str, Any]) -> None:
+def against_others(spark: Any, family: Family, frame: Any, record: dict[str, Any]) -> None:
     """Compare ours with every other way."""
     others = [name for name in family.sides if name not in (OURS, EMPTY)]
     # With little data, ours need not run again: nothing is compared.
     taken = in_turns(family, frame, others if data.QUICK else [OURS, *others], ROUNDS)
-    found["results"] += [result(family, name, taken[name], taken.get(OURS, taken[name])) for name in others]
+    record["results"] += [result(family, name, taken[name], taken.get(OURS, taken[name])) for name in others]
 
 
 def result(family: Family, name: str, taken: list[Taken], ours: list[Taken]) -> dict[str, Any]:
@@ -190,18 +190,18 @@ def generate(family: Family) -> Path:
     return path
 
 
-def show(found: dict[str, Any]) -> None:
+def show(record: dict[str, Any]) -> None:
     """Print the medians, what each is of ours in the same rounds, and the bars."""
-    load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
+    load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in record["load"])
     print(f"\n{ROWS:,} rows, local[2], noop sink; load {load}" + (" (quick: times mean nothing)" * data.QUICK))
-    for row in found["results"]:
+    for row in record["results"]:
         taken = row["seconds"]
         print(
             f"  {row['job']}, {row['source']:34} {row['side']:17} {statistics.median(taken):6.2f} s"
             f"  ({min(taken):.2f}-{max(taken):.2f}, {len(taken)} runs)  {row['ratio']:6.2f} x letterhead"
         )
     if not data.QUICK:
-        print(*pairs.verdicts(found["bars"]), sep="\n")
+        print(*pairs.verdicts(record["bars"]), sep="\n")
 
 
 if __name__ == "__main__":
