@@ -56,14 +56,14 @@ def add(target: str, format: str, inputs: list[bytes]) -> int:
 
 def reaching_more(binary: Path, target: str, format: str) -> list[bytes]:
     """Let libFuzzer choose the inputs of the corpus that, with the kept ones, cover all edges that the corpus covers."""
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as directory:
         there = kept(target, format)
         for number, data in enumerate(there):
-            Path(made, str(number)).write_bytes(data)
+            Path(directory, str(number)).write_bytes(data)
         environment = {**os.environ, "LETTERHEAD_FUZZ_FORMAT": format, "ASAN_OPTIONS": "detect_odr_violation=0"}
-        command = [binary, "-set_cover_merge=1", "-use_counters=0", "-max_len=4096", made, CORPUS / target / format]
+        command = [binary, "-set_cover_merge=1", "-use_counters=0", "-max_len=4096", directory, CORPUS / target / format]
         subprocess.run(command, env=environment, check=True, capture_output=True)
-        return [data for path in Path(made).iterdir() if (data := path.read_bytes()) not in there]
+        return [data for path in Path(directory).iterdir() if (data := path.read_bytes()) not in there]
 
 
 def main() -> None:

@@ -80,17 +80,17 @@ def types_between(source: str, target: str, choice: int) -> str | None:
 
 def sealed(serialized: bytes) -> bytes:
     """Write valid checksums into batches and messages of Kafka, as far as they can be found."""
-    made, at = bytearray(serialized), 0
-    while len(made) - at >= 17:
-        end = at + 12 + int.from_bytes(made[at + 8 : at + 12])
-        if end > len(made):
+    sealed_data, at = bytearray(serialized), 0
+    while len(sealed_data) - at >= 17:
+        end = at + 12 + int.from_bytes(sealed_data[at + 8 : at + 12])
+        if end > len(sealed_data):
             break
-        if made[at + 16] == 2 and CHOSEN == "record-batch" and end - at >= 21:
-            made[at + 17 : at + 21] = crc32c(bytes(made[at + 21 : end])).to_bytes(4)
+        if sealed_data[at + 16] == 2 and CHOSEN == "record-batch" and end - at >= 21:
+            sealed_data[at + 17 : at + 21] = crc32c(bytes(sealed_data[at + 21 : end])).to_bytes(4)
         elif end - at >= 16:
-            made[at + 12 : at + 16] = zlib.crc32(made[at + 16 : end]).to_bytes(4)
+            sealed_data[at + 12 : at + 16] = zlib.crc32(sealed_data[at + 16 : end]).to_bytes(4)
         at = end
-    return bytes(made)
+    return bytes(sealed_data)
 
 
 if __name__ == "__main__":

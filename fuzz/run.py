@@ -102,10 +102,10 @@ def _arguments() -> argparse.Namespace:
 def _need_tools() -> None:
     for name, (command, how) in NEEDED.items():
         try:
-            found = subprocess.run(command, capture_output=True, check=False).returncode == 0
+            present = subprocess.run(command, capture_output=True, check=False).returncode == 0
         except FileNotFoundError:
-            found = False
-        if not found:
+            present = False
+        if not present:
             sys.exit(f"{name} is needed: {how}")
 
 
@@ -113,10 +113,10 @@ def _build(sanitizer: str, compares: str) -> Path:
     command = ["cargo", "+nightly", "fuzz", "build", "--sanitizer", sanitizer]
     command += ["--no-trace-compares"] if compares == "no" else []
     subprocess.run(command, cwd=HERE.parent, check=True)
-    made = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
+    target = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
     host = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
     [triple] = re.findall(r"^host: (\S+)$", host, re.MULTILINE)
-    return (HERE.parent / made / triple / "release").resolve()
+    return (HERE.parent / target / triple / "release").resolve()
 
 
 def _formats(target: str, requested: list[str]) -> list[str]:
