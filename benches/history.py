@@ -34,7 +34,7 @@ def main() -> None:
     entry = {
         "version": version, "compiler": record["compiler"], "instructions": record["per header"], "ratios": ratios
     }  # fmt: skip
-    kept = [one for one in releases() if one["version"] != version]
+    kept = [release for release in releases() if release["version"] != version]
     HISTORY.write_text(json.dumps([*kept, entry], indent=2) + "\n")
 
 

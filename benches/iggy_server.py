@@ -88,12 +88,12 @@ def main(messages: int) -> None:
         "load": round(os.getloadavg()[0]),
         "machine": machine.ran_on("src"),
     }
-    for at, what in ((0, "wall"), (1, "cpu")):
-        result[f"{what}_ns_per_message"] = {
+    for at, clock in ((0, "wall"), (1, "cpu")):
+        result[f"{clock}_ns_per_message"] = {
             side: round(statistics.median(round_sums[side][at] for round_sums in rounds) / messages * 1e9)
             for side in timed
         }
-        result[f"{what}_ratio"] = {
+        result[f"{clock}_ratio"] = {
             side: round(
                 statistics.median(round_sums[side][at] / round_sums["letterhead"][at] for round_sums in rounds), 2
             )

@@ -288,10 +288,11 @@ def compared(directory: Path, count: int) -> dict[str, Any]:
                 shutil.rmtree(state)
                 print(f"round {turn}: {side:20} {result['wall']:6.2f} s, CPU {result['cpu']:6.2f} s", flush=True)
         best = {
-            side: {of: min(run[of] for run in results) for of in ("wall", "cpu")} for side, results in taken.items()
+            side: {clock: min(run[clock] for run in results) for clock in ("wall", "cpu")}
+            for side, results in taken.items()
         }
         java = best.pop(JAVA)
-        ratios = {side: {of: java[of] / ours[of] for of in ours} for side, ours in best.items()}
+        ratios = {side: {clock: java[clock] / ours[clock] for clock in ours} for side, ours in best.items()}
         for side, ratio in ratios.items():
             met = "met" if ratio["wall"] >= BAR else "missed"
             print(f"{side}: {ratio['wall']:.1f} times the speed, {ratio['cpu']:.1f} of CPU; bar {BAR:.0f}: {met}")

@@ -114,8 +114,8 @@ def measured(segments: Path, address: str | None, scratch: Path) -> dict[str, An
 def python_sides(segments: Path, address: str | None) -> Any:
     where = [str(segments), *(["--address", address] if address else [])]
     for cores, rounds in PYTHON_ROUNDS.items():
-        one = ["--one-core"] if cores == "one core" else []
-        seconds = child("plain_python", *where, *one, "--rounds", str(rounds))
+        option = ["--one-core"] if cores == "one core" else []
+        seconds = child("plain_python", *where, *option, "--rounds", str(rounds))
         yield from in_spark.compared(f"offset and amount to Arrow, {cores}", seconds)
 
 

@@ -77,9 +77,9 @@ def plain_select(messages: pa.Array, columns: dict[str, str]) -> pa.StructArray:
     """Select the last header of each key."""
     rows = [dict(plain.decode_block(block)) for block in messages.to_pylist()]
     result = []
-    for key, of in columns.items():
+    for key, type in columns.items():
         values = (row.get(key) for row in rows)
-        result.append(pa.array([None if value is None else READ[of](value) for value in values], ARROW[of]))
+        result.append(pa.array([None if value is None else READ[type](value) for value in values], ARROW[type]))
     return pa.StructArray.from_arrays(result, list(columns))
 
 

@@ -31,7 +31,7 @@ LESS = re.compile(rf"{OURS}.*|kernel taken out|rocksdict .*|.*, no headers")
 class Compared:
     """Another side beside ours, on the same work."""
 
-    what: str
+    job: str
     side: str
     ns: float
     times: float  # its time as a multiple of ours
@@ -43,15 +43,15 @@ class Compared:
         if self.aimed is None:
             return None
         if self.aimed < 1:
-            return Bar(f"{self.what}, ours to {self.side}", 1 / self.aimed, 1 / self.times, False)
-        return Bar(f"{self.what}, {self.side} to ours", self.aimed, self.times, True)
+            return Bar(f"{self.job}, ours to {self.side}", 1 / self.aimed, 1 / self.times, False)
+        return Bar(f"{self.job}, {self.side} to ours", self.aimed, self.times, True)
 
 
 class Faster(NamedTuple):
     """Another side that is faster than ours."""
 
     side: str
-    what: str
+    job: str
     times: float  # its time as a multiple of ours
 
 
@@ -93,7 +93,7 @@ def of_rows(name: str, all_of_it: Sequence[Compared]) -> Section:
     """Return a section whose figures are rows of the table."""
     bars = [comparison.bar for comparison in all_of_it if comparison.bar is not None]
     others = (
-        Faster(comparison.side, comparison.what, comparison.times)
+        Faster(comparison.side, comparison.job, comparison.times)
         for comparison in all_of_it
         if not LESS.fullmatch(comparison.side)
     )
@@ -171,8 +171,8 @@ def in_spark(record: Any, engines: Any, queries: Any) -> Section:
             if result["ratio"] is not None and not LESS.fullmatch(result["side"])
         )
     if engines is not None:
-        bars += [Bar(what, aimed, figure, True) for what, aimed, figure in of_engines(engines)]
-        known = {(comparison.side, comparison.what) for comparison in faster}
+        bars += [Bar(job, aimed, figure, True) for job, aimed, figure in of_engines(engines)]
+        known = {(comparison.side, comparison.job) for comparison in faster}
         faster += below_one(
             Faster(result["side"], f"{result['job']}, {result['source']}, one core", result["ratio"])
             for result in engines["engines"]["results"]
@@ -207,10 +207,10 @@ def directly(record: Any) -> Section:
         return Section("Reading directly", [], is_measured=False)
     bars, faster = [], []
     for job, side, name, ratios in rounds(record):
-        times, what = statistics.median(ratios), f"{job}, {side} to our {name}"
+        times, work = statistics.median(ratios), f"{job}, {side} to our {name}"
         least = run.direct.BARS.get((job, side))
         if least is not None:
-            bars.append(Bar(what, least, times, True))
+            bars.append(Bar(work, least, times, True))
         faster += below_one([Faster(side, f"{job}, our {name}", times)])
     return Section("Reading directly", bars, faster)
 
@@ -230,4 +230,4 @@ def rounds(record: Any) -> Iterator[tuple[str, str, str, list[float]]]:
             for our_side, name in DIRECT.items():
                 if (job, our_side) in taken:
                     ours = taken[job, our_side]
-                    yield job, side, name, [one / another for one, another in zip(theirs, ours, strict=False)]
+                    yield job, side, name, [seconds / another for seconds, another in zip(theirs, ours, strict=False)]

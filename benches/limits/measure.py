@@ -113,11 +113,11 @@ def wide_environment() -> dict[str, str]:
     return {"RUSTFLAGS": f"-C target-cpu={WIDE_TARGET}", "CARGO_TARGET_DIR": str(ROOT / "target" / WIDE_TARGET)}
 
 
-def core(what: str, rounds: int, *, wide: bool = False) -> Iterator[dict[str, Any]]:
+def core(benchmark: str, rounds: int, *, wide: bool = False) -> Iterator[dict[str, Any]]:
     """Run the Rust side."""
-    result = FOLDER / f"{what}.json"
+    result = FOLDER / f"{benchmark}.json"
     environment = wide_environment() if wide else {}
-    run(*CARGO, "--", what, str(FOLDER), str(result), str(rounds), environment=environment)
+    run(*CARGO, "--", benchmark, str(FOLDER), str(result), str(rounds), environment=environment)
     for row in json.loads(result.read_text()):
         yield {"side": "memcpy" if row["job"] == "memcpy" else WIDE if wide else "letterhead", **row}
 

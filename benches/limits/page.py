@@ -197,7 +197,7 @@ def sign(bar: Bar) -> str:
 
 def bars() -> str:
     """Return every goal of one core, and whether it is reached."""
-    lines = [[bar.what, sign(bar), digits(bar.figure), marked(bar.verdict)] for bar in limits().bars()]
+    lines = [[bar.job, sign(bar), digits(bar.figure), marked(bar.verdict)] for bar in limits().bars()]
     return table(["ratio", "goal", "x", ""], lines)
 
 
@@ -344,7 +344,7 @@ def polls() -> str:
     on = record["machine"]
     lines = []
     for side in record["wall_ns_per_message"]:
-        cells = [f"{record[what][side]:,}" for what in ("wall_ns_per_message", "cpu_ns_per_message")]
+        cells = [f"{record[measure][side]:,}" for measure in ("wall_ns_per_message", "cpu_ns_per_message")]
         ratios = ["", "", ""]
         if side != "letterhead":
             wall, cpu = record["wall_ratio"][side], record["cpu_ratio"][side]
@@ -381,19 +381,19 @@ def stores() -> str:
 
 def sides_of(jobs: Sequence[str], unit: str) -> str:
     """Return every side of some jobs, ours first in each."""
-    times = {(comparison.what, comparison.side): comparison for comparison in goals.compared(kept_rows(), jobs)}
+    times = {(comparison.job, comparison.side): comparison for comparison in goals.compared(kept_rows(), jobs)}
     selected = (row for row in kept_rows() if row.job in jobs)
     lines = []
     for row in sorted(selected, key=lambda row: (jobs.index(row.job), row.source, row.side != OURS, row.ns)):
-        what = f"{row.job}, {row.source}"
-        comparison = times.get((what, row.side))
+        work = f"{row.job}, {row.source}"
+        comparison = times.get((work, row.side))
         cells = ["", ""] if comparison is None else [digits(comparison.times), goal_of(comparison.bar)]
-        lines.append([what, row.side, digits(row.ns), *cells])
+        lines.append([work, row.side, digits(row.ns), *cells])
     for comparison in times.values():
-        if comparison.what.startswith(tuple(f"{job} (" for job in jobs)):
+        if comparison.job.startswith(tuple(f"{job} (" for job in jobs)):
             lines.append(
                 [
-                    comparison.what,
+                    comparison.job,
                     comparison.side,
                     digits(comparison.ns),
                     digits(comparison.times),
@@ -550,8 +550,8 @@ def engines() -> str:
     rows = [
         [job_of(row), row["engine"], row["side"], nanoseconds(row), digits(row["ratio"])] for row in part["results"]
     ]
-    bars = (Bar(what, aimed, figure, True) for what, aimed, figure in goals.of_engines(record))
-    aims = [[bar.what, sign(bar), digits(bar.figure), marked(bar.verdict)] for bar in bars]
+    bars = (Bar(job, aimed, figure, True) for job, aimed, figure in goals.of_engines(record))
+    aims = [[bar.job, sign(bar), digits(bar.figure), marked(bar.verdict)] for bar in bars]
     parts = [
         f"{measured(part)[:-1]}; Sail {part['sail']}.",
         table(["job", "engine", "side", "ns a header", "x"], rows, left=3),

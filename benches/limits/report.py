@@ -31,7 +31,7 @@ JAVA_BATCHES = (16_000, 64_000)
 class Bar:
     """A ratio that is aimed at."""
 
-    what: str
+    job: str
     goal: float
     figure: float
     at_least: bool
@@ -131,8 +131,8 @@ class Record:
         for row in self.document["results"]:
             if (row.get("curve"), row["job"]) == (name, job):
                 a_row = row["headers"] / row["rows"]
-                of = {"rows": row["at"] * a_row, "headers": a_row, "value bytes": 1}[name]
-                points.append((row["at"], median(row["ns"]) * of))
+                per_row = {"rows": row["at"] * a_row, "headers": a_row, "value bytes": 1}[name]
+                points.append((row["at"], median(row["ns"]) * per_row))
         return points
 
     def line(self, name: str, job: str) -> Line:
@@ -168,17 +168,17 @@ class Record:
             )
         for job, goal in (("select", 1.2), ("validate", 0.9)):
             for corpus in self.document["corpora"]:
-                what = f"{job} {corpus}, to decode, {BATCH:,} rows"
-                bars.append(Bar(what, goal, self.to_decode(job, corpus), False))
+                title = f"{job} {corpus}, to decode, {BATCH:,} rows"
+                bars.append(Bar(title, goal, self.to_decode(job, corpus), False))
         for corpus in self.document["corpora"]:
-            what = f"decode {corpus}, {self.whole(corpus):,} rows into fresh memory, to batches of {BATCH:,}"
-            bars.append(Bar(what, 1.6, self.fresh(corpus), False))
+            title = f"decode {corpus}, {self.whole(corpus):,} rows into fresh memory, to batches of {BATCH:,}"
+            bars.append(Bar(title, 1.6, self.fresh(corpus), False))
         return bars
 
 
 def within(theirs: list[float], ours: list[float]) -> float:
     """Return the median of the ratios within a round."""
-    return median(one / other for one, other in zip(theirs, ours, strict=True))
+    return median(their_ns / our_ns for their_ns, our_ns in zip(theirs, ours, strict=True))
 
 
 def lines(record: Record) -> Iterator[str]:
@@ -186,7 +186,7 @@ def lines(record: Record) -> Iterator[str]:
     yield f"{'limits of one core, aimed at':72} {'':8} {'goal':>5} {'x':>7}"
     for bar in record.bars():
         sign = "at least" if bar.at_least else "at most"
-        yield f"  {bar.what:70} {sign} {bar.goal:5.2f} {bar.figure:7.2f}  {bar.verdict}"
+        yield f"  {bar.job:70} {sign} {bar.goal:5.2f} {bar.figure:7.2f}  {bar.verdict}"
 
 
 if __name__ == "__main__":

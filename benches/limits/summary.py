@@ -57,24 +57,30 @@ def matters(record: Record, rows: list[run.Row], other: Callable[[str], Any]) ->
     yield from in_spark(other("spark.json"))
     for job, title in PYTHON_JOBS:
         ours, theirs = plain_times(record, job)
-        yield of(title, ours, "plain Python", theirs, "one core, corpus A", "limits", HEADERS)
+        yield compared(title, ours, "plain Python", theirs, "one core, corpus A", "limits", HEADERS)
     for job, title in (("decode", "Decode a column of headers"), ("encode", "Encode a column of headers")):
         theirs = record.ns(job, "A", BATCH, "garbage", "Kafka's Java")
-        yield of(title, record.ns(job, "A", BATCH), "Kafka's Java", theirs, "one core, corpus A", "limits", HEADERS)
+        yield compared(
+            title, record.ns(job, "A", BATCH), "Kafka's Java", theirs, "one core, corpus A", "limits", HEADERS
+        )
     for (job, corpus), pair in goals.crates(rows).items():
         if (job, corpus) == ("decode", "iggy"):
             crate = pair[False]
             ours = crate.ns / crate.times
-            yield of("Decode Iggy's headers", ours, "Iggy's crate", crate.ns, "one core, five typed headers", "iggy", 5)
+            yield compared(
+                "Decode Iggy's headers", ours, "Iggy's crate", crate.ns, "one core, five typed headers", "iggy", 5
+            )
     for row, plain in goals.messages(rows):
         if row.job == "decode one message" and row.side == "letterhead":
             condition = "one core, one call a message"
-            yield of("Decode one message to objects", row.ns, "plain Python", plain.ns, condition, "python", HEADERS)
+            yield compared(
+                "Decode one message to objects", row.ns, "plain Python", plain.ns, condition, "python", HEADERS
+            )
     for store in goals.compared(rows, ("get a row",)):
         if store.side.endswith("metrics at INFO"):
             side, condition = "Kafka Streams' Java store", "one core, five headers and 100 bytes"
             ours = store.ns / store.times
-            yield of("Get a row of a state store", ours, side, store.ns, condition, "python jvm", 1)
+            yield compared("Get a row of a state store", ours, side, store.ns, condition, "python jvm", 1)
 
 
 def conditions(other: Callable[[str], Any]) -> dict[str, str]:
@@ -131,7 +137,7 @@ def in_spark(record: Any) -> Iterator[Comparison]:
             yield Comparison(title, row.side, row.ratio, seconds, "two cores, store", "spark")
 
 
-def of(title: str, ours: float, side: str, theirs: float, condition: str, part: str, headers: int) -> Comparison:
+def compared(title: str, ours: float, side: str, theirs: float, condition: str, part: str, headers: int) -> Comparison:
     """Return a comparison from nanoseconds for a header, or for a row with ``headers=1``."""
     return Comparison(title, side, theirs / ours, ours * headers / 1000, condition, part)
 
@@ -145,10 +151,10 @@ def faster(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -> 
     for section in goals.sections(record, rows, other):
         for comparison in sorted(section.faster, key=lambda comparison: comparison.times):
             if comparison.times < TIE:
-                fastest.setdefault((comparison.what, comparison.side if section.name == "Spark" else ""), comparison)
+                fastest.setdefault((comparison.job, comparison.side if section.name == "Spark" else ""), comparison)
     for comparison in sorted(fastest.values(), key=lambda comparison: comparison.times):
         yield [
-            comparison.what.replace(", one call each", "").replace(", rows of ", ", "),
+            comparison.job.replace(", one call each", "").replace(", rows of ", ", "),
             comparison.side,
             speed(comparison.times),
         ]

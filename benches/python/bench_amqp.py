@@ -216,7 +216,7 @@ def run(
     **options: Any,
 ) -> None:
     def check(result: list[pa.Array]) -> None:
-        assert all(batch.equals(one) for batch, one in zip(result, expected, strict=True))
+        assert all(batch.equals(expected_batch) for batch, expected_batch in zip(result, expected, strict=True))
 
     measure(
         work, check, job="decode AMQP", source=name, side=side, rows=len(batches[0]),

@@ -125,7 +125,7 @@ def encode_each(
     """Measure one encoder, called once a message."""
 
     def check(_: None) -> None:
-        assert [encode(one) for one in original] == typed.blocks("iggy", sizes.plain).to_pylist()
+        assert [encode(headers) for headers in original] == typed.blocks("iggy", sizes.plain).to_pylist()
 
     measure_pair(measure, source, side, sizes, original, encode, check)
 
@@ -141,7 +141,7 @@ def send_each(
     """Measure the package, which shows nobody what it made, but refuses a block of more than 100,000 bytes."""
 
     def check(_: None) -> None:
-        assert all(isinstance(make(one), SendMessage) for one in original)
+        assert all(isinstance(make(header_map), SendMessage) for header_map in original)
         header = 10 + len("k000") + 255
         most = 100_000 // header
         many = {f"k{number:03}": b"v" * 255 for number in range(most + 1)}
@@ -164,8 +164,8 @@ def measure_pair(
     """Measure a call a message; each result is dropped before the next, as in a producer."""
 
     def run() -> None:
-        for one in original:
-            work(one)
+        for message in original:
+            work(message)
 
     measure(
         run,

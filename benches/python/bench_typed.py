@@ -122,7 +122,7 @@ def columns_of(corpus: str) -> dict[str, Any]:
     """Ask for the three columns, by id where the keys are ids."""
     if corpus != "kip82-int":
         return typed.COLUMNS
-    return {name: lh.field(of, key=typed.IDS[name]) for name, of in typed.COLUMNS.items()}
+    return {name: lh.field(type, key=typed.IDS[name]) for name, type in typed.COLUMNS.items()}
 
 
 def spoil(messages: list[bytes]) -> list[bytes]:

@@ -160,7 +160,9 @@ def in_turns(runs: dict[tuple[str, Any], Any]) -> dict[tuple[str, Any], list[flo
 
 def ratio(seconds: list[float], base: list[float]) -> float:
     """Return the median of the ratios within rounds."""
-    return statistics.median(one / other for one, other in zip(seconds, base, strict=False))
+    return statistics.median(
+        their_seconds / our_seconds for their_seconds, our_seconds in zip(seconds, base, strict=False)
+    )
 
 
 def once(family: Family, side: str, frame: Any, *, answer: bool = False) -> Any:

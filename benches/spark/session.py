@@ -40,11 +40,11 @@ def start_spark(classpath: Sequence[Path] = (), cores: int = 2) -> Any:
 
 
 @contextmanager
-def time_limit(what: str) -> Iterator[None]:
+def time_limit(subject: str) -> Iterator[None]:
     """End the run, with the stacks of Python and Java, if the body takes too long."""
 
     def give_up() -> None:
-        print(f"{what}: no end after {TIME_LIMIT_SECONDS} s", file=sys.stderr)
+        print(f"{subject}: no end after {TIME_LIMIT_SECONDS} s", file=sys.stderr)
         faulthandler.dump_traceback(all_threads=True)
         from pyspark import SparkContext
 

@@ -71,7 +71,9 @@ def added_up(job: str, result: Any) -> dict[str, int]:
     """Add up what a job made."""
     if job == DECODE:
         result = result.selectExpr("posexplode_outer(headers) as (place, header)")
-    sums: dict[str, int] = result.selectExpr(*(f"{sum} as {what}" for what, sum in SUMS[job].items())).first().asDict()
+    sums: dict[str, int] = (
+        result.selectExpr(*(f"{sum} as {column}" for column, sum in SUMS[job].items())).first().asDict()
+    )
     return sums
 
 

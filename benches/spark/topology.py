@@ -68,7 +68,7 @@ def main() -> None:
         seconds = measure(spark, paths)
     finally:
         spark.stop()
-    results = [one for side, taken in seconds.items() for one in costs(side, taken)]
+    results = [cost for side, taken in seconds.items() for cost in costs(side, taken)]
     show(seconds, results)
     if record is not None:
         record.write_text(json.dumps({"results": results}, indent=1) + "\n")
@@ -240,7 +240,7 @@ def show(seconds: dict[str, dict[Size, list[float]]], results: list[dict[str, An
     print(f"  {'rows / keys':28}{head}{'us/row':>10}{'us/key':>10}")
     for side, taken in seconds.items():
         medians = "".join(f"{statistics.median(taken[size]):18.2f} s" for size in (FEW, ROWS, KEYS))
-        row, key = (one["ns"] / 1000 for one in results if one["side"] == side)
+        row, key = (cost["ns"] / 1000 for cost in results if cost["side"] == side)
         print(f"  {side:28}{medians}{row:10.2f}{key:10.2f}")
 
 

@@ -84,12 +84,12 @@ def against_empty(spark: Any, family: Family, frame: Any, record: dict[str, Any]
     """Compare ours with the job without its kernel, by the clock and by CPU time."""
     taken = in_turns(family, frame, [OURS, EMPTY], PAIRS)
     record["results"] += [result(family, name, taken[name], taken[OURS]) for name in (OURS, EMPTY)]
-    cpu_seconds = {name: [one.jvm + one.workers for one in runs] for name, runs in taken.items()}
+    cpu_seconds = {name: [run.jvm + run.workers for run in runs] for name, runs in taken.items()}
     record["bars"].append(
         {
             "what": f"letterhead against the kernel taken out: {family.job}, {family.source}",
             "at_most": AT_MOST[family.job],
-            "found": pairs.ratio(*([one.wall for one in taken[name]] for name in (OURS, EMPTY))),
+            "found": pairs.ratio(*([run.wall for run in taken[name]] for name in (OURS, EMPTY))),
             "by_cpu": pairs.ratio(cpu_seconds[OURS], cpu_seconds[EMPTY]),
         }
     )
@@ -132,10 +132,10 @@ def result(family: Family, name: str, taken: list[Taken], ours: list[Taken]) -> 
         "rows": ROWS,
         "headers": family.headers,
         "batch": BATCH,
-        "seconds": [one.wall for one in taken],
-        "cpu_seconds": {"jvm": [one.jvm for one in taken], "workers": [one.workers for one in taken]},
-        "ours_beside": [one.wall for one in ours],
-        "ratio": statistics.median(one.wall / our.wall for one, our in zip(taken, ours, strict=True)),
+        "seconds": [run.wall for run in taken],
+        "cpu_seconds": {"jvm": [run.jvm for run in taken], "workers": [run.workers for run in taken]},
+        "ours_beside": [run.wall for run in ours],
+        "ratio": statistics.median(run.wall / our.wall for run, our in zip(taken, ours, strict=True)),
     }
 
 
@@ -157,13 +157,13 @@ def to_noop(result: Any) -> None:
 
 def timed(family: Family, name: str, run: Callable[[], object]) -> Taken:
     """Run a side once, with a limit."""
-    what = f"{family.job}, {family.source}: {name}"
-    with time_limit(what), cpu.counted() as spent:
+    subject = f"{family.job}, {family.source}: {name}"
+    with time_limit(subject), cpu.counted() as spent:
         started = time.perf_counter()
         run()
         wall = time.perf_counter() - started
     taken = Taken(wall, *spent[0])
-    print(f"{what}: {taken.wall:.2f} s, CPU {taken.jvm:.2f} + {taken.workers:.2f} s", file=sys.stderr, flush=True)
+    print(f"{subject}: {taken.wall:.2f} s, CPU {taken.jvm:.2f} + {taken.workers:.2f} s", file=sys.stderr, flush=True)
     return taken
 
 

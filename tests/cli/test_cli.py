@@ -937,7 +937,9 @@ def helps(command, path=()):
 
 
 @pytest.mark.parametrize(
-    ("path", "text"), [*helps(typer.main.get_command(app))], ids=lambda of: " ".join(of) if isinstance(of, list) else ""
+    ("path", "text"),
+    [*helps(typer.main.get_command(app))],
+    ids=lambda parameter: " ".join(parameter) if isinstance(parameter, list) else "",
 )
 def test_help_keeps_its_lines_on_a_screen_of_80_columns(run, monkeypatch, path, text):
     monkeypatch.setenv("COLUMNS", "80")

@@ -85,12 +85,12 @@ def test_the_format_of_a_vector_is_found_or_is_among_those_named():
     ["kip82-typed", "kip82-int", "iggy", "iggy-2023", "kafka", "iggy-message", "iggy-message-2023", "iggy-batch"],
 )
 def test_most_vectors_of_a_format_are_distinguished_from_all_others(format):
-    matches = [sniff([data]) == [format] for _, of, data in cases() if of == format and data]
+    matches = [sniff([data]) == [format] for _, case_format, data in cases() if case_format == format and data]
     assert sum(matches) > 0.9 * len(matches) > 0
 
 
 def test_record_batches_are_distinguished_from_all_but_the_older_formats():
-    matches = [(sniff([data]), data[16]) for _, of, data in cases() if of == "record-batch"]
+    matches = [(sniff([data]), data[16]) for _, case_format, data in cases() if case_format == "record-batch"]
     assert all(formats == ["record-batch"] for formats, magic in matches if magic == 2)
     # The drafts read the message formats before theirs as well.
     assert all("record-batch" in formats and len(formats) > 1 for formats, magic in matches if magic < 2)

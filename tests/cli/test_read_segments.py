@@ -211,10 +211,10 @@ def test_a_pipe_is_no_log(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_open_transaction_is_printed(run: Run, folder: Callable[[bytes], Path]) -> None:
-    def of(producer: int, offset: int) -> bytes:
+    def sent_by(producer: int, offset: int) -> bytes:
         return batch(record(), base_offset=offset, attributes=TRANSACTIONAL, producer=(producer, 0, 0))
 
-    path = folder(of(1, 0) + mark(1, 1, commit=True) + of(2, 2) + batch(record(), base_offset=3))
+    path = folder(sent_by(1, 0) + mark(1, 1, commit=True) + sent_by(2, 2) + batch(record(), base_offset=3))
     result = run("read", path, "--committed", "--json")
     assert (result.code, [json.loads(line)["offset"] for line in result.lines]) == (0, [0])
     assert "orders-3: read up to offset 2, where a transaction of producer 2 is open" in result.err

@@ -109,8 +109,8 @@ def read(java: str, value: str, **options: Any) -> Any:
     return lha.select(pa.array([lh.encode([("x", value)], "kafka")]), "kafka", columns, **options)
 
 
-def same(one: Any, other: Any) -> bool:
-    return one == other or (isinstance(one, float) and math.isnan(one) and math.isnan(other))
+def same(left: Any, right: Any) -> bool:
+    return left == right or (isinstance(left, float) and math.isnan(left) and math.isnan(right))
 
 
 @pytest.mark.parametrize(("java", "value", "expected"), [*WRITTEN, *READ])

@@ -194,8 +194,8 @@ def messages(rows: list[Any], format: str) -> Any:
     """Make a column of what a format decodes to: lists of headers, or structs around them."""
     import pyarrow as pa
 
-    of = decoded_type(format)
-    return pa.array([to_row(row, format) for row in rows], of)
+    row_type = decoded_type(format)
+    return pa.array([to_row(row, format) for row in rows], row_type)
 
 
 def decoded_type(format: str) -> Any:
@@ -255,8 +255,8 @@ def _struct(header: tuple[Any, ...], names: list[str]) -> dict[str, Any]:
 
 
 def _header_fields(format: str) -> Any:
-    of = decoded_type(format)
-    headers = of.field("headers").type if hasattr(of, "names") else of
+    row_type = decoded_type(format)
+    headers = row_type.field("headers").type if hasattr(row_type, "names") else row_type
     return list(headers.value_type)
 
 

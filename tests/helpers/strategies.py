@@ -157,22 +157,22 @@ def _record_batch(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def _messages_of_a_set(draw: st.DrawFn, format: str, magics: Sequence[int] = (2, 2, 0, 1)) -> bytes:
-    one = MESSAGE_OF[format]
+    inner_format = MESSAGE_OF[format]
     magic = draw(st.sampled_from(magics))
     appended = draw(st.sampled_from([0, 8])) if magic else 0
     codec = draw(st.sampled_from([0, 0, *CODECS]))
     many = draw(st.integers(0, 3)) if codec else 1
-    drawn = [draw(messages(one)) for _ in range(many)]
+    drawn = [draw(messages(inner_format)) for _ in range(many)]
     if magic < 2:
         drawn = [{**fields, "headers": [], "tombstone": False} for fields in drawn]
     drawn = [{**fields, "magic": magic, "attributes": 0 if codec else appended} for fields in drawn]
     if not codec:
-        return message(one, **drawn[0])
-    inside = b"".join(message(one, **{**fields, "offset": place}) for place, fields in enumerate(drawn))
+        return message(inner_format, **drawn[0])
+    inside = b"".join(message(inner_format, **{**fields, "offset": place}) for place, fields in enumerate(drawn))
     squeezed = squeeze(codec, inside, xerial=draw(st.booleans()), legacy=magic == 0 and draw(st.booleans()))
     offset, timestamp = draw(int64s), draw(int64s)
     around = {"magic": magic, "attributes": codec | appended, "offset": offset, "timestamp": timestamp}
-    return message(one, **around, value=squeezed)
+    return message(inner_format, **around, value=squeezed)
 
 
 polled_fields = st.fixed_dictionaries(
@@ -286,7 +286,7 @@ amqp_values = (
     | st.sampled_from([bytes([code]) for code in amqp.CONSTRUCTORS])
     | st.text(st.characters(codec="utf-8"), max_size=40).map(lambda text: b"\xb1" + _sized(text.encode()))
     | st.binary(max_size=12).map(lambda data: bytes([0xA1, len(data)]) + data)
-    | st.uuids().map(lambda one: b"\x98" + one.bytes)
+    | st.uuids().map(lambda value: b"\x98" + value.bytes)
     | st.floats(allow_nan=False).map(lambda number: b"\x82" + struct.pack(">d", number))
     | st.integers(0, (1 << 32) - 1).map(lambda number: b"\x70" + struct.pack(">I", number))
     | st.builds(

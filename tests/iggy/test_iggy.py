@@ -155,13 +155,13 @@ def test_keys_of_other_kinds_are_other_keys() -> None:
 
 @pytest.mark.parametrize("cls", [HeaderKey, HeaderValue])
 def test_a_field_has_1_to_255_bytes(cls: Any) -> None:
-    what = "key" if cls is HeaderKey else "value"
+    part = "key" if cls is HeaderKey else "value"
     assert len(cls.from_raw(bytes(255)).value) == 255
     for make, whole in ((cls.from_raw, b"x"), (cls.from_str, "x")):
-        with pytest.raises(EncodeError, match=f"the {what} has no bytes") as raised:
+        with pytest.raises(EncodeError, match=f"the {part} has no bytes") as raised:
             make(whole * 0)
-        assert raised.value.code == f"empty_{what}"
-        with pytest.raises(EncodeError, match=f"{what} of 256 bytes is longer than 255") as raised:
+        assert raised.value.code == f"empty_{part}"
+        with pytest.raises(EncodeError, match=f"{part} of 256 bytes is longer than 255") as raised:
             make(whole * 256)
         assert raised.value.code == "too_long"
 

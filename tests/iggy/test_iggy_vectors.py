@@ -518,4 +518,4 @@ def test_every_line_of_the_vectors_holds(vectors: Path, name: str) -> None:
         if difference is not None:
             differences[difference] += 1
     assert not failures, f"{len(failures)} of {len(lines)} lines:\n" + "\n".join(failures[:20])
-    assert differences == {what: count for (file, what), count in DIFFERENCES.items() if file == name}
+    assert differences == {subject: count for (file, subject), count in DIFFERENCES.items() if file == name}

@@ -134,12 +134,12 @@ class Cluster:
             lambda: set(self._partition(topic, partition).isrs) == set(nodes),
         )
 
-    def wait(self, what: str, condition: Callable[[], bool]) -> None:
+    def wait(self, condition_name: str, condition: Callable[[], bool]) -> None:
         """Wait until a condition holds."""
         until = time.monotonic() + LIMIT
         while not condition():
             if time.monotonic() > until:
-                raise RuntimeError(f"not in {LIMIT:g} s: {what}")
+                raise RuntimeError(f"not in {LIMIT:g} s: {condition_name}")
             time.sleep(0.1)
 
     def directory(self, node: int, topic: str, partition: int = 0) -> Path:

@@ -134,8 +134,8 @@ def signed(path: Path, authority_key, authority, days: int = 1) -> int:
     key = _key()
     names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     builder = _certificate(path.stem, "authority", key, days).add_extension(names, critical=False)
-    of = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
-    certificate = builder.add_extension(of, critical=False).sign(authority_key, hashes.SHA256())
+    identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
+    certificate = builder.add_extension(identifier, critical=False).sign(authority_key, hashes.SHA256())
     secret = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -163,11 +163,11 @@ def _key():
     return rsa.generate_private_key(65537, 2048)
 
 
-def _certificate(of: str, by: str, key, days: int = 1):
+def _certificate(common_name: str, by: str, key, days: int = 1):
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    subject, issuer = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in (of, by))
+    subject, issuer = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in (common_name, by))
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()

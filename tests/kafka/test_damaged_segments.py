@@ -134,7 +134,7 @@ def test_a_damaged_batch_says_how_many_records_it_hides(folder: Callable[..., Pa
     with opened(path, errors="column") as reader:
         [error] = [row["error"][0] for row in reader.read_all().to_pylist() if row["error"]]
     assert "offsets 10 to 19 are missing, at most 10 records" in error["message"]
-    assert [(one.first, one.last) for one in reader.damaged] == [(10, 19)]
+    assert [(damage.first, damage.last) for damage in reader.damaged] == [(10, 19)]
 
 
 def test_batches_that_exceed_an_arrow_column_are_read_in_halves(
@@ -161,7 +161,7 @@ def test_the_missing_offsets_are_those_of_all_batches_up_to_the_next_valid_one(f
         path = folder(*files, bases=bases)
         with opened(path, errors="null") as reader:
             assert [row["offset"] for row in reader.read_all().to_pylist()] == [*range(10), None, *range(30, 40)]
-        assert [(one.first, one.last) for one in reader.damaged] == [(10, 29)]
+        assert [(damage.first, damage.last) for damage in reader.damaged] == [(10, 29)]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_only_missing_offsets_within_the_bounds_are_reported(
     path = folder(ten(0) + ten(10)[:50] + ten(20))
     with opened(path, errors="column", start=start, end=end) as reader:
         rows_read = reader.read_all().to_pylist()
-    assert [(one.first, one.last) for one in reader.damaged] == [missing] * (missing is not None)
+    assert [(damage.first, damage.last) for damage in reader.damaged] == [missing] * (missing is not None)
     assert len([row for row in rows_read if row["error"]]) == len(reader.damaged)
     expected = [at for at in range(30) if not 10 <= at < 20 and start <= at < end]
     assert [row["offset"] for row in rows_read if not row["error"]] == expected
@@ -388,7 +388,7 @@ def test_an_incomplete_batch_of_iggy_is_a_torn_tail_in_the_last_file_only(
         rows_read = reader.read_all().to_pylist()
     assert [row["offset"] for row in rows_read] == [*range(5), None, *range(10, 15)]
     assert rows_read[5]["error"][0]["message"].startswith(("no whole batch begins here", "1000 bytes of zeros"))
-    assert [(one.first, one.last) for one in reader.damaged] == [(5, 9)]
+    assert [(damage.first, damage.last) for damage in reader.damaged] == [(5, 9)]
 
 
 def test_a_segment_of_iggy_that_is_truncated_or_deleted_while_it_is_read_ends_there(

@@ -231,10 +231,10 @@ def test_a_response_without_records_because_of_a_quota_is_no_end_of_the_partitio
 def test_a_final_error_of_one_broker_is_raised_and_no_other_one_is_asked() -> None:
     # CLUSTER_AUTHORIZATION_FAILED, and no versions.
     rejects = lies_about(API_VERSIONS, resized(lambda body: body[:4] + (31).to_bytes(2, "big") + bytes(4)))
-    with LyingBroker(rejects) as one, LyingBroker(rejects) as other:
+    with LyingBroker(rejects) as first, LyingBroker(rejects) as second:
         with pytest.raises(PermissionError, match="does not allow it"):
-            read(f"{one.address},{other.address}", timeout_ms=60_000)
-        assert one.connections + other.connections == 1
+            read(f"{first.address},{second.address}", timeout_ms=60_000)
+        assert first.connections + second.connections == 1
 
 
 def test_the_recorded_responses_are_read_and_written_as_they_were() -> None:

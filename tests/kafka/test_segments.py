@@ -135,10 +135,10 @@ def test_a_broker_directory_has_topics_and_partitions(tmp_path: Path, folder: Ca
 
 
 def test_files_of_tiered_storage_have_any_name(tmp_path: Path) -> None:
-    one, two, other = tmp_path / f"{10:020}-c2Vn.log", tmp_path / f"{0:020}-bWVu.log", tmp_path / "object-17"
-    for file, first in ((one, 10), (two, 0), (other, 40)):
+    compacted, two, other = tmp_path / f"{10:020}-c2Vn.log", tmp_path / f"{0:020}-bWVu.log", tmp_path / "object-17"
+    for file, first in ((compacted, 10), (two, 0), (other, 40)):
         file.write_bytes(ten(first))
-    rows = read([one, other, two], columns=["topic", "offset"])
+    rows = read([compacted, other, two], columns=["topic", "offset"])
     assert rows.column("offset").to_pylist() == [*range(20), *range(40, 50)]
     assert rows.column("topic").null_count == 30
     assert offsets(other) == list(range(40, 50))

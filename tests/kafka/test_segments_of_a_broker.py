@@ -53,22 +53,22 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
             number += 1
         to.flush(30)
 
-    one, other = producer("one"), producer("other", "zstd")
+    first, second = producer("one"), producer("other", "zstd")
     for turn in range(6):
-        one.begin_transaction()
-        other.begin_transaction()
-        send(one, 300)
-        send(other, 200)
-        send(one, 100)
-        (one.abort_transaction if turn % 3 == 1 else one.commit_transaction)(30)
-        send(other, 100)
-        (other.abort_transaction if turn % 2 else other.commit_transaction)(30)
+        first.begin_transaction()
+        second.begin_transaction()
+        send(first, 300)
+        send(second, 200)
+        send(first, 100)
+        (first.abort_transaction if turn % 3 == 1 else first.commit_transaction)(30)
+        send(second, 100)
+        (second.abort_transaction if turn % 2 else second.commit_transaction)(30)
     open_one = producer("open")
     open_one.begin_transaction()
     send(open_one, 50)
-    one.begin_transaction()
-    send(one, 50)
-    one.commit_transaction(30)
+    first.begin_transaction()
+    send(first, 50)
+    first.commit_transaction(30)
     yield running.address, running.directory / "data" / f"{TOPIC}-0"
     del open_one
     running.stop()
@@ -112,7 +112,7 @@ def test_the_files_hold_the_records_of_the_broker(written: tuple[str, Path], lev
     ] == expected
     assert len(expected) == (4300 if level == "read_uncommitted" else 2500)
     # What a broker has not filled yet of a file that it made longer is no part of the log.
-    assert all("zeros" in one.why for one in truncated)
+    assert all("zeros" in warning.why for warning in truncated)
     assert len(opened) == (level == "read_committed")
 
 

@@ -220,9 +220,9 @@ def test_offsets_are_kept_to_in_the_middle_of_a_batch(broker, written):
         end={partition: end for partition, (_, end) in ranges.items()},
     ).read_all()
     assert rows(result) == [row for row in expected if row.offset in range(*ranges[row.partition])]
-    one = lh.read.topic(topic, bootstrap_servers=broker, partitions=[3], start={3: 105}, end="latest").read_all()
-    assert one["offset"].to_pylist() == [105, 106]
-    assert one["partition"].to_pylist() == [3, 3]
+    single = lh.read.topic(topic, bootstrap_servers=broker, partitions=[3], start={3: 105}, end="latest").read_all()
+    assert single["offset"].to_pylist() == [105, 106]
+    assert single["partition"].to_pylist() == [3, 3]
 
 
 def test_a_time_selects_the_first_record_that_is_not_older(broker):

@@ -259,19 +259,19 @@ def test_crash_at_any_step_of_a_compaction_loses_no_key(tmp_path, monkeypatch):
         expected = kept(before, "typed", horizon=30)
         steps = iter(range(1, stop + 1))
 
-        def step(of, steps=steps, stop=stop):
+        def step(function, steps=steps, stop=stop):
             def stepped(*arguments, **options):
                 if next(steps) == stop:
                     raise PowerCut
-                return of(*arguments, **options)
+                return function(*arguments, **options)
 
             return stepped
 
         log = MessageLog(path, segment_bytes=300, sync="flush")
         try:
             with monkeypatch.context() as patch:
-                for name, of in real.items():
-                    patch.setattr(os, name, step(of))
+                for name, function in real.items():
+                    patch.setattr(os, name, step(function))
                 patch.setattr(Path, "unlink", step(unlink))
                 log.compact(now=40, delete_retention_ms=10)
         except PowerCut:

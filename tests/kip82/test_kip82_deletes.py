@@ -180,7 +180,7 @@ def test_log_stores_the_bytes_of_appended_and_produced_messages(tmp_path: Path, 
         ).raise_for_error()
         assert stored(log) == 2 * data
         response = log.fetch(FetchRequest.for_partition("orders", 0, 0, version=4))
-        assert [one.tombstone for one in response.messages("wrapper")] == 2 * [message.tombstone]
+        assert [read_back.tombstone for read_back in response.messages("wrapper")] == 2 * [message.tombstone]
 
 
 def test_compaction_keeps_a_null_that_is_no_delete(log: MessageLog) -> None:

@@ -86,8 +86,8 @@ PARTS = {
 
 
 def topics_of(type) -> st.SearchStrategy:
-    of, fields = PARTS[type]
-    part = st.builds(of, *fields)
+    part_type, fields = PARTS[type]
+    part = st.builds(part_type, *fields)
     return st.lists(st.builds(TopicPartitions, TOPICS, st.lists(part, max_size=3).map(tuple)), max_size=3).map(tuple)
 
 
@@ -145,9 +145,11 @@ def test_bodies_have_the_documented_bytes():
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("type", VALUE_TYPES)
 def test_truncated_body_is_rejected_at_every_byte(type, version):
-    of, fields = PARTS[type]
+    part_type, fields = PARTS[type]
     numbers = itertools.count(1)
-    parts = tuple(of(*(b"abc" if "binary" in repr(field) else next(numbers) for field in fields)) for _ in range(2))
+    parts = tuple(
+        part_type(*(b"abc" if "binary" in repr(field) else next(numbers) for field in fields)) for _ in range(2)
+    )
     data = type(version=version, topics=(TopicPartitions("orders", parts), TopicPartitions("x", ()))).encode()
     for cut in range(len(data)):
         with pytest.raises(lh.DecodeError, match=f"{type._NAME} {version}: ") as raised:

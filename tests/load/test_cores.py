@@ -49,8 +49,8 @@ def batches(samples: Path) -> list[pa.Array]:
 class Compared:
     """The same work on one thread and on two, and the least that each has taken."""
 
-    def __init__(self, one: Callable[[], Any], two: Callable[[], Any]) -> None:
-        self._turns = [one, two]
+    def __init__(self, first: Callable[[], Any], two: Callable[[], Any]) -> None:
+        self._turns = [first, two]
         self._least = [float("inf"), float("inf")]
 
     def run(self, first: int) -> None:
@@ -67,7 +67,7 @@ class Compared:
 
 def by_pool(work: Callable[[Any], Any], source: list[Any], pool: ThreadPoolExecutor) -> Compared:
     """Compare items one after the other with all at once."""
-    return Compared(lambda: [work(one) for one in source], lambda: list(pool.map(work, source)))
+    return Compared(lambda: [work(piece) for piece in source], lambda: list(pool.map(work, source)))
 
 
 def assert_faster(name: str, ours: Compared, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,8 +78,8 @@ def assert_faster(name: str, ours: Compared, capsys: pytest.CaptureFixture[str])
         copying = by_pool(lambda pair: np.copyto(*pair), copied, pool)
         least, most = ROUNDS
         for done in range(1, most + 1):
-            for one in (ours, hashing, copying):
-                one.run(done % 2)
+            for comparison in (ours, hashing, copying):
+                comparison.run(done % 2)
             if done >= least and ours.ratio >= AT_LEAST:
                 break
     output = (
@@ -115,7 +115,10 @@ def test_two_threads_are_faster_than_one(
     operation = OPERATIONS[name]
     expected = [operation(batch) for batch in source]
     with ThreadPoolExecutor(2) as pool:
-        assert all(one.equals(other) for one, other in zip(pool.map(operation, source), expected, strict=True))
+        assert all(
+            result.equals(expected_result)
+            for result, expected_result in zip(pool.map(operation, source), expected, strict=True)
+        )
         assert_faster(name, by_pool(operation, source, pool), capsys)
 
 

@@ -98,12 +98,12 @@ def test_memory_stays_flat_and_nothing_is_left_open(
     growth = resting[-1] - resting[0]
     with capsys.disabled():
         print(f"  at rest: {resting[0] / 2**20:.1f} MiB before, {resting[-1] / 2**20:.1f} MiB after")
-    assert growth <= MOST_GROWTH, f"{growth / 2**20:.0f} MiB more at the end: {[one.rss >> 20 for one in seen]}"
+    assert growth <= MOST_GROWTH, f"{growth / 2**20:.0f} MiB more at the end: {[sample.rss >> 20 for sample in seen]}"
     # The rest is exact: what a round opens or takes, it closes and gives back.
-    assert {one.arrow for one in seen} == {seen[0].arrow}
-    assert {(one.fds, one.files) for one in seen} == {(seen[0].fds, seen[0].files)}
-    assert {one.threads for one in seen} == {seen[0].threads}
-    assert {one.left for one in seen} == {0}
+    assert {sample.arrow for sample in seen} == {seen[0].arrow}
+    assert {(sample.fds, sample.files) for sample in seen} == {(seen[0].fds, seen[0].files)}
+    assert {sample.threads for sample in seen} == {seen[0].threads}
+    assert {sample.left for sample in seen} == {0}
 
 
 def run(job: Job, headers: int) -> tuple[int, float]:

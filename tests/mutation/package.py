@@ -127,7 +127,9 @@ def not_code(tree: ast.AST) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]
         nodes: list[ast.AST | None] = [getattr(node, "annotation", None), getattr(node, "returns", None)]
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             nodes.append(node)
-        if isinstance(node, ast.FunctionDef) and any("overload" in ast.dump(one) for one in node.decorator_list):
+        if isinstance(node, ast.FunctionDef) and any(
+            "overload" in ast.dump(decorator) for decorator in node.decorator_list
+        ):
             nodes.append(node)
         for part in nodes:
             if part is not None:

@@ -79,17 +79,17 @@ def valid_bytes(format: str) -> list[bytes | None]:
 @every_format
 def test_the_type_of_every_field_is_that_of_the_table(format: str) -> None:
     operation: Any = "messages" if format in BATCHES else "decode"
-    of = pa.field(_native.schema(operation, format)).type
+    row_type = pa.field(_native.schema(operation, format)).type
     fields = FORMATS[format].fields
     if FORMATS[format].is_ == "headers":
-        assert spelled(of) == fields[0][1]
+        assert spelled(row_type) == fields[0][1]
         return
     row = [("row", "int64")] if format in BATCHES else []
-    assert [(field.name, spelled(field.type)) for field in of] == [*row, *fields]
+    assert [(field.name, spelled(field.type)) for field in row_type] == [*row, *fields]
 
 
-def spelled(of: pa.DataType) -> str:
-    return str(of).replace("decimal128(20)", "decimal128(20, 0)")
+def spelled(data_type: pa.DataType) -> str:
+    return str(data_type).replace("decimal128(20)", "decimal128(20, 0)")
 
 
 @every_one
@@ -106,8 +106,8 @@ def test_decoded_columns_have_the_declared_type(format: str, errors: Any) -> Non
 @pytest.mark.parametrize("format", [name for name in FORMATS if FORMATS[name].traits.keys == "typed"])
 def test_typed_keys_as_text_have_the_type_of_text_keys(format: str) -> None:
     operation: Any = "messages" if format in BATCHES else "decode"
-    of = pa.field(_native.schema(operation, format, text_keys=True)).type
-    headers = of if FORMATS[format].is_ == "headers" else of.field("headers").type
+    row_type = pa.field(_native.schema(operation, format, text_keys=True)).type
+    headers = row_type if FORMATS[format].is_ == "headers" else row_type.field("headers").type
     assert str(headers) == "list<element: struct<key: string, type: string, value: binary>>"
 
 
@@ -152,20 +152,20 @@ def test_large_lists_and_views_of_every_format_are_written(format: str) -> None:
         assert lha.encode(pa.array(column.to_pylist(), widened(column.type)), format).to_pylist() == [value]
 
 
-def large(of: pa.DataType) -> pa.DataType:
-    return remade(of, pa.large_list, pa.large_string(), pa.large_binary())
+def large(data_type: pa.DataType) -> pa.DataType:
+    return remade(data_type, pa.large_list, pa.large_string(), pa.large_binary())
 
 
-def viewed(of: pa.DataType) -> pa.DataType:
-    return remade(of, pa.list_, pa.string_view(), pa.binary_view())
+def viewed(data_type: pa.DataType) -> pa.DataType:
+    return remade(data_type, pa.list_, pa.string_view(), pa.binary_view())
 
 
-def remade(of: pa.DataType, lists: Callable[[Any], Any], text: pa.DataType, binary: pa.DataType) -> pa.DataType:
-    if pa.types.is_list(of):
-        return lists(pa.field("element", remade(of.value_type, lists, text, binary)))
-    if pa.types.is_struct(of):
-        return pa.struct([(field.name, remade(field.type, lists, text, binary)) for field in of])
-    return {pa.string(): text, pa.binary(): binary}.get(of, of)
+def remade(data_type: pa.DataType, lists: Callable[[Any], Any], text: pa.DataType, binary: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(data_type):
+        return lists(pa.field("element", remade(data_type.value_type, lists, text, binary)))
+    if pa.types.is_struct(data_type):
+        return pa.struct([(field.name, remade(field.type, lists, text, binary)) for field in data_type])
+    return {pa.string(): text, pa.binary(): binary}.get(data_type, data_type)
 
 
 @pytest.mark.parametrize("format", MESSAGES)

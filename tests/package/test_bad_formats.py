@@ -379,8 +379,8 @@ def test_a_set_of_another_magic_than_the_message_around_it_is_refused(way: Imple
 
 @every_way
 def test_a_set_that_is_cut_inside_ends_alone(way: Implementation) -> None:
-    one = message("kip82-message", value=b"v")
-    data = in_set(one + one[:-1]) + one[:-1]
+    whole = message("kip82-message", value=b"v")
+    data = in_set(whole + whole[:-1]) + whole[:-1]
     check(
         way, "kip82-messages", data,
         ("truncated", "message 1: message takes 23 bytes and 22 are left", 34, None, None),
@@ -388,7 +388,7 @@ def test_a_set_that_is_cut_inside_ends_alone(way: Implementation) -> None:
     )  # fmt: skip
     with pytest.raises(DecodeError, match="message 1"):
         way.messages(data, "kip82-messages", lenient=True)
-    assert len(way.messages(one + one[:-1], "kip82-messages", lenient=True)) == 1
+    assert len(way.messages(whole + whole[:-1], "kip82-messages", lenient=True)) == 1
 
 
 POLLED = struct.pack("<QBQ", 7, 1, 9) + ID + struct.pack("<III", zlib.crc32(b"pp"), 0, 2) + b"pp"

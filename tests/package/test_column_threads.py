@@ -100,10 +100,10 @@ def test_batches_are_validated_by_threads(format: str) -> None:
 
 
 def test_lists_are_selected_and_validated_by_threads() -> None:
-    one = [{"key": "a", "value": b"x" * 20}, {"key": "b", "value": None}]
-    of = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-    for type in (of, pa.large_list(of.value_type)):
-        lists = pa.array([one, None, []] * 2_000, type)[1:]
+    headers = [{"key": "a", "value": b"x" * 20}, {"key": "b", "value": None}]
+    list_type = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    for type in (list_type, pa.large_list(list_type.value_type)):
+        lists = pa.array([headers, None, []] * 2_000, type)[1:]
         assert_same(lambda lists=lists, **threads: lha.select(lists, "kafka", {"a": "string"}, **threads))
         assert_same(lambda lists=lists, **threads: lha.validate(lists, "kafka", **threads))
 
@@ -171,8 +171,8 @@ def test_chunks_before_the_error_of_a_chunk_are_returned(threads: int, bad: int)
 
 @pytest.mark.parametrize("errors", ["raise", "null", "column"])
 def test_messages_of_chunks_are_read_by_threads(errors: Any) -> None:
-    one = b"".join(lh.encode(lh.Message(offset=row, value=b"x" * 40), "kip82-message") or b"" for row in range(1_000))
-    rows: list[Any] = [one, one, None, one, one[:-1], one, one, one]
+    data = b"".join(lh.encode(lh.Message(offset=row, value=b"x" * 40), "kip82-message") or b"" for row in range(1_000))
+    rows: list[Any] = [data, data, None, data, data[:-1], data, data, data]
     column = pa.chunked_array(chunks_of(rows, [2, 2, 2, 2]), pa.binary())
     assert_same(lambda **threads: lha.messages(column, "kip82-messages", errors=errors, **threads))
     assert_same(lambda **threads: lha.messages(column[:4], "kip82-messages", headers={"a": "int32"}, **threads))

@@ -28,7 +28,7 @@ class Way(NamedTuple):
     data: bytes
     losses: lh.Losses
 
-    def of(self, header: int) -> list[lh.Loss]:
+    def losses_of(self, header: int) -> list[lh.Loss]:
         """Return the losses of a header."""
         return [loss for loss in self.losses if loss.header == header]
 
@@ -74,16 +74,16 @@ def test_headers_come_back_or_the_losses_name_them(format: str, data: st.DataObj
 
 
 def check_way_back(before: list[Any], there: Way, target: str, source: str) -> None:
-    stayed = [place for place in range(len(before)) if is_written(there.of(place))]
+    stayed = [place for place in range(len(before)) if is_written(there.losses_of(place))]
     between = headers_of(there.data, target)
     assert len(between) == len(stayed)
     restored = convert(there.data, target, source, types_back(there, target, source))
     assert restored is not None
     after = iter(headers_of(restored.data, source))
     for index, place in enumerate(stayed):
-        losses = restored.of(index)
+        losses = restored.losses_of(index)
         if is_written(losses) and next(after) != before[place]:
-            harmless = all(map(is_undone, there.of(place))) and all(map(is_harmless, losses))
+            harmless = all(map(is_undone, there.losses_of(place))) and all(map(is_harmless, losses))
             assert not harmless, (before[place], between[index])
     assert next(after, None) is None
 

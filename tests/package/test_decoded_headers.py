@@ -157,7 +157,7 @@ def same_objects(pairs: list[tuple[str, bytes | None]], read: Callable[[lh.Heade
         read(lh.decode(message or b"", "kafka"))
     first, again = ([read(lh.decode(message or b"", "kafka")) for message in messages] for _ in range(2))
     assert first == again
-    return sum(one is other for one, other in zip(first, again, strict=True))
+    return sum(before is after for before, after in zip(first, again, strict=True))
 
 
 def test_few_keys_and_headers_are_kept_however_many_there_are() -> None:
@@ -211,7 +211,7 @@ def test_every_thread_keeps_headers_of_its_own() -> None:
         thread.join()
         return result
 
-    one, other = of_a_thread(), of_a_thread()
-    assert one[-1] is one[-2]
-    assert one[-1] is not other[-1]
-    assert one == other
+    first, second = of_a_thread(), of_a_thread()
+    assert first[-1] is first[-2]
+    assert first[-1] is not second[-1]
+    assert first == second

@@ -154,8 +154,8 @@ def test_native_code_that_is_gone(tmp_path: Path) -> None:
         library.unlink()
     code, report = asked(directory)
     assert code == 1
-    (what,) = wrong(report)
-    assert what.endswith("ModuleNotFoundError: No module named 'letterhead._native'")
+    (problem,) = wrong(report)
+    assert problem.endswith("ModuleNotFoundError: No module named 'letterhead._native'")
     program = "import sys; from letterhead.cli import main; sys.exit(main(['decode', '--help']))"
     done = subprocess.run(
         [directory / "bin" / "python", "-c", program],

@@ -48,9 +48,9 @@ def test_a_key_that_is_not_there_is_a_key_error(headers: lh.Headers) -> None:
 
 def test_headers_are_indexed_by_key_or_position_only(headers: lh.Headers) -> None:
     ask: Any = headers
-    for what in (1.0, None):
+    for index in (1.0, None):
         with pytest.raises(TypeError, match="by key or position"):
-            ask[what]
+            ask[index]
 
 
 def test_null_is_not_absent(headers: lh.Headers) -> None:
@@ -199,11 +199,11 @@ def test_nothing_is_lost_on_the_way_through(pairs: list[tuple[str, Any]]) -> Non
 
 
 @given(any_pairs, any_pairs)
-def test_frozen_headers_hash_as_they_compare(one: list[tuple[str, Any]], other: list[tuple[str, Any]]) -> None:
-    left, right = lh.Headers(one).frozen(), lh.Headers(other).frozen()
-    assert (left == right) == (one == other)
-    assert hash(left) == hash(lh.Headers(one).frozen())
-    assert len({left, right}) == (1 if one == other else 2)
+def test_frozen_headers_hash_as_they_compare(first: list[tuple[str, Any]], second: list[tuple[str, Any]]) -> None:
+    left, right = lh.Headers(first).frozen(), lh.Headers(second).frozen()
+    assert (left == right) == (first == second)
+    assert hash(left) == hash(lh.Headers(first).frozen())
+    assert len({left, right}) == (1 if first == second else 2)
 
 
 def test_frozen_headers_refuse_change_and_stay_as_they_were(headers: lh.Headers) -> None:

@@ -243,10 +243,10 @@ def test_offsets_that_pass_the_end_of_a_buffer_are_refused_if_pyarrow_has_it() -
 def test_a_file_with_wrong_offsets_of_keys_is_not_encoded() -> None:
     keys = ["k" * 65_000, "l" * 56_789, "m"]
     headers = [[{"key": key, "value": b"v"} for key in keys]]
-    of = pa.list_(pa.struct([("key", pa.utf8()), ("value", pa.binary())]))
+    list_type = pa.list_(pa.struct([("key", pa.utf8()), ("value", pa.binary())]))
     for by in (FAR, -FAR):
         with pytest.raises((TypeError, ValueError)):
-            lha.encode(rewritten(pa.array(headers, of), numbers(65_000), 121_789, by), "kafka")
+            lha.encode(rewritten(pa.array(headers, list_type), numbers(65_000), 121_789, by), "kafka")
 
 
 def test_a_field_name_of_a_file_that_is_not_utf_8_is_an_error() -> None:

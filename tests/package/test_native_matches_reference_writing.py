@@ -137,8 +137,10 @@ def test_encode_message_formats(format: str, data: st.DataObject, layout: tuple[
     fitting = strategies.loose_headers().map(
         lambda headers: [h for h in headers if ops.keys.is_of(h[0], form) and (has_types or h[1] is None)]
     )
-    one = strategies.messages(format) | strategies.loose_messages(format, strategies.headers(format) | fitting)
-    rows: list[Any] = data.draw(st.lists(st.none() | one, max_size=4))
+    drawn_message = strategies.messages(format) | strategies.loose_messages(
+        format, strategies.headers(format) | fitting
+    )
+    rows: list[Any] = data.draw(st.lists(st.none() | drawn_message, max_size=4))
     options = data.draw(write_options(format, keys_of(filter(None, rows))))
     column = strategies.lay(messages(rows, format), layout)
     reported = {**options, "types": types_option(options["types"])}
@@ -174,10 +176,12 @@ def test_a_sign_before_an_unsigned_number_is_read_alike_whatever_its_width() -> 
 @st.composite
 def set_messages(draw: st.DrawFn, format: str) -> list[dict[str, Any]]:
     """Draw messages that mostly go into one set: of one magic and timestamp type, with offsets that increase."""
-    one = strategies.MESSAGE_OF[format]
+    inner_format = strategies.MESSAGE_OF[format]
     fitting = draw(st.booleans())
     magic, attributes = draw(st.sampled_from([2, 2, 0, 1, None])), draw(st.sampled_from([0, 0, 8, None]))
-    drawn = draw(st.lists(strategies.loose_messages(one, strategies.headers(one)), min_size=1, max_size=4))
+    drawn = draw(
+        st.lists(strategies.loose_messages(inner_format, strategies.headers(inner_format)), min_size=1, max_size=4)
+    )
     offset = draw(strategies.int64s)
     for message in drawn:
         offset = min(offset + draw(st.integers(1, 5)), (1 << 63) - 1)

@@ -155,7 +155,7 @@ def test_select_reads_what_pack_wrote(format: str, data: st.DataObject) -> None:
         st.none() | form_values | st.binary(max_size=17) | st.integers(-(2**15), 2**15).map(lambda n: str(n).encode())
     )
     rows = data.draw(st.lists(st.tuples(values, st.lists(values, max_size=3)), max_size=12))
-    kafka = [lh.encode([("a", one), *(("b", value) for value in many)], "kafka") for one, many in rows]
+    kafka = [lh.encode([("a", first), *(("b", value) for value in many)], "kafka") for first, many in rows]
     read = {"x": lh.field(type, key="a"), "y": lh.field(f"array<{type}>", key="b")}
     columns = lha.select(pa.array(kafka, pa.binary()), "kafka", read, errors="null")
     if FORMATS[format].traits.types:

@@ -86,12 +86,12 @@ def error_of(value: bytes) -> lh.DecodeError | None:
     return None
 
 
-def same(one: Any, other: Any) -> bool:
-    if isinstance(one, lh.HeaderError):
-        return type(one) is type(other) and vars(one) == vars(other)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one.equals(other) if isinstance(one, pa.Array | pa.StructArray) else one == other)
+def same(left: Any, right: Any) -> bool:
+    if isinstance(left, lh.HeaderError):
+        return type(left) is type(right) and vars(left) == vars(right)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left.equals(right) if isinstance(left, pa.Array | pa.StructArray) else left == right)
 
 
 @pytest.fixture(scope="module")
@@ -476,21 +476,21 @@ def a_value(type: str) -> lh.Value:
             return lh.Value(type, 1.5 if type.startswith("float") else 100)
 
 
-def check_arrived(one: Any, other: Any) -> None:
-    assert type(one) is type(other)
-    assert repr(one) == repr(other)
-    if isinstance(one, BaseException):
-        assert (vars(one), one.args, str(one)) == (vars(other), other.args, str(other))
+def check_arrived(expected: Any, arrived: Any) -> None:
+    assert type(expected) is type(arrived)
+    assert repr(expected) == repr(arrived)
+    if isinstance(expected, BaseException):
+        assert (vars(expected), expected.args, str(expected)) == (vars(arrived), arrived.args, str(arrived))
         return
-    assert one == other
-    if type(one).__hash__ is not None and not isinstance(one, lh.Losses | lh.Converted):
-        assert hash(one) == hash(other)
-    if isinstance(one, lh.Value):
-        assert (one.type, one.bits) == (other.type, other.bits)
-    if isinstance(one, lh.Losses):
-        assert one.types == other.types == {"retry": "int32:le", "note": "string"}
-    if isinstance(one, lh.Converted):
-        check_arrived(one.losses, other.losses)
+    assert expected == arrived
+    if type(expected).__hash__ is not None and not isinstance(expected, lh.Losses | lh.Converted):
+        assert hash(expected) == hash(arrived)
+    if isinstance(expected, lh.Value):
+        assert (expected.type, expected.bits) == (arrived.type, arrived.bits)
+    if isinstance(expected, lh.Losses):
+        assert expected.types == arrived.types == {"retry": "int32:le", "note": "string"}
+    if isinstance(expected, lh.Converted):
+        check_arrived(expected.losses, arrived.losses)
 
 
 @pytest.mark.parametrize("name", sent())
@@ -544,8 +544,8 @@ def test_an_error_of_a_process_arrives_whole() -> None:
 def test_copies_are_independent() -> None:
     headers: Any = lh.decode(lh.encode([("a", b"1")], "kafka"), "kafka")
     stored = lh.Message(headers=headers, payload=b"p")
-    for other in (copy.copy(headers), copy.deepcopy(headers), copy.deepcopy(stored).headers):
-        other.add("b", b"2")
+    for copied in (copy.copy(headers), copy.deepcopy(headers), copy.deepcopy(stored).headers):
+        copied.add("b", b"2")
         assert headers.items() == [("a", b"1")]
 
 
@@ -603,4 +603,7 @@ def test_transforms_are_pickled_and_run_on_workers(stored: pa.Array) -> None:
             restored, operation = pool.apply_async(run_shipped, (cloudpickle.dumps(runner), batch)).get(timeout=300)
         assert operation == "Select"
         assert len(restored) == len(expected)
-        assert all(one.equals(other) for one, other in zip(restored, expected, strict=True))
+        assert all(
+            restored_result.equals(expected_result)
+            for restored_result, expected_result in zip(restored, expected, strict=True)
+        )

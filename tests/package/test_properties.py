@@ -111,10 +111,12 @@ def test_valid_messages_have_no_errors_strict_or_lenient(format: str, data: st.D
 @few
 @given(st.data())
 def test_a_set_is_its_messages(format: str, data: st.DataObject) -> None:
-    one = MESSAGE_OF[format]
-    rows = [message(one, **fields) for fields in data.draw(st.lists(strategies.messages(one), max_size=3))]
+    inner_format = MESSAGE_OF[format]
+    rows = [
+        message(inner_format, **fields) for fields in data.draw(st.lists(strategies.messages(inner_format), max_size=3))
+    ]
     read = list(lh.messages(b"".join(rows), format))
-    assert read == [lh.decode(data, one) for data in rows]
+    assert read == [lh.decode(data, inner_format) for data in rows]
 
 
 @few

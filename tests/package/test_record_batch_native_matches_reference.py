@@ -306,8 +306,8 @@ def check_alike(messages: list[bytes], *, lenient: bool) -> None:
     column = pa.array(messages, pa.binary())
     result = lha.messages(column, "record-batch", errors="column", lenient=lenient).to_pylist()
     expected = ops.messages_rows(messages, "record-batch", errors="column", lenient=lenient)
-    for one, other in zip(map(vague, result), (vague(plain(row)) for row in expected), strict=True):
-        assert one == other
+    for row_read, expected_row in zip(map(vague, result), (vague(plain(row)) for row in expected), strict=True):
+        assert row_read == expected_row
 
 
 @pytest.mark.slow

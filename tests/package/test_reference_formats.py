@@ -141,8 +141,10 @@ def test_what_the_typed_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> N
         if "ok" not in wire:
             error = wire["wire_error"]
             text = error["text"]
-            what = next((what for what in ("odd number", "length", "kind") if what in text), error["variant"])
-            assert details[0].code in IGGY_ERRORS[what], line["id"]
+            variant = next(
+                (variant for variant in ("odd number", "length", "kind") if variant in text), error["variant"]
+            )
+            assert details[0].code in IGGY_ERRORS[variant], line["id"]
             assert strict, line["id"]
         elif "ok" in expect:
             assert details == strict == [], line["id"]

@@ -157,9 +157,9 @@ def test_rows_of_a_column_share_the_limit_beyond_their_first_64(counts: list[int
 def test_rows_that_threads_share_have_the_errors_of_one_thread() -> None:
     rows = [bad_keys(60 + number % 20) for number in range(3000)]
     column = pa.array(rows, pa.binary())
-    one, two = (lha.validate(column, "kafka", threads=threads) for threads in (1, 2))
-    assert one.equals(two)
-    kept = [len(row) for row in one.to_pylist()]
+    by_one_thread, two = (lha.validate(column, "kafka", threads=threads) for threads in (1, 2))
+    assert by_one_thread.equals(two)
+    kept = [len(row) for row in by_one_thread.to_pylist()]
     assert sum(max(count - 64, 0) for count in kept) > 9000
     assert max(kept[-100:]) == 64
 

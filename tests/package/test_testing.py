@@ -56,13 +56,13 @@ def test_one_header_of_a_key_and_a_value_fits_too(format: str, data: st.DataObje
 def test_known_problem_headers_are_among_the_drawn_ones() -> None:
     drawn = testing.headers("kafka")
     unshrunk = settings(max_examples=2_000, phases=[Phase.generate])
-    for what in (
+    for is_drawn in (
         lambda headers: len(headers.unique()) < len(headers) > 2,
         lambda headers: None in [value for _, value in headers] and b"" in [value for _, value in headers],
         lambda headers: any(not key.isascii() for key, _ in headers),
         lambda headers: len(headers) == 0,
     ):
-        assert what(find(drawn, what, settings=unshrunk))
+        assert is_drawn(find(drawn, is_drawn, settings=unshrunk))
     types = [
         find(testing.values("iggy"), lambda value, type=type: value.type == type, settings=unshrunk)
         for type in ("int8", "uint128")

@@ -87,8 +87,8 @@ def test_bits_survive_everything(value: lh.Value) -> None:
 
 
 @given(any_value, any_value)
-def test_values_are_equal_exactly_when_type_and_bits_are(one: lh.Value, other: lh.Value) -> None:
-    assert (one == other) == ((one.type, one.bits) == (other.type, other.bits))
+def test_values_are_equal_exactly_when_type_and_bits_are(first: lh.Value, second: lh.Value) -> None:
+    assert (first == second) == ((first.type, first.bits) == (second.type, second.bits))
 
 
 def test_a_value_is_not_equal_to_what_it_holds() -> None:

@@ -25,10 +25,10 @@ LENGTHS = [0, 1, 4, 11, 12, 13, 16, 63, 64, 100, 1_000, 10_000]
 VALUES = [bytes(65 + place % 26 for place in range(length)) for length in LENGTHS]
 
 
-def column(of: pa.DataType | None = None) -> pa.Array:
+def column(binary_type: pa.DataType | None = None) -> pa.Array:
     """Return a column of messages with values of many lengths, nulls, and rows without headers."""
     rows = [lh.encode([("a", value), ("null", None), ("b", value)], "kafka") for value in VALUES]
-    return pa.array([*rows, None, b"", *rows], of or pa.binary())
+    return pa.array([*rows, None, b"", *rows], binary_type or pa.binary())
 
 
 def buffers_of(views: pa.Array) -> list[pa.Buffer]:
@@ -89,9 +89,9 @@ def test_text_and_bytes_are_selected_as_views() -> None:
     assert result.type.field("error").type == lha.validate(binary_column([None]), "kafka").type
 
 
-@pytest.mark.parametrize("of", [pa.binary(), pa.large_binary(), pa.binary_view()])
-def test_long_values_refer_to_the_buffers_of_the_input(of: pa.DataType) -> None:
-    given_column = column(of)
+@pytest.mark.parametrize("binary_type", [pa.binary(), pa.large_binary(), pa.binary_view()])
+def test_long_values_refer_to_the_buffers_of_the_input(binary_type: pa.DataType) -> None:
+    given_column = column(binary_type)
     inputs = {buffer.address for buffer in given_column.buffers()[2:] if buffer}
     result = values_of(lha.decode(given_column, "kafka", views=True))
     assert {buffer.address for buffer in buffers_of(result)} <= inputs

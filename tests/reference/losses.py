@@ -224,11 +224,11 @@ class _Way:
         key = self.key if self.traits.keys == "typed" else self.target
         return Loss(code, message, self.header, keys.spell(key), type, written)
 
-    def _misfit(self, misfit: types.Misfit, what: str = "") -> None:
+    def _misfit(self, misfit: types.Misfit, prefix: str = "") -> None:
         """Leave out bits that are no value of their type, or refuse them where the caller made them."""
         if not self.gate.converting:
-            raise Refused(misfit.code, what + misfit.message, self.header, keys.spell(self.key))
-        self.lose(misfit.code, what + misfit.message)
+            raise Refused(misfit.code, prefix + misfit.message, self.header, keys.spell(self.key))
+        self.lose(misfit.code, prefix + misfit.message)
 
     # --- the key -----------------------------------------------------------------------------------------------------
 

@@ -200,11 +200,11 @@ class Reports(Generic[R]):
         What is reported.
     """
 
-    def __init__(self, limit: int, left_out: Callable[[str, str], R], what: str) -> None:
+    def __init__(self, limit: int, left_out: Callable[[str, str], R], things: str) -> None:
         self.limit = limit
         self.further = 0
         self.last = left_out(
-            "limit_exceeded", f"there are more {what} than the limit of {limit}: {how_to_raise('reports')}"
+            "limit_exceeded", f"there are more {things} than the limit of {limit}: {how_to_raise('reports')}"
         )
 
     def keep(self, reports: Sequence[R]) -> list[R]:

@@ -53,14 +53,14 @@ def xxh3_64(data: bytes) -> int:
 
 def xxh32(data: bytes) -> int:
     """Return the XXH32 of some bytes, 32 bits."""
-    one, two, three, four, five = _PRIME32
+    prime1, two, three, four, five = _PRIME32
     at = 0
     if len(data) >= 16:
-        lanes = [one + two, two, 0, -one]
+        lanes = [prime1 + two, two, 0, -prime1]
         while len(data) - at >= 16:
             for lane in range(4):
                 mixed = (lanes[lane] + _half(data, at + 4 * lane) * two) & _MASK32
-                lanes[lane] = _rotated(mixed, 13, 32) * one & _MASK32
+                lanes[lane] = _rotated(mixed, 13, 32) * prime1 & _MASK32
             at += 16
         accumulator = sum(_rotated(lane, turn, 32) for lane, turn in zip(lanes, (1, 7, 12, 18), strict=True))
     else:
@@ -70,7 +70,7 @@ def xxh32(data: bytes) -> int:
         accumulator = _rotated((accumulator + _half(data, at) * three) & _MASK32, 17, 32) * four
         at += 4
     for byte in data[at:]:
-        accumulator = _rotated((accumulator + byte * five) & _MASK32, 11, 32) * one
+        accumulator = _rotated((accumulator + byte * five) & _MASK32, 11, 32) * prime1
     accumulator &= _MASK32
     accumulator = (accumulator ^ accumulator >> 15) * two & _MASK32
     accumulator = (accumulator ^ accumulator >> 13) * three & _MASK32

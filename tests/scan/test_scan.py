@@ -238,12 +238,12 @@ def scan_rows(rows: list[Any]) -> Scan:
 
 
 @given(PART, PART, PART)
-def test_parts_add_up_to_the_whole_in_any_order(one, two, three):
-    whole = scan_rows(one + two + three)
-    a, b, c = map(scan_rows, (one, two, three))
+def test_parts_add_up_to_the_whole_in_any_order(first, two, three):
+    whole = scan_rows(first + two + three)
+    a, b, c = map(scan_rows, (first, two, three))
     assert a.merge(b).merge(c).statistics == whole.statistics
     assert c.merge(a.merge(b)).statistics == whole.statistics
-    assert a.statistics == scan_rows(one).statistics
+    assert a.statistics == scan_rows(first).statistics
 
 
 @pytest.mark.slow

@@ -60,10 +60,10 @@ class Spark:
     def messages(self, messages: list[bytes]) -> Any:
         return self.numbered(messages, "binary")
 
-    def numbered(self, values: list[Any], of: Any) -> Any:
+    def numbered(self, values: list[Any], data_type: Any) -> Any:
         from pyspark.sql.types import LongType, StructType
 
-        schema = StructType().add("number", LongType()).add("value", of)
+        schema = StructType().add("number", LongType()).add("value", data_type)
         return self.spark.createDataFrame(list(enumerate(values)), schema).repartition(3)
 
     def run(self, operation: str, column: Any, format: str, *more: Any, **options: Any) -> list[dict[str, Any]]:

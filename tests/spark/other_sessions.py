@@ -46,10 +46,10 @@ def check(spark, samples: Path) -> None:
     by_batch = orders.transform(lhs.select_headers("headers", "kafka", COLUMNS, keep=["offset"])).orderBy("offset")
     assert collected(by_batch) == expected
 
-    fields = {name: one if isinstance(one, lh.Field) else lh.field(one) for name, one in COLUMNS.items()}
+    fields = {name: type if isinstance(type, lh.Field) else lh.field(type) for name, type in COLUMNS.items()}
     for engine in ("spark", "arrow"):
         columns = [
-            lhs.header("headers", name, one.type, repeat=one.repeat, engine=engine) for name, one in fields.items()
+            lhs.header("headers", name, type.type, repeat=type.repeat, engine=engine) for name, type in fields.items()
         ]
         assert collected(orders.select("offset", *columns).orderBy("offset")) == expected, engine
         acme = orders.where(lhs.header("headers", "tenant", "string", engine=engine) == "acme")

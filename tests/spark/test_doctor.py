@@ -88,9 +88,9 @@ def test_an_executor_without_pyarrow(doctor_with, tmp_path):
 @pytest.mark.spark_only  # Sail starts no other Python
 def test_a_python_that_is_not_there(doctor_with, tmp_path):
     report = doctor_with(tmp_path / "nowhere" / "python")
-    ((where, what),) = wrong(report)
+    ((where, problem),) = wrong(report)
     assert where == "executors"
-    assert what.startswith(f'the workers\' Python does not start: Cannot run program "{tmp_path}/nowhere/python"')
+    assert problem.startswith(f'the workers\' Python does not start: Cannot run program "{tmp_path}/nowhere/python"')
     assert list(report.places) == ["driver"]
 
 

@@ -268,15 +268,15 @@ def test_written_messages_are_read_back(spark, types):
 LIST = "headers array<struct<key:string,value:binary>>"
 
 
-def one(spark, value, type, of):
+def bytes_of_value(spark, value, type, value_type):
     """Return the bytes that one value is written as."""
-    df = spark.createDataFrame([(None, value)], f"{LIST}, v {of}")
+    df = spark.createDataFrame([(None, value)], f"{LIST}, v {value_type}")
     (header,) = df.transform(lhs.edit_headers(append={"k": ("v", type)})).first().headers
     return header.value if header.value is None else bytes(header.value)
 
 
 @pytest.mark.parametrize(
-    ("value", "of", "type", "bytes"),
+    ("value", "value_type", "type", "bytes"),
     [
         (-2, "bigint", "int64", b"\xff\xff\xff\xff\xff\xff\xff\xfe"),
         (258, "int", "int32:le", b"\x02\x01\0\0"),
@@ -308,8 +308,8 @@ def one(spark, value, type, of):
         (None, "bigint", "int64", None),
     ],
 )  # fmt: skip
-def test_bytes_of_a_value(spark, value, of, type, bytes):
-    assert one(spark, value, type, of) == bytes
+def test_bytes_of_a_value(spark, value, value_type, type, bytes):
+    assert bytes_of_value(spark, value, type, value_type) == bytes
 
 
 def test_bytes_are_those_of_the_native_types(spark):
@@ -335,7 +335,7 @@ def test_every_type_is_written_from_what_it_is_read_as(spark):
 
 
 @pytest.mark.parametrize(
-    ("value", "of", "type", "message"),
+    ("value", "value_type", "type", "message"),
     [
         (128, "int", "int8", "header k: the number does not fit int8 (out_of_range)"),
         (-1, "int", "uint64", "header k: the number does not fit uint64 (out_of_range)"),
@@ -346,8 +346,8 @@ def test_every_type_is_written_from_what_it_is_read_as(spark):
         ("0001", "string", "uuid", "header k: the text does not spell uuid (bad_text)"),
     ],
 )
-def test_a_value_that_does_not_fit_ends_the_query(spark, value, of, type, message):
-    df = spark.createDataFrame([(None, value)], f"{LIST}, v {of}")
+def test_a_value_that_does_not_fit_ends_the_query(spark, value, value_type, type, message):
+    df = spark.createDataFrame([(None, value)], f"{LIST}, v {value_type}")
     assert message in failure(df.transform(lhs.edit_headers(append={"k": ("v", type)})))
 
 

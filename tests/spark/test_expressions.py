@@ -82,7 +82,7 @@ def test_floats_are_exact_at_every_exponent(spark):
             for exponent in range(exponents)
             for mantissa in mantissas
         ]
-        messages = [struct.pack(code, one) for one in bits]
+        messages = [struct.pack(code, pattern_bits) for pattern_bits in bits]
         expected = plain(pa.array([struct.unpack(number, message)[0] for message in messages], pa.float64()))
         for spelled, written in ((type, messages), (f"{type}:le", [message[::-1] for message in messages])):
             values_read, errors = read_by_spark(spark, spelled, written)

@@ -192,7 +192,7 @@ def test_a_list_with_a_bad_header_is_null_and_reports_all_errors(spark):
     assert dict(df.dtypes)["error"] == ERROR
     result = collected(df)
     assert result["headers"] == [EXAMPLES["iggy"].row["headers"], None, None, None]
-    assert [error and [(one["code"], one["header"]) for one in error] for error in result["error"]] == [
+    assert [error and [(detail["code"], detail["header"]) for detail in error] for error in result["error"]] == [
         None, [("unknown_type", 1)], [("unknown_type", 1), ("unknown_type", 2)], [("truncated", 3)],
     ]  # fmt: skip
     two = values_of(spark, [GOOD, ONE_BAD])
@@ -217,7 +217,7 @@ def test_what_was_read_of_a_message_format_stays(spark):
 
 @pytest.mark.parametrize("format", BATCHES)
 def test_a_batch_is_refused_where_a_message_is_read(format):
-    one = re.escape(f"{format} is a batch: read it with messages")
+    message = re.escape(f"{format} is a batch: read it with messages")
     for make in (
         lambda: lhs.decode_headers("data", format),
         lambda: lhs.select_headers("data", format, {"k": lh.field("string", key=7 if "kip82" in format else "k")}),
@@ -225,7 +225,7 @@ def test_a_batch_is_refused_where_a_message_is_read(format):
         lambda: lhs.header("headers", "k", "string", format=format),
         lambda: lhs.header("headers", "k", "string", format=format, engine="spark"),
     ):
-        with pytest.raises(ValueError, match=one):
+        with pytest.raises(ValueError, match=message):
             make()
     with pytest.raises(ValueError, match=f"{format} is a batch: convert its messages one by one"):
         lhs.convert_headers("data", format, target="kafka")

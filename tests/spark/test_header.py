@@ -29,10 +29,10 @@ def list_of(format: str) -> pa.DataType:
     return lha.decode(pa.array([], pa.binary()), format).type
 
 
-def message(rows, spark, key="k", of=HEADERS, **options) -> str:
+def message(rows, spark, key="k", row_type=HEADERS, **options) -> str:
     """Read the rows with errors="raise", and return the error message."""
     with pytest.raises(PySparkException) as raised:
-        frame_of(spark, rows, of).select(lhs.header("headers", key, **options)).collect()
+        frame_of(spark, rows, row_type).select(lhs.header("headers", key, **options)).collect()
     return str(raised.value)
 
 
@@ -54,12 +54,18 @@ def test_engines_agree_with_each_other_and_the_kernel(spark, engines, types):
         df = frame_of(spark, rows)
         # Half of them by the UDF: `required` is a matter of the kernel there, and twice as many take twice as long.
         for engine in engines:
-            some = {name: one for name, one in fields.items() if one.required or engine == "spark"}
+            some = {name: field for name, field in fields.items() if field.required or engine == "spark"}
             columns = [
                 lhs.header(
-                    "headers", "k", one.type, repeat=one.repeat, required=one.required, errors="null", engine=engine
+                    "headers",
+                    "k",
+                    field.type,
+                    repeat=field.repeat,
+                    required=field.required,
+                    errors="null",
+                    engine=engine,
                 ).alias(name)
-                for name, one in some.items()
+                for name, field in some.items()
             ]
             result = collected(df.select(*columns))
             for name in some:
@@ -116,23 +122,23 @@ WANTED = {"kip82-typed": ["k"], "kip82-int": [7], "iggy": ["k", lh.Int8(ord("k")
 
 def read_both(spark, rows, format, key, fields, engines):
     """Read lists of headers by the kernel and by Spark, and compare them column by column."""
-    of = list_of(format)
-    requested = {name: one._replace(key=key) for name, one in fields.items()}
-    expected = Select(format, requested, ReadOptions(errors="null"), dialect="spark").run(pa.array(rows, of))
-    df = frame_of(spark, rows, of)
+    row_type = list_of(format)
+    requested = {name: field._replace(key=key) for name, field in fields.items()}
+    expected = Select(format, requested, ReadOptions(errors="null"), dialect="spark").run(pa.array(rows, row_type))
+    df = frame_of(spark, rows, row_type)
     for engine in engines:
         columns = [
             lhs.header(
                 "headers",
                 key,
-                one.type,
-                repeat=one.repeat,
-                required=one.required,
+                field.type,
+                repeat=field.repeat,
+                required=field.required,
                 errors="null",
                 format=format,
                 engine=engine,
             ).alias(name)
-            for name, one in requested.items()
+            for name, field in requested.items()
         ]
         result = collected(df.select(*columns))
         for name in requested:
@@ -174,8 +180,8 @@ def test_engines_agree_whatever_keys_and_types_there_are(spark, engines, format)
             for repeat in REPEATS
             for required in (False, True)
         }
-        of = st.sampled_from(types).flatmap(lambda type: typed_headers(format, type))
-        rows = data.draw(st.lists(of, min_size=30, max_size=60))
+        row = st.sampled_from(types).flatmap(lambda type: typed_headers(format, type))
+        rows = data.draw(st.lists(row, min_size=30, max_size=60))
         read_both(spark, rows, format, key, fields, engines)
 
     agree()
@@ -186,13 +192,13 @@ def test_engines_agree_whatever_keys_and_types_there_are(spark, engines, format)
 @pytest.mark.parametrize("type", ["int64:le", "uuid", "string"])
 @pytest.mark.parametrize("format", ["kip82-typed", "iggy"])
 def test_types_stop_either_engine_at_the_same_rows(spark, format, type):
-    key, of = WANTED[format][-1], list_of(format)
+    key, row_type = WANTED[format][-1], list_of(format)
 
     @many_rows
     @given(st.lists(typed_headers(format, type), min_size=40, max_size=80))
     def agree(rows):
         fields = {"k": lh.field(type, key=key)}
-        read = Select(format, fields, ReadOptions(errors="column"), dialect="spark").run(pa.array(rows, of))
+        read = Select(format, fields, ReadOptions(errors="column"), dialect="spark").run(pa.array(rows, row_type))
         found_errors = read.field("error").to_pylist()
         whole = [row for row, found_error in zip(rows, found_errors, strict=True) if found_error is None]
         column = lhs.header("headers", key, type, format=format, engine="spark").alias("k")
@@ -201,14 +207,14 @@ def test_types_stop_either_engine_at_the_same_rows(spark, format, type):
             for value, found_error in zip(plain(read.field("k")), found_errors, strict=True)
             if found_error is None
         ]
-        assert collected(frame_of(spark, whole, of).select(column)) == {"k": values}
+        assert collected(frame_of(spark, whole, row_type).select(column)) == {"k": values}
         by_code = {
             found_error[0]["code"]: (row, found_error[0])
             for row, found_error in zip(rows, found_errors, strict=True)
             if found_error
         }
         for code, (row, found_error) in by_code.items():
-            options = {"key": key, "of": of, "type": type, "format": format}
+            options = {"key": key, "row_type": row_type, "type": type, "format": format}
             output = message([row], spark, engine="spark", **options)
             assert f"({code})" in output
             assert code == "null_key" or found_error["message"] in output
@@ -258,8 +264,8 @@ def test_a_column_is_named_as_errors_name_its_key(spark, engines, key, name):
 def test_a_list_of_another_layout_is_not_misread(spark, format, text):
     """Its values have types that would not be looked at."""
     if text is not None:
-        assert text in message([[]], spark, of=list_of(format), type="string", engine="spark")
-        assert text in message([[]], spark, of=list_of(format), type="string", errors="null")
+        assert text in message([[]], spark, row_type=list_of(format), type="string", engine="spark")
+        assert text in message([[]], spark, row_type=list_of(format), type="string", errors="null")
     assert "the column is array" in message([[]], spark, type="string", format="kip82-typed", engine="spark") or (
         "FIELD_NOT_FOUND" in message([[]], spark, type="string", format="kip82-typed", engine="spark")
     )
@@ -404,10 +410,10 @@ def test_headers_of_a_real_topic_are_the_kernels(spark, samples):
         "tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_kg": "float64", "route": "array<string>",
         "note": "string", "blob": "binary", "señal-📦": "binary", "absent": "array<uuid>",
     }  # fmt: skip
-    fields = {name: one if isinstance(one, lh.Field) else lh.field(one) for name, one in fields.items()}
+    fields = {name: field if isinstance(field, lh.Field) else lh.field(field) for name, field in fields.items()}
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
     result = collected(
-        orders.select(*[lhs.header("headers", name, one.type, repeat=one.repeat) for name, one in fields.items()])
+        orders.select(*[lhs.header("headers", name, field.type, repeat=field.repeat) for name, field in fields.items()])
     )
     column = pq.read_table(samples / "orders-0.parquet")["headers"].combine_chunks()
     expected = Select("kafka", fields, dialect="spark").run(column)

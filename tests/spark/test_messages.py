@@ -32,12 +32,12 @@ def sent(number: int, **fields) -> bytes:
 
 @pytest.mark.parametrize("format", ["kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"])
 def test_messages_of_a_set_become_rows(spark, format):
-    one = EXAMPLES[format.replace("messages", "message")]
-    df = values_of(spark, [one.value * 2, None, b"", one.value]).transform(lhs.explode_batches("data", format))
-    assert df.dtypes == [("number", "bigint"), *one.types.items()]
+    example = EXAMPLES[format.replace("messages", "message")]
+    df = values_of(spark, [example.value * 2, None, b"", example.value]).transform(lhs.explode_batches("data", format))
+    assert df.dtypes == [("number", "bigint"), *example.types.items()]
     result = collected(df)
     assert result.pop("number") == [0, 0, 3]
-    assert result == {name: [one.row[name]] * 3 for name in one.types}
+    assert result == {name: [example.row[name]] * 3 for name in example.types}
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +227,7 @@ def test_a_bad_message_does_not_hide_its_neighbours(hurt):
     assert result["offset"] == [0, 1, 2, 3, None, 5]
     assert result["value"] == [b"v0", b"v1", b"v2", b"v3", None, b"v5"]
     assert result["n"] == [0, 1, 2, 3, None, 5]
-    assert [error and [one["code"] for one in error] for error in result["error"]] == [
+    assert [error and [detail["code"] for detail in error] for error in result["error"]] == [
         None, ["key_not_utf8"], None, None, ["truncated"], None,
     ]  # fmt: skip
 

@@ -39,14 +39,14 @@ def test_headers_are_selected(orders):
     assert df.columns == ["offset", *columns]
     selected = df.orderBy("offset").collect()
     assert len(selected) == 500
-    for row, one in zip(rows, selected, strict=True):
+    for row, result in zip(rows, selected, strict=True):
         pairs = [(header.key, header.value) for header in row.headers or ()]
         last = dict(pairs)
-        assert one.offset == row.offset
-        assert one.tenant == (last["tenant"].decode() if "tenant" in last else None)
-        assert one.retry == (int.from_bytes(last["retry"], "big", signed=True) if "retry" in last else None)
-        assert one.weight_kg == (struct.unpack(">d", last["weight_kg"])[0] if "weight_kg" in last else None)
-        assert one.route == [value.decode() for key, value in pairs if key == "route"]
+        assert result.offset == row.offset
+        assert result.tenant == (last["tenant"].decode() if "tenant" in last else None)
+        assert result.retry == (int.from_bytes(last["retry"], "big", signed=True) if "retry" in last else None)
+        assert result.weight_kg == (struct.unpack(">d", last["weight_kg"])[0] if "weight_kg" in last else None)
+        assert result.route == [value.decode() for key, value in pairs if key == "route"]
 
 
 def test_rows_are_selected_by_their_headers(orders):
@@ -76,8 +76,12 @@ def test_messages_are_converted_and_their_headers_selected(spark):
     """Rows multiply; keys and values have types."""
     headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1))]
     inner = lh.encode(headers, "iggy")
-    one = [lh.encode(lh.Message(offset=n, value=inner, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(3)]
-    df = spark.createDataFrame([(0, one[0] + one[1]), (1, None), (2, one[2])], "part int, value binary").repartition(1)
+    wrapped = [
+        lh.encode(lh.Message(offset=n, value=inner, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(3)
+    ]
+    df = spark.createDataFrame(
+        [(0, wrapped[0] + wrapped[1]), (1, None), (2, wrapped[2])], "part int, value binary"
+    ).repartition(1)
     messages = df.transform(
         lhs.explode_batches("value", "kip82-messages", columns=["value", "offset"], headers={"n": "int8"})
     )

@@ -99,7 +99,7 @@ def state_of(spark: Any, scope: str, directory: Path) -> dict[Any, app.Rows]:
             assert page[0][0] == bytes(first)
             assert len(page) <= PAGE_ROWS
             rows.setdefault((store, segment), []).extend(page)
-    return {group: {of: sorted(pages) for of, pages in rows.items()} for group, rows in stored.items()}
+    return {group: {place: sorted(pages) for place, pages in rows.items()} for group, rows in stored.items()}
 
 
 def check_alike(spark: Any, scope: str, directory: Path, records: list[app.Input]) -> dict[Any, app.Rows]:
@@ -110,7 +110,7 @@ def check_alike(spark: Any, scope: str, directory: Path, records: list[app.Input
     for group, result in written.items():
         # Groups of a batch are written one after the other: in between nothing of another group is.
         assert subsequence(result, arrived), group
-    assert sorted(map(repr, arrived)) == sorted(repr(one) for result in written.values() for one in result)
+    assert sorted(map(repr, arrived)) == sorted(repr(output) for result in written.values() for output in result)
     stored = {group: rows for group, rows in state_of(spark, scope, directory).items() if rows}
     assert stored == {group: rows for group, rows in state.items() if rows}
     return stored
@@ -118,7 +118,7 @@ def check_alike(spark: Any, scope: str, directory: Path, records: list[app.Input
 
 def subsequence(expected: list[app.Out], messages: list[app.Out]) -> bool:
     rest = iter(messages)
-    return all(any(one == other for other in rest) for one in expected)
+    return all(any(expected_message == message for message in rest) for expected_message in expected)
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -209,11 +209,11 @@ def test_a_batch_frame_runs_once_from_the_beginning(rocksdb, tmp_path):
         ("changelog", "boolean"),
     ]
     written, _ = app.expected("partition", records)
-    assert result.where("changelog").count() == sum(one.changelog for out in written.values() for one in out)
+    assert result.where("changelog").count() == sum(output.changelog for out in written.values() for output in out)
     bare = frame.drop("headers").transform(lhs.run_topology(app.topology("partition"), application_id=app.APPLICATION))
     assert [bare.count(), bare.where("size(headers) <> 0").count()] == [result.count(), 0]
     assert {row.topic for row in result.select("topic").collect()} == {
-        one.topic for out in written.values() for one in out
+        output.topic for out in written.values() for output in out
     }
 
 

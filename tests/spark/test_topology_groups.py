@@ -50,39 +50,39 @@ class Counting:
 
 
 class _CountedValue:
-    def __init__(self, of: Counting, name: str) -> None:
-        self.of, self.name = of, name
+    def __init__(self, counting: Counting, name: str) -> None:
+        self.counting, self.name = counting, name
 
     def get(self) -> Any:
-        self.of.calls.append((self.name, "get"))
-        return self.of.kept.get((self.of.group, self.name))
+        self.counting.calls.append((self.name, "get"))
+        return self.counting.kept.get((self.counting.group, self.name))
 
     def update(self, value: Any) -> None:
-        self.of.calls.append((self.name, "update"))
-        self.of.kept[self.of.group, self.name] = value
+        self.counting.calls.append((self.name, "update"))
+        self.counting.kept[self.counting.group, self.name] = value
 
     def clear(self) -> None:
-        self.of.calls.append((self.name, "clear"))
-        del self.of.kept[self.of.group, self.name]
+        self.counting.calls.append((self.name, "clear"))
+        del self.counting.kept[self.counting.group, self.name]
 
 
 class _CountedMap:
-    def __init__(self, of: Counting, name: str) -> None:
-        self.of, self.name = of, name
+    def __init__(self, counting: Counting, name: str) -> None:
+        self.counting, self.name = counting, name
 
     def _map(self) -> dict[Any, Any]:
-        return self.of.kept.setdefault((self.of.group, self.name), {})
+        return self.counting.kept.setdefault((self.counting.group, self.name), {})
 
     def getValue(self, key: Any) -> Any:
-        self.of.calls.append((self.name, "get"))
+        self.counting.calls.append((self.name, "get"))
         return self._map().get(key)
 
     def updateValue(self, key: Any, value: Any) -> None:
-        self.of.calls.append((self.name, "update"))
+        self.counting.calls.append((self.name, "update"))
         self._map()[key] = value
 
     def removeKey(self, key: Any) -> None:
-        self.of.calls.append((self.name, "remove"))
+        self.counting.calls.append((self.name, "remove"))
         self._map().pop(key, None)
 
 
@@ -101,8 +101,8 @@ def run_groups(scope: str, records: list[app.Input], state: Counting, task: Grou
 
 def counted(scope: str, topology: Topology) -> tuple[Counting, GroupTask]:
     state = Counting()
-    of = KeyState(state) if scope == "key" else PartitionState(state)
-    return state, GroupTask(topology, app.APPLICATION, scope, of, None, None)  # type: ignore[arg-type]
+    group_state = KeyState(state) if scope == "key" else PartitionState(state)
+    return state, GroupTask(topology, app.APPLICATION, scope, group_state, None, None)  # type: ignore[arg-type]
 
 
 def test_the_state_of_a_key_is_read_once_and_written_once_a_batch():
@@ -179,8 +179,8 @@ def test_a_store_can_be_added_to_a_topology_that_has_run(scope):
     more = Stores.timestamped_key_value_store_with_headers_builder(Stores.in_memory_key_value_store("more"))
     result = simple(both, scope=scope, init=lambda self: setattr(self, "more", self.context.get_state_store("more")))
     result.add_state_store(more, "made")
-    of = KeyState(state) if scope == "key" else PartitionState(state)
-    task = GroupTask(result, app.APPLICATION, scope, of, None, None)  # type: ignore[arg-type]
+    group_state = KeyState(state) if scope == "key" else PartitionState(state)
+    task = GroupTask(result, app.APPLICATION, scope, group_state, None, None)  # type: ignore[arg-type]
     for offset in (1, 2):
         run_groups(scope, [record._replace(offset=offset)], state, task)
     assert [(first, second and second.value) for first, second in seen] == [(b"v", None), (b"v", b"more")]
@@ -299,14 +299,20 @@ def test_every_store_type_works_as_on_the_driver(store_type, scope):
     for first in range(0, len(records), 50):
         batch = records[first : first + 50]
         for group in dict.fromkeys(record.key if scope == "key" else record.partition for record in batch):
-            of = [one for one in batch if (one.key if scope == "key" else one.partition) == group]
-            outputs[group] += run_groups(scope, of, state, task)
+            records_of_group = [
+                output for output in batch if (output.key if scope == "key" else output.partition) == group
+            ]
+            outputs[group] += run_groups(scope, records_of_group, state, task)
     for group, result in written.items():
         assert [(row.topic, row.key, row.value, row.timestamp, row.changelog) for row in outputs[group]] == [
-            (one.topic, one.key, one.value, one.timestamp, one.changelog) for one in result
+            (output.topic, output.key, output.value, output.timestamp, output.changelog) for output in result
         ]
-        assert [decode(row.headers, "kafka") for row in outputs[group]] == [Headers(one.headers) for one in result]
-        assert stored(state, scope, group) == {of: sorted(rows) for of, rows in states[group].items()}
+        assert [decode(row.headers, "kafka") for row in outputs[group]] == [
+            Headers(output.headers) for output in result
+        ]
+        assert stored(state, scope, group) == {
+            records_of_group: sorted(rows) for records_of_group, rows in states[group].items()
+        }
     assert any(states.values())
 
 
@@ -321,7 +327,7 @@ def stored(state: Counting, scope: str, group: Any) -> app.Rows:
     else:
         for (store, segment, _), (page,) in state.kept.get((group, "pages"), {}).items():
             stored_rows.setdefault((store, segment), []).extend(page)
-    return {of: sorted(rows) for of, rows in stored_rows.items()}
+    return {place: sorted(rows) for place, rows in stored_rows.items()}
 
 
 # Rows in pages.

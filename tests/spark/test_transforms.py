@@ -264,8 +264,8 @@ def test_a_raised_error_with_nothing_kept_still_names_the_cause(messages):
 
 def test_bad_rows_become_null(messages):
     decoded = messages.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="null"))
-    one, short = [{"key": "k", "value": b"\0\0\0\1"}, {"key": "n", "value": None}], [{"key": "k", "value": b"a"}]
-    assert collected(decoded) == {"id": [0, 1, 2, 3, 4], "headers": [one, None, None, short, None]}
+    whole, short = [{"key": "k", "value": b"\0\0\0\1"}, {"key": "n", "value": None}], [{"key": "k", "value": b"a"}]
+    assert collected(decoded) == {"id": [0, 1, 2, 3, 4], "headers": [whole, None, None, short, None]}
     columns = {"k": "int32", "n": "array<string>"}
     selected = messages.transform(lhs.select_headers("value", "kafka", columns, keep=[], errors="null"))
     assert collected(selected) == {"k": [1, None, None, None, None], "n": [[None], None, None, [], None]}
@@ -278,7 +278,7 @@ def test_bad_rows_say_why_in_a_column(messages):
         "array<struct<code:string,message:string,byte_offset:bigint,header:int,key:string,column:string>>"
     )
     errors = [
-        error and [(one["code"], one["byte_offset"], one["header"], one["key"]) for one in error]
+        error and [(detail["code"], detail["byte_offset"], detail["header"], detail["key"]) for detail in error]
         for error in collected(decoded)["error"]
     ]
     assert errors == [None, None, [("negative_count", 0, None, None)], None, [("negative_length", 3, 0, "k")]]
@@ -288,7 +288,7 @@ def test_bad_rows_say_why_in_a_column(messages):
     )
     result = collected(selected)
     assert result["k"] == [1, None, None, None, None]
-    assert [error and [(one["code"], one["byte_offset"], one["column"]) for one in error] for error in result["error"]] == [
+    assert [error and [(detail["code"], detail["byte_offset"], detail["column"]) for detail in error] for error in result["error"]] == [
         None, None, [("negative_count", 0, None)], [("wrong_size", 4, "k")], [("negative_length", 3, None)],
     ]  # fmt: skip
 

@@ -232,10 +232,15 @@ def expected(
                 take(topic, record)
 
             def log(
-                topic: str, _: int, record: ChangelogRecord, result: Any = result, send: Any = send, of: int = partition
+                topic: str,
+                _: int,
+                record: ChangelogRecord,
+                result: Any = result,
+                send: Any = send,
+                logged_partition: int = partition,
             ) -> None:
                 if topic != "out":
-                    result.append(out(topic, of, record, True))
+                    result.append(out(topic, logged_partition, record, True))
                 send(topic, 0, record)
 
             driver._task._emit = emit

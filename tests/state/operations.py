@@ -146,25 +146,27 @@ class Operations:
                 fetch_all = [{"from": "0", "to": str(LAST)}, self._span("from", "to"), self._span("from", "to")]
                 ranges = [{**self._bounds("key_from", "key_to"), **self._span("from", "to")} for _ in range(4)]
                 if config["caching"]:  # Java gives rows twice where there is no bound
-                    ranges = [of for of in ranges if None not in (of["key_from"], of["key_to"])]
+                    ranges = [limits for limits in ranges if None not in (limits["key_from"], limits["key_to"])]
                 if config["family"] == "time-ordered-window":  # what Java misses, it does not move in an upgrade either
-                    ranges = [of for of in ranges if "00" not in (of["key_to"] or "")]
+                    ranges = [limits for limits in ranges if "00" not in (limits["key_to"] or "")]
                 keys = [{"key": key.hex(), "from": "0", "to": str(LAST)} for key in self.keys[::2]]
                 keys += [{"key": key.hex(), **self._span("from", "to")} for key in self.keys[1::2]]
-                forward = [("fetchAll", of) for of in fetch_all]
-                forward += [("fetchRange", of) for of in ranges] + [("fetchKey", of) for of in keys]
-                both = [{"op": op, **of} for name, of in forward for op in (name, _backward(name))]
+                forward = [("fetchAll", limits) for limits in fetch_all]
+                forward += [("fetchRange", limits) for limits in ranges] + [("fetchKey", limits) for limits in keys]
+                both = [{"op": op, **limits} for name, limits in forward for op in (name, _backward(name))]
                 return [{"op": "all"}, {"op": "backwardAll"}, *both]
             case "session":
                 everything = {"key_from": None, "key_to": None}
                 times = ("earliest_end", "latest_start")
-                forward = [("fetchRange", of) for of in [everything, *(self._bounds(*everything) for _ in range(3))]]
+                forward = [
+                    ("fetchRange", limits) for limits in [everything, *(self._bounds(*everything) for _ in range(3))]
+                ]
                 forward += [
                     ("findSessionsRange", {**self._bounds(*everything), **self._span(*times)}) for _ in range(3)
                 ]
                 forward += [("findSessionsKey", {"key": key.hex(), **self._span(*times)}) for key in self.keys[::2]]
                 forward += [("fetchKey", {"key": key.hex()}) for key in self.keys[1::2]]
-                return [{"op": op, **of} for name, of in forward for op in (name, _backward(name))]
+                return [{"op": op, **limits} for name, limits in forward for op in (name, _backward(name))]
         raise AssertionError(f"a store that cannot be scanned: {config['family']}")
 
     # What operations are made of.
@@ -215,8 +217,8 @@ class Operations:
         first, last = sorted((self.random.choice(self.times), self.random.choice(self.times)))
         return {low: str(first), high: str(last)}
 
-    def _at(self, key: bytes, start: int, end: int, **of: Any) -> Op:
-        return {"key": key.hex(), "start": str(start), "end": str(end), **of}
+    def _at(self, key: bytes, start: int, end: int, **bounds: Any) -> Op:
+        return {"key": key.hex(), "start": str(start), "end": str(end), **bounds}
 
     def _choose(self, **weights: int) -> str:
         return self.random.choices(list(weights), list(weights.values()))[0]

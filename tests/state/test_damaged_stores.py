@@ -197,9 +197,9 @@ def test_the_offset_of_a_store_is_that_of_its_oldest_database(tmp_path: Path) ->
     store.put(b"a", b"1", 0)
     store.put(b"a", b"2", INTERVAL)
     store.commit({PLACE: 7})
-    one = store._databases()[0]
+    oldest = store._databases()[0]
     assert store.committed_offsets() == {"app-s-changelog-0": 7}
-    one.commit({PLACE: 5}, store.position)  # as a process leaves it that dies after it wrote one of them to files
+    oldest.commit({PLACE: 5}, store.position)  # as a process leaves it that dies after it wrote one of them to files
     assert store.committed_offsets() == {"app-s-changelog-0": 5}
     store.put(b"a", b"3", 2 * INTERVAL)
     assert store.committed_offsets() == {}  # nobody knows of a new one how far it is
@@ -341,8 +341,8 @@ def damaged(tmp_path: Path) -> Iterator[Callable[..., Damaged]]:
         return result[-1]
 
     yield make
-    for one in result:
-        one.store.close()
+    for opened in result:
+        opened.store.close()
 
 
 @pytest.mark.parametrize("caching", [False, True])
@@ -503,8 +503,8 @@ def test_records_that_come_too_late_are_counted_and_warned_of_now_and_then(
     now += 61
     put(store, family, 1)
     assert store.metrics.expired_records == store.metrics.as_dict()["expired_records"] == 4
-    what = "put" if family == "versioned" else "segment"
-    assert caplog.messages == [f"store s: Skipping record for expired {what} ({n} so far)" for n in (1, 4)]
+    expired = "put" if family == "versioned" else "segment"
+    assert caplog.messages == [f"store s: Skipping record for expired {expired} ({n} so far)" for n in (1, 4)]
 
 
 def test_a_time_before_1970_is_rejected_and_changes_nothing(timed: Any) -> None:

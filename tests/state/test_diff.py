@@ -115,11 +115,11 @@ def test_a_store_without_an_offset_cannot_be_compared_with_a_changelog(tmp_path:
 
 
 def test_tasks_are_compared_by_name_if_a_side_has_several(tmp_path: Path) -> None:
-    one, several = tmp_path / "one" / "0_0", tmp_path / "several"
-    restored(BEFORE, one)
+    single, several = tmp_path / "one" / "0_0", tmp_path / "several"
+    restored(BEFORE, single)
     restored(BEFORE, several / "0_0")
     restored(AFTER, several / "0_1", force=True)
-    for first, second in ((one, several), (several, one)):
+    for first, second in ((single, several), (several, single)):
         with pytest.raises(StoreNotFoundError, match="only one of the directories has 0_1/store"):
             list(diff(first, second))
     assert list(diff(tmp_path / "one", several / "0_0")) == []

@@ -238,14 +238,14 @@ def check(name: str, work: list[Operation]) -> None:
         expected = [memory.does(0, read) for read in store_type.reads]
         assert [rocksdb.does(0, read) for read in store_type.reads] == expected
         restored = opened("restored")
-        for one in restored:
-            one.store.restore(memory.logged())
-            again = [one.does(0, read) for read in store_type.reads]
+        for reopened in restored:
+            reopened.store.restore(memory.logged())
+            again = [reopened.does(0, read) for read in store_type.reads]
             if not name.startswith("session") or work_observed(work) == observed:
                 assert again == expected
-        for one in (memory, rocksdb, *restored):
-            assert chain(one.store)[-1].is_open
-            one.store.close()
+        for opening in (memory, rocksdb, *restored):
+            assert chain(opening.store)[-1].is_open
+            opening.store.close()
 
 
 def work_observed(work: list[Operation]) -> int:

@@ -86,7 +86,7 @@ def test_records_run_through_with_their_timestamps_and_headers() -> None:
         out = running.create_output_topic("out")
         assert len(out) == 5
         assert out.read_record() == Record("k", "a", 100, Headers(TRACE))
-        assert [(of.key, of.value, of.timestamp) for of in out.read_records()] == [
+        assert [(record.key, record.value, record.timestamp) for record in out.read_records()] == [
             ("k", None, 110),
             (None, "b", 1120),
             ("l", "c", 7),
@@ -176,7 +176,9 @@ def test_a_record_forwarded_with_another_timestamp_changes_the_context() -> None
     topology.add_processor("look", look, "later")
     with driver(topology) as running:
         running.create_input_topic("in").pipe_input("k", "v", 9)
-    assert [(of.topic, of.offset, of.timestamp, of.headers) for of in seen] == [("in", 0, 70, Headers({"new": b""}))]
+    assert [(context.topic, context.offset, context.timestamp, context.headers) for context in seen] == [
+        ("in", 0, 70, Headers({"new": b""}))
+    ]
 
 
 def test_a_record_has_no_negative_timestamp() -> None:
@@ -218,7 +220,7 @@ def test_a_cached_store_is_flushed_after_each_record() -> None:
         topic.pipe_input("k", "v", 1, TRACE)
         topic.pipe_input("l", "v", 1)
         changelog = running.create_output_topic("app-kv-changelog")
-        assert [(of.key, of.value, of.headers) for of in changelog.read_records()] == [
+        assert [(change.key, change.value, change.headers) for change in changelog.read_records()] == [
             ("k", "last", Headers(TRACE)),
             ("l", "last", Headers()),
         ]
@@ -309,7 +311,7 @@ def test_writes_through_an_accessor_are_logged_without_a_record() -> None:
         assert sessions is not None
         sessions.put(SessionKey("k", 1, 2), AggregationWithHeaders.make("v", Headers(TRACE)))  # type: ignore[arg-type]
         sessions.remove(SessionKey("k", 1, 2))  # type: ignore[arg-type]
-        assert [(of.timestamp, of.headers) for of in running.take_changelog("session")] == [
+        assert [(change.timestamp, change.headers) for change in running.take_changelog("session")] == [
             (0, Headers(TRACE)),
             (0, Headers()),
         ]
@@ -379,7 +381,7 @@ def test_punctuation_by_stream_time_is_aligned_and_not_made_up_for() -> None:
             topic.pipe_input("k", "v", timestamp)
         assert called == [(time, None, time) for time in (5, 100, 340, 400, 500)]
         out = running.create_output_topic("out").read_records()
-        assert [of.timestamp for of in out if of.key == "p"] == [5, 100, 340, 400, 500]
+        assert [record.timestamp for record in out if record.key == "p"] == [5, 100, 340, 400, 500]
         running.advance_wall_clock_time(10_000)
         assert len(called) == 5
 
@@ -392,7 +394,7 @@ def test_punctuation_by_wall_clock_time_begins_after_an_interval() -> None:
             running.advance_wall_clock_time(ms)
         assert running.wall_clock_time == 900
         assert [now for now, _, _ in called] == [100, 400, 500]
-        assert [of.key for of in running.create_output_topic("out").read_records()] == ["k", "p", "p", "p"]
+        assert [record.key for record in running.create_output_topic("out").read_records()] == ["k", "p", "p", "p"]
 
 
 def test_advancing_the_wall_clock_time_flushes_the_cache() -> None:
@@ -404,7 +406,7 @@ def test_advancing_the_wall_clock_time_flushes_the_cache() -> None:
 
     with driver(through(processor(copy, init), kv().with_caching_enabled()), wall_clock_time=0) as running:
         running.advance_wall_clock_time(10)
-        assert [(of.timestamp, of.headers) for of in running.take_changelog("kv")] == [(10, Headers(TRACE))]
+        assert [(change.timestamp, change.headers) for change in running.take_changelog("kv")] == [(10, Headers(TRACE))]
 
 
 @pytest.mark.parametrize(("interval", "type"), [(0, "stream_time"), (10, "sometimes")])

@@ -261,8 +261,8 @@ def test_windows_in_memory_under_a_cache_are_read_up_to_a_key_that_ends_in_zeros
     expected = [(start, key, "02") for start in ("70000", "0") for key in (last, "0000", "00", "")]
     assert rows(ours[0]) == expected
     missed = [("70000", key) for key in ("", "00", "0000")]
-    assert not {(*of, "02") for of in missed} & set(rows(java[0]))
-    assert ({(*of, "01") for of in missed} <= set(rows(java[0]))) is bool(stored)
+    assert not {(*place, "02") for place in missed} & set(rows(java[0]))
+    assert ({(*place, "01") for place in missed} <= set(rows(java[0]))) is bool(stored)
     for store in stores:
         store.close()
 
@@ -287,7 +287,7 @@ def read_versions(turns: Turns, server: JavaServer, seed: int, *, steps: int) ->
     assert [ours.step(*reads)[0] for reads in (latest, history)] == answers[-2:]
     plain = ours.driver.get_versioned_key_value_store("store")
     assert plain is not None
-    ends = {(key, of.timestamp): of.valid_to for key in operations.keys for _, of in plain.versions(key)}
+    ends = {(key, stored.timestamp): stored.valid_to for key in operations.keys for _, stored in plain.versions(key)}
     ours.close()
     newer = OurStore(of_java, {**VERSIONED, "format": "headers", "supplier": "rocksdb-versioned-headers"})
 
@@ -405,7 +405,7 @@ def test_an_upgraded_row_that_had_no_timestamp_is_put_again_only_without_a_chang
         own = {**row, "timestamp": "1700", "headers": record["headers"]}
         results, changelog = store.step(record, [{"op": "put", **where, "value": own}, get])
         assert results == [None, own]
-        assert [(of["value"], of["timestamp"], of["headers"]) for of in changelog] == (
+        assert [(change["value"], change["timestamp"], change["headers"]) for change in changelog] == (
             [("76", "1700", record["headers"])] if logged else []
         )
         store.close()
@@ -454,7 +454,7 @@ def outcome(open: Open, task: Path, config: dict[str, Any]) -> str | None:
 
 
 def not_empty(databases: dict[str, traces.Families]) -> dict[str, traces.Families]:
-    return {path: {name: rows for name, rows in of.items() if rows} for path, of in databases.items()}
+    return {path: {name: rows for name, rows in families.items() if rows} for path, families in databases.items()}
 
 
 class TestOpening:

@@ -125,9 +125,11 @@ def test_an_empty_position_has_zeros() -> None:
 @given(st.dictionaries(st.text(max_size=5), st.dictionaries(st.integers(0, 9), st.integers(0, MAX_TIME), max_size=3)))
 def test_positions_come_back_from_their_bytes(offsets: dict[str, dict[int, int]]) -> None:
     data = Position(offsets).serialize()
-    assert len(data) == 40 + sum(64 + len(topic.encode()) + 96 * len(of) for topic, of in offsets.items())
+    assert len(data) == 40 + sum(
+        64 + len(topic.encode()) + 96 * len(partitions) for topic, partitions in offsets.items()
+    )
     read = Position.deserialize(data)
-    assert read.offsets == {topic: of for topic, of in offsets.items() if of}
+    assert read.offsets == {topic: partitions for topic, partitions in offsets.items() if partitions}
 
 
 def test_a_position_only_moves_forward() -> None:

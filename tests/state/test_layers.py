@@ -130,12 +130,15 @@ class Family:
 KV, WINDOW, SESSION, VERSIONED = (Family(name) for name in ("key-value", "window", "session", "versioned"))
 LAYERS = ("metered", "caching", "change-logging")
 FAMILIES = (KV, WINDOW, SESSION, VERSIONED)
-IN_ROCKSDB = tuple(Family(of.name, persistent=True) for of in FAMILIES)
+IN_ROCKSDB = tuple(Family(plain.name, persistent=True) for plain in FAMILIES)
 # Versions are not cached: a test of its own says so.
 TABLE = [
-    (layer, of) for layer in LAYERS for of in (*FAMILIES, *IN_ROCKSDB) if (layer, of.name) != ("caching", "versioned")
+    (layer, member)
+    for layer in LAYERS
+    for member in (*FAMILIES, *IN_ROCKSDB)
+    if (layer, member.name) != ("caching", "versioned")
 ]
-table = pytest.mark.parametrize(("layer", "family"), TABLE, ids=[f"{layer}-{of}" for layer, of in TABLE])
+table = pytest.mark.parametrize(("layer", "family"), TABLE, ids=[f"{layer}-{member}" for layer, member in TABLE])
 
 
 class Opened:
@@ -337,7 +340,7 @@ def test_a_scan_of_values_parses_no_headers(caching: bool, monkeypatch: pytest.M
     monkeypatch.setattr(LazyHeaders, "_read", lambda self: parsed.append(self) or read(self))
     with store.all() as rows:
         states = dict(rows)
-    assert [of.value for of in states.values()] == [b"v%d" % n for n in range(10)]
+    assert [state.value for state in states.values()] == [b"v%d" % n for n in range(10)]
     assert parsed == []
     assert states[b"3"].headers == ODD
     assert len(parsed) == 1
@@ -550,7 +553,7 @@ def test_the_position_of_the_store_can_go_with_every_record() -> None:
     assert other.store.position == opened.store.position
 
 
-@pytest.mark.parametrize("family", [KV, WINDOW, SESSION, VERSIONED], ids=lambda of: of.name)
+@pytest.mark.parametrize("family", [KV, WINDOW, SESSION, VERSIONED], ids=lambda family: family.name)
 def test_a_store_in_memory_comes_back_from_its_changelog(family: Family) -> None:
     first = Opened(family.builder())
     family.put(first.store, Headers(ODD))
@@ -631,10 +634,10 @@ def test_a_cache_of_no_bytes_writes_through() -> None:
 
 def test_namespaces_share_the_bytes_and_nothing_else() -> None:
     cache = RecordCache(10_000)
-    one, two = (cache.namespace(name, lambda key, entry: None) for name in ("one", "two"))
-    one.put(b"k", b"1", None)
+    first, two = (cache.namespace(name, lambda key, entry: None) for name in ("one", "two"))
+    first.put(b"k", b"1", None)
     two.put(b"k", b"22", None)
-    assert (one.get(b"k").value, two.get(b"k").value) == (b"1", b"22")  # type: ignore[union-attr]
+    assert (first.get(b"k").value, two.get(b"k").value) == (b"1", b"22")  # type: ignore[union-attr]
     assert cache.size_bytes == 2 * ENTRY_BYTES + 2 + 3
     cache.close("one")
     assert (cache.size_bytes, len(cache)) == (ENTRY_BYTES + 3, 1)
@@ -684,7 +687,7 @@ def test_scans_merge_cached_and_stored_rows(backward: bool) -> None:
     opened.store.delete(b"g")
     opened.store.delete(b"z")
     with opened.store.reverse_all() if backward else opened.store.all() as rows:
-        result = [(key, of.value) for key, of in rows]
+        result = [(key, row.value) for key, row in rows]
     expected = [(b"b", b"held"), (b"c", b"held"), (b"e", b"stored")]
     assert result == (expected[::-1] if backward else expected)
     with opened.store.prefix_scan(b"c") as rows:
@@ -780,10 +783,10 @@ def test_a_cache_changes_neither_rows_nor_their_order(store_type: str, tmp_path:
                 write(opened.store, random.Random(seed))
             if chance.random() < 0.1:
                 cached.store.flush()
-        for one, other in zip(read(plain.store), read(cached.store), strict=True):
-            with one, other:
-                expected = list(one)
-                assert list(other) == expected
+        for without_cache, with_cache in zip(read(plain.store), read(cached.store), strict=True):
+            with without_cache, with_cache:
+                expected = list(without_cache)
+                assert list(with_cache) == expected
                 compared += len(expected)
     assert compared > 100
     for opened in (plain, cached):
@@ -908,7 +911,7 @@ def test_an_older_versioned_supplier_keeps_versions_without_headers(tmp_path: Pa
     assert store.get(b"k") == VersionedRecordWithHeaders(b"2", 200)
     assert store.get(b"k", 150) == VersionedRecordWithHeaders(b"1", 100, valid_to=200)
     with store.versions(b"k", ascending=True) as rows:
-        assert [(of.value, of.headers, of.valid_to) for _, of in rows] == [
+        assert [(version.value, version.headers, version.valid_to) for _, version in rows] == [
             (b"1", Headers(), 200),
             (b"2", Headers(), None),
         ]
@@ -991,7 +994,7 @@ def test_a_facade_shows_no_headers_and_writes_none() -> None:
     facade.put(b"l", ValueAndTimestamp.make(b"2", 6))
     assert opened.store.get(b"l") == value(b"2", (), 6)
     with facade.all() as rows:
-        assert [(key, of.value) for key, of in rows] == [(b"k", b"1"), (b"l", b"2")]
+        assert [(key, row.value) for key, row in rows] == [(b"k", b"1"), (b"l", b"2")]
     plain = KeyValueFacade(opened.store, timestamps=False)
     assert (plain.get(b"k"), plain.delete(b"l")) == (b"1", b"2")
     with pytest.raises(InvalidTimestampError):  # there is no timestamp to log it with
@@ -1029,10 +1032,10 @@ def test_versions_have_the_end_of_their_validity() -> None:
     assert store.get(b"k") is None
     assert store.get(b"k", 150).headers == ODD
     with store.versions(b"k") as rows:
-        versions = [(of.value, of.timestamp, of.valid_to, of.headers) for _, of in rows]
+        versions = [(version.value, version.timestamp, version.valid_to, version.headers) for _, version in rows]
     assert versions == [(b"3", 300, 400, Headers()), (b"2", 200, 300, Headers({"n": b"2"})), (b"1", 100, 200, ODD)]
     with store.versions(b"k", ascending=True) as rows:
-        assert [of.value for _, of in rows] == [b"1", b"2", b"3"]
+        assert [version.value for _, version in rows] == [b"1", b"2", b"3"]
     assert opened.logged()[-1].headers == Headers({"gone": b""})
     store.put(b"l", b"now", 9000)
     assert store.put(b"k", b"late", 500) == PUT_NOT_VALID
@@ -1045,10 +1048,14 @@ def test_a_version_that_has_ended_has_its_end_when_it_is_read_as_of_a_time() -> 
     store.put(b"k", b"1", 100, ODD)
     store.put(b"k", b"2", 200)
     store.put(b"k", None, 300)
-    assert [(of.timestamp, of.valid_to) for of in (store.get(b"k", 100), store.get(b"k", 199))] == [(100, 200)] * 2
+    assert [(version.timestamp, version.valid_to) for version in (store.get(b"k", 100), store.get(b"k", 199))] == [
+        (100, 200)
+    ] * 2
     assert store.get(b"k", 250).valid_to == 300
     store.put(b"k", b"3", 400)
-    assert [of.valid_to for of in (store.get(b"k"), store.get(b"k", 400), store.get(b"k", 9000))] == [None] * 3
+    assert [version.valid_to for version in (store.get(b"k"), store.get(b"k", 400), store.get(b"k", 9000))] == [
+        None
+    ] * 3
     assert store.delete(b"k", 150).valid_to == 200
     assert store.get(b"k", 120).valid_to == 150
 
@@ -1060,7 +1067,7 @@ def test_a_store_of_versions_without_headers_returns_no_end_as_in_kafka_streams(
     store.put(b"k", b"2", 200)
     assert (store.get(b"k", 150), store.delete(b"k", 150)) == (VersionedRecord(b"1", 100),) * 2
     with store.versions(b"k", ascending=True) as rows:
-        assert [of.valid_to for _, of in rows] == [150, None]
+        assert [version.valid_to for _, version in rows] == [150, None]
 
 
 # Suppliers.

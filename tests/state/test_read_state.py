@@ -69,7 +69,9 @@ def read(directory: Path, **options: Any) -> pa.Table:
 def in_milliseconds(table: pa.Table) -> pa.Table:
     """Return times as integers: Python's own end in the year 9999."""
     times = pa.timestamp("ms", "UTC")
-    return table.cast(pa.schema([(one.name, pa.int64() if one.type == times else one.type) for one in table.schema]))
+    return table.cast(
+        pa.schema([(field.name, pa.int64() if field.type == times else field.type) for field in table.schema])
+    )
 
 
 def message(payload: bytes, *, headers: Any = (), timestamp: int = NEW_YEAR) -> bytes:

@@ -599,10 +599,10 @@ class Recorded:
         return call
 
 
-def recording(of: Database) -> list[tuple[str, str]]:
+def recording(database: Database) -> list[tuple[str, str]]:
     calls: list[tuple[str, str]] = []
-    for name, family in of._families.items():
-        of._families[name] = Recorded(name, family, calls)
+    for name, family in database._families.items():
+        database._families[name] = Recorded(name, family, calls)
     return calls
 
 

@@ -349,15 +349,15 @@ def test_state_serdes_without_headers_are_deprecated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "what"),
+    ("source", "argument"),
     [
         ((None, BytesSerde(), BytesSerde()), "topic"),
         (("t", None, BytesSerde()), "key serde"),
         (("t", BytesSerde(), None), "value serde"),
     ],
 )
-def test_state_serdes_reject_null_arguments(source: Any, what: str) -> None:
-    with pytest.raises(TypeError, match=f"{what} cannot be null"):
+def test_state_serdes_reject_null_arguments(source: Any, argument: str) -> None:
+    with pytest.raises(TypeError, match=f"{argument} cannot be null"):
         StateSerdes(*source)
 
 

@@ -285,8 +285,8 @@ def changelog() -> list[ChangelogRecord]:
 def test_versions_come_back_from_their_changelog_with_their_headers(store: VersionedStore) -> None:
     store.restore(map(converters.converter_for("versioned", store.format), changelog()))
     stored = (lambda record: encoded(record.headers, record.value)) if store.headers else (lambda r: r.value)
-    one, three = stored(changelog()[0]), stored(changelog()[1])
-    assert store.get_as_of(b"k", 15) == (one, 10, 20)
+    first, three = stored(changelog()[0]), stored(changelog()[1])
+    assert store.get_as_of(b"k", 15) == (first, 10, 20)
     assert store.get_as_of(b"k", 25) is None
     assert store.get(b"k") == (three, 30, None)
     assert store.get(b"j") == (b"\0" if store.headers else b"", 40, None)

@@ -147,7 +147,10 @@ class Run:
         ours = databases(task)
         assert list(ours) == [database["dir"] for database in line["databases"]], f"{self.where}: directories"
         for database in line["databases"]:
-            java = {of["name"]: [(key, value) for key, value in of["entries"]] for of in database["column_families"]}
+            java = {
+                family["name"]: [(key, value) for key, value in family["entries"]]
+                for family in database["column_families"]
+            }
             families = ours[database["dir"]]
             assert sorted(families) == sorted(java), f"{self.where}: families of {database['dir']}"
             for name, entries in java.items():
@@ -441,7 +444,7 @@ def tohex(data: bytes | None) -> str | None:
 
 
 def brief(op: dict[str, Any]) -> str:
-    return json.dumps({name: what for name, what in op.items() if name not in ("result", "error", "value")})
+    return json.dumps({name: argument for name, argument in op.items() if name not in ("result", "error", "value")})
 
 
 Families = dict[str, list[tuple[str, str]]]

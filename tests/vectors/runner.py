@@ -692,8 +692,8 @@ def all_messages(expected: list[Line]) -> Check:
         got = _of(answer, "messages")
         if not isinstance(got, list) or len(got) != len(expected):
             raise Wrong(f"got {len(got) if isinstance(got, list) else _short(got)}")
-        for number, (one, other) in enumerate(zip(expected, got, strict=True)):
-            _same(one, other, f"message {number}")
+        for number, (message, result) in enumerate(zip(expected, got, strict=True)):
+            _same(message, result, f"message {number}")
 
     return Check(f"{len(expected)} messages", holds)
 
@@ -705,8 +705,10 @@ def mapped(expected: list[Line]) -> Check:
     def holds(answer: Any) -> None:
         got = _of(answer, "message")
         headers = _plain_headers(got.get("headers") if isinstance(got, dict) else None)
-        one, other = ({header[:2]: header[2:] for header in side or ()} for side in (expected_headers, headers))
-        if one != other:
+        expected_by_key, headers_by_key = (
+            {header[:2]: header[2:] for header in side or ()} for side in (expected_headers, headers)
+        )
+        if expected_by_key != headers_by_key:
             raise Wrong(f"got {_short(got)}")
 
     return Check(f"the headers {_short(expected)} in any order", holds)
@@ -748,22 +750,22 @@ def _of(answer: Any, name: str) -> Any:
     return answer[name]
 
 
-def _same(expected: Line, got: Any, what: str) -> None:
+def _same(expected: Line, got: Any, subject: str) -> None:
     if not isinstance(got, dict):
-        raise Wrong(f"the {what} is no object: {_short(got)}")
+        raise Wrong(f"the {subject} is no object: {_short(got)}")
     for name, value in expected.items():
         if name not in got:
-            raise Wrong(f"the {what} has no {name!r}")
+            raise Wrong(f"the {subject} has no {name!r}")
         if name == "headers":
-            one, other = _plain_headers(value), _plain_headers(got[name])
+            expected_value, other = _plain_headers(value), _plain_headers(got[name])
         else:
-            one, other = value, got[name]
-            if isinstance(one, int) and not isinstance(one, bool):
+            expected_value, other = value, got[name]
+            if isinstance(expected_value, int) and not isinstance(expected_value, bool):
                 other = _number(other)
-            elif isinstance(one, str) and isinstance(other, str):
+            elif isinstance(expected_value, str) and isinstance(other, str):
                 other = other.lower()
-        if one != other or isinstance(one, bool) != isinstance(other, bool):
-            raise Wrong(f"the {what} has {name} {_short(got[name])}")
+        if expected_value != other or isinstance(expected_value, bool) != isinstance(other, bool):
+            raise Wrong(f"the {subject} has {name} {_short(got[name])}")
 
 
 def _plain_headers(headers: Any) -> list[tuple[Any, ...]] | None:

@@ -51,9 +51,9 @@ class Python(NamedTuple):
     """What it installs: interface and platform, as in `cp311-abi3-manylinux_2_17_x86_64`."""
 
 
-def fail(what: str) -> None:
+def fail(problem: str) -> None:
     """Print the problem, and exit."""
-    raise SystemExit(f"check: {what}")
+    raise SystemExit(f"check: {problem}")
 
 
 def run(*command: str | Path, timeout: int = 600, **options: object) -> str:
@@ -159,7 +159,7 @@ def fits(wheel: Path, python: Python) -> bool:
     return any(str(tag) in python.tags for tag in parse_tag(tags))
 
 
-def try_out(what: Path, python: Python, directory: Path, *options: str) -> None:
+def try_out(archive: Path, python: Python, directory: Path, *options: str) -> None:
     """Install a wheel or sources into a new environment and run installed.py there, from outside this project."""
     environment = directory / "environment"
     run(python.path, "-m", "venv", "--without-pip", environment)
@@ -175,7 +175,7 @@ def try_out(what: Path, python: Python, directory: Path, *options: str) -> None:
         "--quiet",
         "--no-deps",
         *options,
-        what,
+        archive,
         cwd=directory,
         timeout=3600,
     )
@@ -206,10 +206,10 @@ def main() -> int:
     parser.add_argument("--sdist", action="store_true", help="build and test the source distribution instead")
     options = parser.parse_args()
     installed = pythons([sys.executable, *options.python])
-    what = "letterhead-*.tar.gz" if options.sdist else "letterhead-*.whl"
-    archives = [archive for directory in options.directories for archive in sorted(directory.resolve().glob(what))]
+    pattern = "letterhead-*.tar.gz" if options.sdist else "letterhead-*.whl"
+    archives = [archive for directory in options.directories for archive in sorted(directory.resolve().glob(pattern))]
     if not archives:
-        fail(f"no {what} in {', '.join(map(str, options.directories))}")
+        fail(f"no {pattern} in {', '.join(map(str, options.directories))}")
     for archive in archives:
         if options.sdist:
             look_at_sources(archive)

@@ -61,8 +61,8 @@ def headers_of(valid: bool) -> st.SearchStrategy[list[tuple[str, bytes | None]]]
         values = _VALUES[key].map(_BYTES[key]) | st.none()
         return values if valid else values | st.sampled_from([b"\xff", b"\0\0\0\0\0"])
 
-    one = st.sampled_from(list(COLUMNS)).flatmap(lambda key: st.tuples(st.just(key), value(key)))
-    return st.lists(one | st.just(("other", b"o" * 9)), max_size=6)
+    pair = st.sampled_from(list(COLUMNS)).flatmap(lambda key: st.tuples(st.just(key), value(key)))
+    return st.lists(pair | st.just(("other", b"o" * 9)), max_size=6)
 
 
 def conditions(names: list[str]) -> st.SearchStrategy[tuple[Any, Any]]:
@@ -89,8 +89,8 @@ def conditions(names: list[str]) -> st.SearchStrategy[tuple[Any, Any]]:
         return operand(name).isin(values), mask
 
     def quantified(name: str, symbol: str, value: Any, every: bool) -> tuple[Any, Any]:
-        one = lh.col(name, COLUMNS[name])
-        where = _OPERATORS[symbol](one.all() if every else one.any(), value)
+        operand = lh.col(name, COLUMNS[name])
+        where = _OPERATORS[symbol](operand.all() if every else operand.any(), value)
 
         def truth(values: list[Any] | None) -> bool | None:
             truths = [None if element is None else _OPERATORS[symbol](element, value) for element in values or ()]
@@ -103,7 +103,7 @@ def conditions(names: list[str]) -> st.SearchStrategy[tuple[Any, Any]]:
     def prefix(name: str, value: Any) -> tuple[Any, Any]:
         return operand(name).starts_with(value), lambda table: pc.starts_with(table[name], value)
 
-    def of(name: str) -> Any:
+    def condition_on(name: str) -> Any:
         tests = [
             st.builds(comparison, st.just(name), st.sampled_from(list(_COMPARISONS)), _VALUES[name]),
             st.builds(member, st.just(name), st.lists(_VALUES[name], max_size=3)),
@@ -121,10 +121,10 @@ def conditions(names: list[str]) -> st.SearchStrategy[tuple[Any, Any]]:
         return st.one_of(
             both.map(lambda two: (two[0][0] & two[1][0], lambda t: pc.and_kleene(two[0][1](t), two[1][1](t)))),
             both.map(lambda two: (two[0][0] | two[1][0], lambda t: pc.or_kleene(two[0][1](t), two[1][1](t)))),
-            parts.map(lambda one: (~one[0], lambda t: pc.invert(one[1](t)))),
+            parts.map(lambda part: (~part[0], lambda t: pc.invert(part[1](t)))),
         )
 
-    return st.recursive(st.sampled_from(names).flatmap(of), combined, max_leaves=5)
+    return st.recursive(st.sampled_from(names).flatmap(condition_on), combined, max_leaves=5)
 
 
 @st.composite
@@ -182,7 +182,7 @@ def test_values_that_are_not_of_their_type_are_null_or_kept(column: pa.Array, dr
     assert same(got, full.filter(mask(full)).drop(list(LISTS)))
     tested = {test.operand[1] for test in resolve(where, fields_of_format("record-batch")).tests()}  # type: ignore[union-attr]
     operands: dict[str, Any] = {name: type for name, type in COLUMNS.items() if name in tested}
-    operands |= {name: of for name, of in LISTS.items() if of.key in tested}
+    operands |= {name: operand for name, operand in LISTS.items() if operand.key in tested}
     full = table_of(lha.messages(column, "record-batch", headers=operands, errors="column"))
     kept = table_of(lha.messages(column, "record-batch", headers=operands, errors="column", where=where))
     expected = full.filter(pc.or_kleene(mask(full), pc.is_valid(full["error"])))

@@ -115,10 +115,10 @@ def _key(cursor: Cursor, types: Mapping[int, str]) -> Key | None:
     return key
 
 
-def _has_size(cursor: Cursor, type: str, bits: bytes, start: int, what: str = "") -> bool:
+def _has_size(cursor: Cursor, type: str, bits: bytes, start: int, prefix: str = "") -> bool:
     try:
         types.check("size", type, bits)
     except types.Misfit as misfit:
-        cursor.soft(misfit.code, what + misfit.message, start)
+        cursor.soft(misfit.code, prefix + misfit.message, start)
         return False
     return True
