@@ -542,7 +542,7 @@ def test_routing_moves_messages_between_logs_by_a_header(header_format: HeaderFo
         for number, region in enumerate(["eu", "us", "eu"]):
             record = ProducerRecord(
                 "orders", b"k%d" % number, b"\x00sealed", header_format=header_format
-            ).with_serializers(text)
+            )._with_serializers(text)
             record.set_header(key, region)
             source.append([record.to_message()])
         targets = {log.topic: log for log in (eu, us)}

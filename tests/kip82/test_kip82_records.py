@@ -232,18 +232,18 @@ def test_keys_outside_the_range_of_the_writer_are_rejected() -> None:
 def test_serializers_apply_to_headers_of_records(header_format: HeaderFormat) -> None:
     key = KEY[header_format]
     long = {key: HeaderSerializer.for_type("long")}
-    record = ProducerRecord("t", header_format=header_format).with_serializers(long)
+    record = ProducerRecord("t", header_format=header_format)._with_serializers(long)
     record.set_header(key, 82)
     data = record.to_bytes()
     assert read_one(data, header_format, serializers=long).get_header(key) == 82
-    assert read_one(data, header_format).with_serializers(long).get_header(key) == 82
+    assert read_one(data, header_format)._with_serializers(long).get_header(key) == 82
     assert read_one(data, header_format).get_header(key) == (82 if header_format == "typed" else struct.pack(">q", 82))
 
 
 def test_record_parses_encoded_headers_on_first_access() -> None:
     block = Headers({"tenant": "acme"}).as_bytes()
     record = ConsumerRecord("t", headers=block)
-    again = record.replace(value=b"v").with_serializers({})
+    again = record.replace(value=b"v")._with_serializers({})
     assert not record.get_headers().parsed
     assert not again.get_headers().parsed
     assert again.get_headers().as_bytes() == block
@@ -398,7 +398,7 @@ def test_errors_null_reads_damaged_headers_as_none(header_format: HeaderFormat) 
     assert error is not None
     assert error.format == HEADERS_FORMATS[header_format]
     assert read.get_headers().as_bytes() == BAD[header_format]
-    again = pickle.loads(pickle.dumps(read.with_serializers({})))
+    again = pickle.loads(pickle.dumps(read._with_serializers({})))
     assert (str(again.headers.error), again.headers.keys()) == (str(error), [])
     with pytest.raises(ValueError, match="unknown errors 'nul': did you mean 'null'"):
         read_one(b"", header_format, errors="nul")

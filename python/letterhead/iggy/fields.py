@@ -56,7 +56,7 @@ class HeaderField:
     _part: ClassVar[str]
 
     @classmethod
-    def from_value(cls, value: Value) -> Self:
+    def _from_value(cls, value: Value) -> Self:
         """Return a key or value from a typed value of any type but ``char``, which Iggy does not have.
 
         Raises
@@ -153,10 +153,6 @@ class HeaderField:
     def value(self) -> bytes:
         """The bytes on the wire; numbers are little-endian."""
         return _reordered(self._typed.type, self._typed.bits)
-
-    def to_value(self) -> Value:
-        """Return the value with its type, as in the rest of this package."""
-        return self._typed
 
     def as_str(self) -> str:
         """Return the text of a ``string``."""

@@ -140,7 +140,7 @@ class HeaderMap(transport.JsonModel):
 
     def to_headers(self) -> Headers:
         """Return the headers as in the rest of this package: keys of kind ``string`` as str, all other fields with a type."""
-        return Headers([(key.to_value(), value.to_value()) for key, value in self._items.items()])
+        return Headers([(key._typed, value._typed) for key, value in self._items.items()])
 
     def _sorted(self) -> HeaderMap:
         """Return a new map in the order in which Iggy's library writes since 0.10.0.
@@ -282,7 +282,7 @@ def _as_value(value: ValueLike) -> HeaderValue:
 
 _CONVERTERS: tuple[tuple[Any, Callable[[Any], HeaderValue]], ...] = (
     (HeaderValue, lambda value: value),
-    (Value, HeaderValue.from_value),
+    (Value, HeaderValue._from_value),
     (str, HeaderValue.from_str),
     (bytes | bytearray | memoryview, HeaderValue.from_raw),
     (bool, HeaderValue.from_bool),

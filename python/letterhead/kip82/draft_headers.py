@@ -78,11 +78,6 @@ class DraftHeaders(ABC, Generic[K]):
             return error
         return self._error
 
-    @property
-    def serializers(self) -> Mapping[K, HeaderSerializer]:
-        """A copy of the serializers, by key."""
-        return dict(self._serializers)
-
     def put(self, key: K, value: Any) -> None:
         """Add a header at the end; headers with the same key stay.
 

@@ -103,7 +103,7 @@ class Headers(DraftHeaders[str]):
         >>> Headers({"ok": True, "note": None}).get_typed("ok")
         [Typed('boolean', True)]
         """
-        return [Typed.from_value(value) if isinstance(value, Value) else None for value in self._values_of(key)]
+        return [Typed._from_value(value) if isinstance(value, Value) else None for value in self._values_of(key)]
 
     def _check_key(self, key: Any) -> str:
         if not isinstance(key, str):
@@ -121,9 +121,9 @@ class Headers(DraftHeaders[str]):
 
     def _check_value(self, value: Any) -> HeaderValue:
         if isinstance(value, Typed):
-            return value.to_value()
+            return value._value
         if isinstance(value, Value):
-            return Typed.from_value(value).to_value()
+            return Typed._from_value(value)._value
         if isinstance(value, bool):
             return Value("bool", value)
         if isinstance(value, str):
@@ -142,7 +142,7 @@ class Headers(DraftHeaders[str]):
         return Value.from_bits(TYPES[serializer.type], serializer._to_bytes(key, value))
 
     def _deserialize(self, serializer: HeaderSerializer, key: str, value: Any) -> Any:
-        type = Typed.from_value(value).type
+        type = Typed._from_value(value).type
         if type != serializer.type:
             message = f"the value has the type {type}, and the serializer of its key reads {serializer.type}"
             raise DecodeError(message, format=self._format, code="wrong_type", key=key)

@@ -79,16 +79,6 @@ class IntHeaders(DraftHeaders[int]):
         self._in_order = in_order
         super().__init__(headers, serializers=serializers, errors=errors)
 
-    @property
-    def in_order(self) -> bool:
-        """Whether the headers are kept in ascending order of their keys."""
-        return self._in_order
-
-    @property
-    def writes(self) -> KeyRange | None:
-        """The keys that may be put, set and removed; ``None`` means all."""
-        return self._writes
-
     def sorted(self) -> IntHeaders:
         """Return a copy in ascending order of keys, which stays in order when headers are added.
 

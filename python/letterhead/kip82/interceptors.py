@@ -191,7 +191,7 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
             Any exception of an interceptor that is required, or with ``errors="raise"``; a note names the
             interceptor. Changing a key outside its range is an ``EncodeError`` (``limit_exceeded``).
         """
-        writes = record.headers.writes if isinstance(record.headers, IntHeaders) else None
+        writes = record.headers._writes if isinstance(record.headers, IntHeaders) else None
 
         def send(interceptor: ProducerInterceptor, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
             result = interceptor.on_send(_writable(record, interceptor.writes))
@@ -199,7 +199,7 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
                 raise TypeError(f"on_send must return a ProducerRecord, not {type(result).__name__}")
             return result
 
-        return _writable(self._apply("on_send", record.with_serializers(self._serializers), send), writes)
+        return _writable(self._apply("on_send", record._with_serializers(self._serializers), send), writes)
 
     def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None = None) -> None:
         """Call all interceptors with the result of sending a record, see :class:`ProducerInterceptor`.
@@ -267,7 +267,7 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
                     raise TypeError(f"on_consume must return ConsumerRecords, not {type(record).__name__}")
             return result
 
-        return self._apply("on_consume", [record.with_serializers(self._serializers) for record in records], consume)
+        return self._apply("on_consume", [record._with_serializers(self._serializers) for record in records], consume)
 
     def on_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Call all interceptors with committed offsets.

@@ -106,7 +106,7 @@ class _DraftRecord(Generic[K, V]):
             if headers is not None:
                 raise TypeError("a MessageWrapper has headers of its own: pass them to the wrapper")
             if self.value_serializer is None:
-                self._set("value_serializer", value.serializer)
+                self._set("value_serializer", value._serializer)
             value, headers = value.value, value.headers
         headers_class = _HEADERS[self.header_format]
         if self.key_serializer is None:
@@ -187,9 +187,9 @@ class _DraftRecord(Generic[K, V]):
             headers.remove(key)
         return self.replace(headers=headers)
 
-    def with_serializers(self, serializers: Mapping[Any, HeaderSerializer]) -> Self:
+    def _with_serializers(self, serializers: Mapping[Any, HeaderSerializer]) -> Self:
         """Return a copy of the record with more serializers for its headers, which replace others of the same keys."""
-        headers = self.headers.copy(serializers={**self.headers.serializers, **serializers})
+        headers = self.headers.copy(serializers={**self.headers._serializers, **serializers})
         return self.replace(headers=headers)
 
     def replace(self, **fields: Any) -> Self:

@@ -58,7 +58,7 @@ class TransactionIds(ProducerInterceptor, ConsumerInterceptor):
 
     def id_of(self, record: ProducerRecord[Any, Any] | ConsumerRecord[Any, Any]) -> uuid.UUID | None:
         """Return the id of a record, or ``None``."""
-        transaction_id: uuid.UUID | None = record.with_serializers(self.serializers).get_header(self._key)
+        transaction_id: uuid.UUID | None = record._with_serializers(self.serializers).get_header(self._key)
         return transaction_id
 
     @contextmanager

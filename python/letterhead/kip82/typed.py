@@ -67,15 +67,8 @@ class Typed:
         self._value = Value(TYPES[type], value)
 
     @classmethod
-    def from_value(cls, value: Value) -> Typed:
-        """Convert a value of this package; raise ``EncodeError`` if the draft has no such type (``unknown_type``).
-
-        Examples
-        --------
-        >>> import letterhead as lh
-        >>> Typed.from_value(lh.Int64(3))
-        Typed('long', 3)
-        """
+    def _from_value(cls, value: Value) -> Typed:
+        """Convert a value of this package; raise ``EncodeError`` if the draft has no such type (``unknown_type``)."""
         if value.type not in _DRAFT_NAMES:
             message = f"the draft has no type for {value.type}"
             raise EncodeError(message, format="kip82-typed", code="unknown_type")
@@ -97,10 +90,6 @@ class Typed:
     def value(self) -> PythonValue:
         """The value as a Python object."""
         return self._value.value
-
-    def to_value(self) -> Value:
-        """Return the value as the rest of this package represents it."""
-        return self._value
 
     def __eq__(self, other: object) -> bool:
         return self._value == other._value if isinstance(other, Typed) else NotImplemented

@@ -33,7 +33,7 @@ class MessageWrapper(Generic[V]):
 
     Attributes
     ----------
-    headers, value, serializer
+    headers, value
         The arguments; the headers are an :class:`IntHeaders`.
 
     Examples
@@ -48,17 +48,17 @@ class MessageWrapper(Generic[V]):
     ('42', [(5, b'acme')])
     """
 
-    __slots__ = ("headers", "serializer", "value")
+    __slots__ = ("_serializer", "headers", "value")
     headers: IntHeaders
     value: V | None
-    serializer: Serializer[V] | None
+    _serializer: Serializer[V] | None
 
     def __init__(
         self, headers: HeadersInput | None, value: V | None, *, serializer: Serializer[V] | None = None
     ) -> None:
         self.headers = headers if isinstance(headers, IntHeaders) else IntHeaders(headers)
         self.value = value
-        self.serializer = serializer
+        self._serializer = serializer
 
     @classmethod
     def from_bytes(
@@ -101,8 +101,8 @@ class MessageWrapper(Generic[V]):
         TypeError
             If the value is not bytes, and there is no serializer.
         """
-        if serialize is None and self.serializer is not None:
-            serialize = self.serializer.serialize
+        if serialize is None and self._serializer is not None:
+            serialize = self._serializer.serialize
         value: Any = self.value if serialize is None or self.value is None else serialize(self.value)
         return encode(Message(headers=self.headers._read(), value=value), WRAPPER_FORMAT) or b""
 

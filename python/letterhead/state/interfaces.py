@@ -148,7 +148,7 @@ class StoreIterator(Closing, Generic[K, V]):
         return row[0]
 
     @property
-    def is_closed(self) -> bool:
+    def _is_closed(self) -> bool:
         """Whether the iterator has been closed."""
         return self._rows is None
 

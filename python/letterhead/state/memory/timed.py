@@ -84,7 +84,7 @@ class _TimedStore(InMemoryStore, Generic[K]):
     def _expire(self) -> None:
         """Remove expired rows, except rows that open iterators have yet to read."""
         self._check_open()
-        for iterator in [iterator for iterator in self._oldest_by_iterator if iterator.is_closed]:
+        for iterator in [iterator for iterator in self._oldest_by_iterator if iterator._is_closed]:
             del self._oldest_by_iterator[iterator]
         oldest_kept = min([max(0, self._oldest()), *self._oldest_by_iterator.values()])
         for time in self._rows.between(None, oldest_kept - 1):
