@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["as_text", "printable", "quoted", "spaced_hex"]
+__all__ = ["as_text", "counted", "printable", "quoted", "spaced_hex"]
 
 
 def printable(text: str) -> str:
@@ -31,6 +31,11 @@ def as_text(data: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return text if text.isprintable() else None
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: ``1 byte``, ``2 bytes``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _escape(char: str) -> str:

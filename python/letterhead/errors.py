@@ -11,7 +11,7 @@ No error message contains a user's values. Reasons come before places, so that e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from letterhead._formatting import printable
@@ -553,33 +553,6 @@ def replaced(error: _Error, message: str | None = None, **place: Any) -> _Error:
 def without_message_number(message: str) -> str:
     """Return the text of an error in a batch without the number of the message, which depends on how much is read at once."""
     return _MESSAGE_NUMBER.sub("", message)
-
-
-def unknown_name(noun: str, wrong: object, names: Iterable[str]) -> ValueError:
-    """Return the error for a misspelt name, with the nearest name and the list of all."""
-    import difflib  # only needed for errors, and this package should be fast to import
-
-    names = list(names)
-    # Ignore case, so that a name in capitals gets a suggestion.
-    plain = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(wrong.lower(), plain, n=1, cutoff=0.6) if isinstance(wrong, str) else []
-    hint = f": did you mean '{plain[near[0]]}'?" if near else ""
-    plural = noun if noun.endswith("s") else f"{noun}es" if noun.endswith("x") else f"{noun}s"
-    return ValueError(f"unknown {noun} {wrong!r}{hint} ({plural}: {', '.join(names)})")
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: ``1 byte``, ``2 bytes``."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def check_name(name: str, value: object, names: Iterable[str]) -> None:
-    """Raise TypeError if a name is not a str, ValueError if it is not in the list."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be str, not {type(value).__name__}")
-    names = list(names)
-    if value not in names:
-        raise unknown_name(name, value, names)
 
 
 _MESSAGE_NUMBER = re.compile(r"^message \d+: ")

@@ -13,8 +13,8 @@ from types import UnionType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
+from letterhead._names import check_name
 from letterhead.default_values import Default, default_of
-from letterhead.errors import check_name
 from letterhead.header_edits import text_or_value
 from letterhead.headers import GivenKey
 from letterhead.types import ValueType, parse

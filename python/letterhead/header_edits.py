@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from letterhead.errors import EncodeError, unknown_name
+from letterhead._names import unknown_name
+from letterhead.errors import EncodeError
 from letterhead.values import Binary, String, Value, utf8
 
 __all__ = [

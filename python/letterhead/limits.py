@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from letterhead.errors import check_name
+from letterhead._names import check_name
 
 __all__ = [
     "DECOMPRESSED_BYTES",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from letterhead.errors import EncodeError, unknown_name
+from letterhead._names import unknown_name
+from letterhead.errors import EncodeError
 from letterhead.headers import Headers, pairs_of
 
 __all__ = ["Data", "Message", "bytes_of", "fields_of"]

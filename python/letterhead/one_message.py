@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
+from letterhead._names import check_name
 from letterhead._read_once import ReadOnce
 from letterhead._shared_parameters import documented
-from letterhead.errors import DecodeError, ErrorDetail, as_error, check_name
+from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Columns, PlainKey, normalise
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
 from letterhead.limits import Limits

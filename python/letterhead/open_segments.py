@@ -12,7 +12,7 @@ with needed("reading segments", "'letterhead[arrow]'"):
     import numpy  # noqa: F401
     import pyarrow  # noqa: F401
 
-from letterhead.errors import check_name
+from letterhead._names import check_name
 from letterhead.kafka.log_directory import Paths, partitions
 from letterhead.kafka.segments_reader import COLUMNS, SegmentRowReader, SegmentsReader
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail

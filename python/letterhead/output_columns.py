@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead._arrow_types import Dialect
-from letterhead.errors import DecodeError, ErrorDetail, unknown_name
+from letterhead._names import unknown_name
+from letterhead.errors import DecodeError, ErrorDetail
 from letterhead.fields import check_distinct, columns_of
 
 if TYPE_CHECKING:

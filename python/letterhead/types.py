@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
 
-from letterhead.errors import unknown_name
+from letterhead._names import unknown_name
 
 __all__ = ["BatchFormat", "HeadersFormat", "MessageFormat", "ValueType"]
 

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar
 
-from letterhead.errors import DecodeError, EncodeError, counted, unknown_name
+from letterhead._formatting import counted
+from letterhead._names import unknown_name
+from letterhead.errors import DecodeError, EncodeError
 from letterhead.types import type_name
 
 __all__ = [

@@ -16,6 +16,7 @@ from batch_bytes import message, reseal
 from implementations import NATIVE, REFERENCE, Implementation, headers_type
 from letterhead import _native, errors, kip82, read, state
 from letterhead import arrow as lha
+from letterhead._names import unknown_name
 from letterhead.errors import (
     CODES,
     ConversionError,
@@ -25,7 +26,6 @@ from letterhead.errors import (
     HeaderError,
     LogTruncated,
     as_error,
-    unknown_name,
 )
 from reference.formats import FORMATS
 

@@ -19,7 +19,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from letterhead.errors import DecodeError, ErrorDetail, as_error, counted
+from letterhead._formatting import counted
+from letterhead.errors import DecodeError, ErrorDetail, as_error
 
 FORMAT = "amqp"
 """The format in errors."""

@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from letterhead.errors import DecodeError, EncodeError, HeaderError, check_name
+from letterhead._names import check_name
+from letterhead.errors import DecodeError, EncodeError, HeaderError
 from letterhead.limits import Limits
 from letterhead.results import Loss
 from reference.cursor import ReadOptions

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from letterhead.errors import ErrorDetail, counted
+from letterhead._formatting import counted
+from letterhead.errors import ErrorDetail
 from letterhead.limits import (
     DECOMPRESSED_BYTES,
     HEADERS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from letterhead.errors import check_name
+from letterhead._names import check_name
 from reference.batches import iggy_batch, iggy_polled_2023, kip82_messages, record_batch
 from reference.headers import iggy, iggy_2023, iggy_auto, kafka, kip82_int, kip82_typed
 from reference.messages import (

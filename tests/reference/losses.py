@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from letterhead.errors import check_name, unknown_name
+from letterhead._names import check_name, unknown_name
 from letterhead.results import Loss
 from reference import keys, types, value_types
 from reference.formats import Format

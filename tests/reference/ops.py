@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from letterhead.errors import EncodeError, ErrorDetail, as_error, check_name
+from letterhead._names import check_name
+from letterhead.errors import EncodeError, ErrorDetail, as_error
 from letterhead.fields import Columns, normalise
 from letterhead.limits import REPORTS, Limits
 from letterhead.results import Loss

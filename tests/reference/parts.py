@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from letterhead.errors import counted
+from letterhead._formatting import counted
 from letterhead.results import Loss
 from reference.cursor import Cursor
 from reference.protocols import Lose, Outgoing, Refused

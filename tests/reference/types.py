@@ -26,7 +26,8 @@ import struct
 from datetime import date
 from decimal import ROUND_DOWN, Decimal, localcontext
 
-from letterhead.errors import counted, unknown_name
+from letterhead._formatting import counted
+from letterhead._names import unknown_name
 from reference import amqp, text_forms
 
 Scalar = bool | int | float | str | bytes

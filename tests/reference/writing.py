@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from letterhead.errors import ConversionError, ErrorDetail, as_error, check_name
+from letterhead._names import check_name
+from letterhead.errors import ConversionError, ErrorDetail, as_error
 from reference import keys
 from reference.formats import Format
 from reference.keys import Key

@@ -9,9 +9,9 @@ from typing import Any, TypedDict
 from rich.text import Text
 
 from letterhead import _native
+from letterhead._names import unknown_name
 from letterhead.cli.exits import OK, Failure
 from letterhead.cli.render import console, print_json, table
-from letterhead.errors import unknown_name
 from letterhead.limits import Limits
 
 COMMON = ("kafka", "streams-timestamped", "iggy", "record-batch", "iggy-message")

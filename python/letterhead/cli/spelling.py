@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 import letterhead as lh
+from letterhead._names import unknown_name
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.message_input import parse_hex
-from letterhead.errors import HeaderError, unknown_name
+from letterhead.errors import HeaderError
 from letterhead.headers import HeaderKey
 from letterhead.offsets.specs import epoch_milliseconds, is_compact_date, read_iso_time
 from letterhead.types import type_name

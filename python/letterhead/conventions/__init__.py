@@ -7,10 +7,10 @@ span link of a message.
 
 from __future__ import annotations
 
+from letterhead._names import check_name
 from letterhead.conventions import amqp
 from letterhead.conventions.profiles import PROFILES
 from letterhead.conventions.trace_links import TraceLink, trace_link
-from letterhead.errors import check_name
 from letterhead.fields import Field
 
 __all__ = ["TraceLink", "amqp", "trace_link"]

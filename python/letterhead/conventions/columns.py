@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, ov
 
 from letterhead import _native
 from letterhead._arrow_types import ArrowArray, ArrowStream, Column, Dialect, OnError, to_pyarrow
+from letterhead._names import check_name
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
 from letterhead.conventions.amqp import checked_type
 from letterhead.conventions.trace_links import check_names_of_baggage
-from letterhead.errors import check_name
 from letterhead.limits import Limits
 from letterhead.operations import ReadOptions, Select
 from letterhead.types import ValueType

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from letterhead._arrow_types import ArrowStream, Column, OnError
+from letterhead._names import check_name
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
 from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
-from letterhead.errors import check_name
 from letterhead.fields import check_distinct
 from letterhead.operations.options import READ_DEFAULTS, ReadOptions
 

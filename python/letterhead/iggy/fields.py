@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import letterhead.values as values
+from letterhead._formatting import counted
 from letterhead._invariants import present
-from letterhead.errors import DecodeError, EncodeError, counted
+from letterhead.errors import DecodeError, EncodeError
 from letterhead.iggy.errors import refuse_bytes, refuse_value
 from letterhead.iggy.formats import LONGEST
 from letterhead.iggy.kinds import HeaderKind

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
-from letterhead.errors import EncodeError, check_name
+from letterhead._names import check_name
+from letterhead.errors import EncodeError
 
 __all__ = [
     "LONGEST",

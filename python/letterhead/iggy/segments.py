@@ -25,7 +25,8 @@ import numpy as np
 import pyarrow as pa
 
 from letterhead import arrow as lha
-from letterhead.errors import DecodeError, HeaderError, counted, replaced
+from letterhead._formatting import counted
+from letterhead.errors import DecodeError, HeaderError, replaced
 from letterhead.file_window import FileWindow, check_regular, open_regular
 from letterhead.iggy.rows import IggyRowReader, topic_in_errors
 from letterhead.kafka.indexes import index_entries

@@ -11,7 +11,7 @@ from letterhead._shared_parameters import documented
 with needed("reading a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
-from letterhead.errors import check_name
+from letterhead._names import check_name
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address
 from letterhead.iggy.kafka_gateway import MAPPINGS

@@ -17,8 +17,9 @@ with needed("writing to a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow.compute as pc
 
 from letterhead import arrow as lha
+from letterhead._names import check_name, unknown_name
 from letterhead.binary_columns import binary_column, exact_column
-from letterhead.errors import EncodeError, HeaderError, check_name, unknown_name
+from letterhead.errors import EncodeError, HeaderError
 from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MessageFields
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address

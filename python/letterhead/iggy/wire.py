@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, NoReturn
 
-from letterhead.errors import counted
+from letterhead._formatting import counted
 from letterhead.iggy.errors import refuse_bytes, refuse_value
 
 __all__ = ["Cursor", "Frame", "begins_batch", "read_batches", "write_batch"]

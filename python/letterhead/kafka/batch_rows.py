@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from letterhead import arrow as lha
-from letterhead.errors import HeaderError, check_name
+from letterhead._names import check_name
+from letterhead.errors import HeaderError
 from letterhead.kafka.record_sets import BatchHeader, StoredBatches
 from letterhead.kafka.segment_file import KafkaSegmentFile
 from letterhead.limits import Limits

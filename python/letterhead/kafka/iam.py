@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from letterhead._names import unknown_name
 from letterhead._optional_dependencies import needed
-from letterhead.errors import unknown_name
 
 __all__ = ["IamIdentity", "IamSettings"]
 

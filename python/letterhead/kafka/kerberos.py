@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from letterhead.errors import unknown_name
+from letterhead._names import unknown_name
 
 __all__ = ["KerberosSettings"]
 

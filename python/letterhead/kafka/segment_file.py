@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from letterhead import arrow as lha
+from letterhead._formatting import counted
 from letterhead._invariants import present
-from letterhead.errors import DecodeError, counted
+from letterhead.errors import DecodeError
 from letterhead.file_window import FileWindow
 from letterhead.kafka.indexes import position_before
 from letterhead.kafka.log_directory import LogSegment

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from letterhead._formatting import printable
+from letterhead._formatting import counted, printable
 from letterhead._warnings import warn
-from letterhead.errors import HeaderError, TornTailWarning, counted, replaced
+from letterhead.errors import HeaderError, TornTailWarning, replaced
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import (
     CONSTANTS,

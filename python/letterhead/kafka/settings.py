@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from letterhead.errors import unknown_name
+from letterhead._names import unknown_name
 from letterhead.kafka.iam import IamIdentity, IamSettings
 from letterhead.kafka.jaas import parse_jaas
 from letterhead.kafka.kerberos import KerberosSettings

@@ -12,7 +12,7 @@ with needed("reading a topic", "'letterhead[arrow,kafka]'"):
     import numpy  # noqa: F401
     import pyarrow  # noqa: F401
 
-from letterhead.errors import check_name
+from letterhead._names import check_name
 from letterhead.kafka.client import KafkaClient
 from letterhead.kafka.groups import GroupOffsets, OffsetCommits
 from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions

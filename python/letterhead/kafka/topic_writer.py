@@ -16,8 +16,9 @@ with needed("writing to a topic", "'letterhead[arrow,produce]'"):
     from letterhead.kafka.producer import ConnectionErrors, close_producer, open_producer
 
 from letterhead import arrow as lha
+from letterhead._names import unknown_name
 from letterhead.binary_columns import binary_column, exact_column
-from letterhead.errors import EncodeError, HeaderError, unknown_name
+from letterhead.errors import EncodeError, HeaderError
 from letterhead.kafka.settings import SettingsLike, writer_settings
 from letterhead.written import Appended, DeliveryError, Written
 

@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
+from letterhead._names import check_name
 from letterhead._shared_parameters import documented
-from letterhead.errors import check_name
 from letterhead.message import Message
 
 __all__ = ["DELETE_RETENTION_MS", "Keyless", "delete_horizon", "is_delete", "latest_offsets", "now_ms", "should_retain"]

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar
 
 from letterhead import headers as core
 from letterhead._invariants import instance
-from letterhead.errors import DecodeError, HeaderError, check_name
+from letterhead._names import check_name
+from letterhead.errors import DecodeError, HeaderError
 from letterhead.kip82.serializers import HeaderSerializer
 from letterhead.one_message import decode, encode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from letterhead.errors import check_name
+from letterhead._names import check_name
 
 __all__ = [
     "BATCH_FORMATS",

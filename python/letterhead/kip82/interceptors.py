@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
-from letterhead.errors import check_name
+from letterhead._names import check_name
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.ranges import KeyRange
 from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata, TopicPartition

@@ -8,18 +8,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from letterhead._context_managers import Closing
+from letterhead._names import check_name, unknown_name
 from letterhead._read_once import ReadOnce
 from letterhead._shared_parameters import documented
-from letterhead.errors import (
-    ConversionError,
-    Damage,
-    DamagedLogError,
-    DecodeError,
-    EncodeError,
-    HeaderError,
-    check_name,
-    unknown_name,
-)
+from letterhead.errors import ConversionError, Damage, DamagedLogError, DecodeError, EncodeError, HeaderError
 from letterhead.kip82.compaction import (
     DELETE_RETENTION_MS,
     Keyless,

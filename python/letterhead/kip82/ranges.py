@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from letterhead.errors import EncodeError, unknown_name
+from letterhead._names import unknown_name
+from letterhead.errors import EncodeError
 
 __all__ = ["RESERVED", "KeyRange", "KeyRanges"]
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, NoReturn, Self, TypeAlias, overload
 
 from letterhead import _native
+from letterhead._names import check_name
 from letterhead._read_once import ReadOnce
 from letterhead._shared_parameters import documented
-from letterhead.errors import EncodeError, check_name
+from letterhead.errors import EncodeError
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.draft_headers import HeaderErrors, HeadersInput
 from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS, HeaderFormat, check_header_format

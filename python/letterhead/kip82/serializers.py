@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
-from letterhead.errors import check_name
+from letterhead._names import check_name
 from letterhead.kip82.typed import TYPES
 from letterhead.values import Value
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from letterhead.errors import EncodeError, check_name
+from letterhead._names import check_name
+from letterhead.errors import EncodeError
 from letterhead.values import PythonValue, Value
 
 __all__ = ["TYPES", "Typed"]

@@ -24,7 +24,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from letterhead._invariants import instance
-from letterhead.errors import ConversionError, EncodeError, check_name
+from letterhead._names import check_name
+from letterhead.errors import ConversionError, EncodeError
 from letterhead.headers import Headers
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.header_formats import BATCH_FORMATS, CODECS, MESSAGE_FORMATS, HeaderFormat, check_header_format

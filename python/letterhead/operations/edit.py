@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from letterhead import _native
 from letterhead._arrow_types import Column, ColumnT, is_list
-from letterhead.errors import check_name
+from letterhead._names import check_name
 from letterhead.fields import plain_key
 from letterhead.header_edits import ColumnValues, Constant, Function, HeaderEdit, HeaderKey, Mask, NewValue
 from letterhead.operations.column_operation import ColumnOperation

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead._arrow_types import OnError
-from letterhead.errors import unknown_name
+from letterhead._names import unknown_name
 from letterhead.fields import PlainKey
 from letterhead.limits import Limits
 from letterhead.results import Types, plain_types

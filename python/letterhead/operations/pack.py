@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from letterhead import _native
 from letterhead._arrow_types import is_binary, is_list, to_pyarrow
-from letterhead.errors import check_name, unknown_name
+from letterhead._names import check_name, unknown_name
 from letterhead.fields import Columns, Field, PlainKey, columns_of, field_of, plain_key
 
 if TYPE_CHECKING:

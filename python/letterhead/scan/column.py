@@ -10,7 +10,8 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from letterhead import _native
-from letterhead.errors import DecodeError, ErrorDetail, as_error, check_name
+from letterhead._names import check_name
+from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.operations import Decode, ExplodeBatches, ReadOptions, Validate
 from letterhead.scan.report import Scan
 from letterhead.scan.statistics import Statistics

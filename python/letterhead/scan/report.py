@@ -6,7 +6,7 @@ from typing import Any
 
 from letterhead import _native
 from letterhead._formatting import printable
-from letterhead.errors import check_name
+from letterhead._names import check_name
 from letterhead.fields import plain_key
 from letterhead.headers import GivenKey
 from letterhead.scan.code import Surface, select_code

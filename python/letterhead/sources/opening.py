@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from letterhead._names import check_name
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
-from letterhead.errors import check_name
 from letterhead.sources.base import TIMEOUT_MS, RowRequest, StoreOptions, check_store_options
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from letterhead.errors import counted
+from letterhead._formatting import counted
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.sources.base import Findings, LogSource, RowRequest
 from letterhead.sources.kafka import control_columns

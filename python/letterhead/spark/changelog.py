@@ -11,7 +11,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from letterhead._invariants import present
-from letterhead.errors import DecodeError, check_name, replaced
+from letterhead._names import check_name
+from letterhead.errors import DecodeError, replaced
 from letterhead.output_columns import KAFKA_HEADERS
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
 from letterhead.spark.sail import not_on_sail

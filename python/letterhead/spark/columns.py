@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 
 from letterhead import _native
 from letterhead._invariants import present
+from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead.default_values import default_of
-from letterhead.errors import check_name
 from letterhead.fields import Field, field_of, plain_key
 from letterhead.operations import ReadOptions, Select
 from letterhead.spark.checks import Check, guarded, raised

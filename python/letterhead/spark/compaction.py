@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
-from letterhead.errors import check_name
+from letterhead._names import check_name
 from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon
 from letterhead.spark.frame import Input, check_names, kept_names, named, unused_name
 from letterhead.spark.transform import Transform

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, StringType, StructField
 
-from letterhead.errors import check_name, unknown_name
+from letterhead._names import check_name, unknown_name
 from letterhead.header_edits import Constant, Function, HeaderEdit, Lit, Mask, NewValue
 from letterhead.spark.checks import guarded, raised
 from letterhead.spark.frame import (

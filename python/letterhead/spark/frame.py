@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
-from letterhead.errors import unknown_name
+from letterhead._names import unknown_name
 from letterhead.spark.schemas import same_but_for_case, spelled
 
 __all__ = [

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
+from letterhead._names import unknown_name
 from letterhead._shared_parameters import documented
-from letterhead.errors import unknown_name
 from letterhead.fields import Columns, columns_of
 from letterhead.operations import Pack
 from letterhead.spark.frame import Input, check_names, check_str, is_column

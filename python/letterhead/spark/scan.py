@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame
 
 from letterhead import _native
 from letterhead import arrow as lha
+from letterhead._names import check_name
 from letterhead._shared_parameters import documented
-from letterhead.errors import check_name
 from letterhead.limits import Limits
 from letterhead.spark.frame import Input, check_column, check_types, fields_of, transferred_columns, with_inputs
 from letterhead.spark.schemas import header_lists

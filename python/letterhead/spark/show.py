@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 from pyspark.sql.types import StructField
 
 from letterhead._formatting import as_text, printable, quoted, spaced_hex
-from letterhead.errors import unknown_name
+from letterhead._names import unknown_name
 from letterhead.spark.frame import HEADERS, Input, check_column, fields_of, kept_names, named, with_inputs
 from letterhead.spark.schemas import spelled
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.sql import Column
 
 from letterhead import operations
+from letterhead._names import check_name
 from letterhead._shared_parameters import documented
-from letterhead.errors import check_name
 from letterhead.fields import Columns
 from letterhead.limits import Limits
 from letterhead.operations import (

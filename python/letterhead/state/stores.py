@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from letterhead.errors import TopologyError, check_name
+from letterhead._names import check_name
+from letterhead.errors import TopologyError
 from letterhead.limits import Limits
 from letterhead.state import memory, suppliers
 from letterhead.state.base import FORMATS, StoreType, ValueFormat

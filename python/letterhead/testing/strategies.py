@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from letterhead.errors import check_name
+from letterhead._names import check_name
 from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
 from letterhead.message import Message
 from letterhead.one_message import encode

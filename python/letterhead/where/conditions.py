@@ -8,7 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from letterhead.errors import check_name
+from letterhead._names import check_name
 from letterhead.fields import REPEATS, Field, Repeat, check_key, check_utf8, field_of
 from letterhead.headers import GivenKey
 from letterhead.types import ValueType

@@ -46,7 +46,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from letterhead.errors import counted
+from letterhead._formatting import counted
 from reference.cursor import Broken, Cursor
 from reference.messages.iggy_message import take_body
 from reference.parts import as_int64, take_id

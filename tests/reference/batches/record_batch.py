@@ -49,7 +49,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from letterhead.errors import counted
+from letterhead._formatting import counted
 from reference import codecs
 from reference.batches.kip82_messages import FLAGGED_SET, FRAME_LEN, is_cut_off, unreadable, wrapped
 from reference.crc32c import crc32c

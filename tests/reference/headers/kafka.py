@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from letterhead.errors import counted
+from letterhead._formatting import counted
 from reference import varint
 from reference.cursor import Cursor
 from reference.parts import check_lengths, check_total

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from letterhead._formatting import printable
 from letterhead._invariants import present
-from letterhead.errors import DecodeError, ErrorDetail, as_error, check_name
+from letterhead._names import check_name
+from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Field
 from letterhead.operations import Encode, ReadOptions, Select
 

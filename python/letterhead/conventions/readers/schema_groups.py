@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead._arrow_types import to_pyarrow
-from letterhead._formatting import printable
+from letterhead._formatting import counted, printable
 from letterhead._invariants import present
 from letterhead.conventions.readers.column import ERRORS
 from letterhead.conventions.readers.schema_id import END, ID_WIDTHS, SchemaIdReader, has_whole_id
 from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
-from letterhead.errors import DecodeError, ErrorDetail, as_error, counted
+from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Field
 from letterhead.operations import ReadOptions, Select
 

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead._formatting import counted
 from letterhead.conventions.readers.column import Bools, read_values
-from letterhead.errors import ErrorDetail, counted
+from letterhead.errors import ErrorDetail
 
 __all__ = ["END", "ID_WIDTHS", "SchemaIdReader", "has_whole_id"]
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from letterhead.errors import check_name
+from letterhead._names import check_name
 from letterhead.kafka.record_sets import WHERE_FIELDS, KafkaRowReader
 from letterhead.kafka.settings import spark_settings
 from letterhead.offsets.partition_log import TopicPartition

@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from letterhead._names import check_name, unknown_name
 from letterhead._shared_parameters import documented
 from letterhead.default_values import Default, json_default
-from letterhead.errors import check_name, unknown_name
 from letterhead.fields import Columns, columns_of, field, normalise
 from letterhead.limits import Limits, parse_limits
 from letterhead.spark.schemas import check_case

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from letterhead.errors import DecodeError, StoreChoiceError, UnexpectedColumnFamilyError, unknown_name
+from letterhead._names import unknown_name
+from letterhead.errors import DecodeError, StoreChoiceError, UnexpectedColumnFamilyError
 from letterhead.state.reading.directory import StoreFiles, StoreSegment
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.keys import (

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead._invariants import present
+from letterhead._names import check_name
 from letterhead.durable_files import make_directory, replace_file, sync_directory
-from letterhead.errors import ProcessorStateError, check_name
+from letterhead.errors import ProcessorStateError
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.state.durations import Milliseconds, milliseconds
 from letterhead.state.reading.directory import task_partition
