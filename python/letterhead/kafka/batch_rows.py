@@ -57,8 +57,7 @@ _CODEC_BITS = 0x07
 class BatchRowReader:
     """Converts the headers of record batches to rows, as :class:`~letterhead.kafka.record_sets.KafkaRowReader` does records.
 
-    A batch with an invalid checksum, or that is invalid otherwise, has the code of the error in the column ``checksum``,
-    other batches have ``ok``.
+    The column ``checksum`` is ``ok``, or the code of the error if the batch is invalid.
     """
 
     where = None
@@ -100,7 +99,7 @@ class BatchRowReader:
         )
 
     def located(self, error: HeaderError, *arguments: Any, **options: Any) -> HeaderError:
-        """Return an error as it is: it is of a batch."""
+        """Return the error unchanged, because it already names its batch."""
         return error
 
 
@@ -108,7 +107,7 @@ class SegmentBatchReader(BatchRowReader):
     """Converts batches of segment files, as :class:`~letterhead.kafka.segments_reader.SegmentRowReader` does."""
 
     def narrowed(self, requested: OffsetRange) -> OffsetRange:
-        """Return a range as it is: there is no condition."""
+        """Return the range unchanged, because batches are read without a condition."""
         return requested
 
     def rows(
@@ -122,7 +121,7 @@ class SegmentBatchReader(BatchRowReader):
                 yield rows
 
     def keeps_error_rows(self, file: KafkaSegmentFile) -> bool:
-        """Return that damaged bytes have no row: where batches begin in them is unknown."""
+        """Return False: it is unknown where batches begin in damaged bytes, so they have no rows."""
         return False
 
     def error_row(self, file: KafkaSegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:

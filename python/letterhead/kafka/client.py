@@ -94,7 +94,7 @@ _UNKNOWN_SECONDS = 15.0
 
 @dataclass
 class _Unreachable:
-    """Why a broker cannot be reached that has not answered yet."""
+    """The reason why a broker that has not answered yet cannot be reached."""
 
     reason: str
     since: float
@@ -175,7 +175,7 @@ class KafkaClient(Closing):
                 for number in sorted(partition.partition_index for partition in topic.partitions)]  # fmt: skip
 
     def offsets(self, times: Mapping[TopicPartition, int], isolation: Isolation) -> dict[TopicPartition, int]:
-        """Return the first offset that is not older than a time, -1 if all are, for each partition.
+        """Return, for each partition, the first offset that is not older than a time; -1 if all are older.
 
         Times are milliseconds since 1970, :data:`EARLIEST` or :data:`LATEST`. With ``"read_committed"`` the latest is
         the first offset of the oldest open transaction.
@@ -290,11 +290,11 @@ class KafkaClient(Closing):
         return self._run(self._retried, ask)
 
     def begin(self, ask: Callable[[float], Awaitable[Any]]) -> Any:
-        """Start the same in the background, and return a handle for :meth:`wait`."""
+        """Start a call in the background, and return a handle for :meth:`wait`."""
         return self._manager.call_soon(self._retried, ask)
 
     def wait(self, begun: Any) -> Any:
-        """Wait for what :meth:`begin` started."""
+        """Wait for a call that :meth:`begin` started."""
         return self._run(self._manager.wait_for, begun, None)
 
     def add_coordinator(self, answer: Any, group: str) -> Any:
@@ -380,7 +380,7 @@ class KafkaClient(Closing):
         raise failure
 
     async def ask(self, node: Any, request: Any, until: float, wrong: Wrong) -> Any:
-        """Send a request to a broker. ``wrong`` returns what is wrong with a response that does not answer it."""
+        """Send a request to a broker. ``wrong`` returns why a response does not answer the request."""
         broker = self._manager.cluster.broker_metadata(node)
         if broker is None:
             raise kafka_errors.UnknownBrokerIdError(node)
@@ -521,7 +521,7 @@ class KafkaClient(Closing):
             await self._net.sleep(_BACKOFF)
 
     def _explained(self, error: Exception) -> Exception:
-        """Return the error to raise: what went wrong and what to do, without the value of a setting."""
+        """Return the error to raise. It names the failure and the remedy, but no value of a setting."""
         servers, reason = (
             getattr(error, "broker", self.servers),
             str(error.args[0]) if error.args else type(error).__name__,

@@ -52,7 +52,7 @@ class ControlRowReader(KafkaRowReader):
         skipped: Collection[int] = (),
         constants: Mapping[str, Any],
     ) -> pa.RecordBatch | None:
-        """Read the records of consecutive batches, of which ``skipped`` are the base offsets of those that were aborted."""
+        """Read the records of consecutive batches; ``skipped`` has the base offsets of aborted batches."""
         parts, before = [], 0
         for aborted, group in groupby(stored.batches, key=lambda batch: batch.base_offset in skipped):
             part = [*group]

@@ -44,7 +44,7 @@ class GroupOffsets:
         self._coordinator: Any = None
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the committed offsets of partitions, without those that have none."""
+        """Return the committed offsets of the partitions that have one."""
         places = list(partitions)
 
         async def ask(until: float) -> dict[TopicPartition, int]:
@@ -68,7 +68,7 @@ class GroupOffsets:
     def start_points(
         self, partitions: Sequence[TopicPartition], option: str, *, can_be_new: bool
     ) -> dict[TopicPartition, OffsetPoint]:
-        """Return where reading begins: at the committed offset, or at the first one of a partition without it.
+        """Return where reading begins: at the committed offset, or at the first offset if the partition has none.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class GroupOffsets:
         return self._client.begin(ask)
 
     def wait(self, begun: Any) -> None:
-        """Wait for what :meth:`begin_commit` started."""
+        """Wait for a commit that :meth:`begin_commit` started."""
         self._client.wait(begun)
 
     async def _ask_coordinator(self, request: Any, until: float, wrong: Any) -> Any:

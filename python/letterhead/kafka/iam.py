@@ -61,7 +61,7 @@ class IamSettings:
 
     @classmethod
     def from_jaas(cls, options: Mapping[str, str], name: str) -> IamSettings:
-        """Return the settings of the options of ``IAMLoginModule``; raise ValueError for an unknown one."""
+        """Return the settings that the options of ``IAMLoginModule`` describe; raise ValueError for an unknown one."""
         for option in options:
             if option not in _OPTIONS and option not in _WITHOUT_EFFECT:
                 raise unknown_name(f"option of {name}", option, sorted([*_OPTIONS, *_WITHOUT_EFFECT]))
@@ -142,7 +142,7 @@ class IamIdentity:
         return base64.urlsafe_b64encode(f"https://{host}/?{query}".encode()).decode().rstrip("=")
 
     def _named_host(self) -> str:
-        """Return a broker whose name has the region, if there is one."""
+        """Return the first broker whose name contains the region, if any does."""
         return next((host for host in self._hosts if _HOST.search(host)), "")
 
     def _region(self, host: str) -> str:

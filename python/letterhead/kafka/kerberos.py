@@ -22,7 +22,7 @@ class KerberosSettings:
 
     @classmethod
     def from_jaas(cls, options: Mapping[str, str], name: str) -> KerberosSettings:
-        """Return the settings of the options of ``Krb5LoginModule``; raise ValueError for an unknown one."""
+        """Return the settings that the options of ``Krb5LoginModule`` describe; raise ValueError for an unknown one."""
         known = ("keyTab", "principal", "serviceName", "useKeyTab", *_WITHOUT_EFFECT)
         for option in options:
             if option not in known:

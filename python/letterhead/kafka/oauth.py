@@ -164,7 +164,7 @@ def _checked(text: object, source: str, expires: float | None = None) -> Token:
 
 
 def _expiry(text: str) -> float | None:
-    """Return when a JSON web token expires, None if it does not tell. Only the broker verifies it."""
+    """Return when a JSON web token expires, or None if it has no expiry. Only the broker verifies it."""
     try:
         _, claims, _ = text.split(".")
         expires = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"]

@@ -64,7 +64,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         return self._offsets(dict.fromkeys(partitions, LATEST), self._isolation)
 
     def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
-        """Return the offset of the first record that is not older than a time, also of an open transaction."""
+        """Return the offset of the first record that is not older than a time, even in an open transaction."""
         offsets = self._offsets(times, "read_uncommitted")
         return {partition: None if offset < 0 else offset for partition, offset in offsets.items()}
 
@@ -73,7 +73,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         return partition._asdict()
 
     def enter(self, requested: OffsetRange) -> None:
-        """Reset the state that belongs to the range before."""
+        """Discard the state of the previous range."""
         self._first, self._epoch_ends = requested.start, {}
 
     def request(self, rest: OffsetRange) -> Any:
@@ -121,7 +121,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         return self.client.offsets(times, isolation) if times else {}
 
     def _first_removed(self, partition: TopicPartition, fetched: Fetched) -> int:
-        """Find the first offset that was read before and is not in the log of the leader any more."""
+        """Find the first offset that was read and that the leader's log no longer contains."""
         first, ends = self._first, self._epoch_ends
         while fetched.diverging is not None:
             epoch, end = fetched.diverging
@@ -167,7 +167,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
 
 
 def _split(batches: list[BatchHeader], size: int) -> tuple[list[BatchHeader], list[BatchHeader]]:
-    """Return the first batches of this many bytes, but at least one, and those after them."""
+    """Divide batches into the first of them, up to a number of bytes but at least one, and the rest."""
     limit = batches[0].position + size
     count = next((at for at, batch in enumerate(batches) if at and batch.end > limit), len(batches))
     return batches[:count], batches[count:]

@@ -1,7 +1,7 @@
 """The producer of librdkafka for :class:`letterhead.kafka.settings.Settings`: :func:`open_producer`.
 
-librdkafka retries a login or a connection that fails until the records time out. :class:`ConnectionErrors` reports at once
-what a retry would not mend, while no record was delivered.
+librdkafka retries a login or a connection that fails until the records time out. :class:`ConnectionErrors` reports errors
+at once that a retry would not mend, as long as no record was delivered.
 """
 
 from __future__ import annotations

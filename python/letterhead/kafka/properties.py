@@ -33,7 +33,7 @@ _ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.
 def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
     r"""Return the entries of a property file, as ``java.util.Properties.load`` reads them.
 
-    The file is ISO 8859-1, where other characters are escaped, as in ``\u20ac``. Of a repeated key, the last value counts.
+    The file is ISO 8859-1, where other characters are escaped, as in ``\u20ac``. If a key is repeated, its last value applies.
 
     Raises
     ------

@@ -121,8 +121,8 @@ class KafkaRowReader(RowReader):
         """Read the records of consecutive batches from ``start`` to before ``end``; return None if there are none.
 
         The bytes are read in place. ``skipped`` are base offsets of batches to leave out, see :func:`aborted_batches`;
-        control batches have no rows. ``constants`` are the values of :data:`CONSTANTS`. If a record is invalid and ``errors="raise"``, a DecodeError is raised, whose row is the index
-        of its batch; see :meth:`located`.
+        control batches have no rows. ``constants`` are the values of :data:`CONSTANTS`. If a record is invalid and
+        ``errors="raise"``, a DecodeError is raised, whose row is the index of its batch; see :meth:`located`.
         """
         where = self.where and self.where.bind(constants)
         low, high, first_time = _bounds(where)
@@ -216,7 +216,7 @@ def aborted_batches(batches: Iterable[BatchHeader], aborted: Iterable[tuple[int,
 
 
 def _binary_column(stored: StoredBatches, kept: Any) -> pa.BinaryArray:
-    """Return a column of one batch a row over the same bytes, null for batches that are not kept."""
+    """Return a column over the same bytes with a batch in each row, null if the batch is not kept."""
     batches = stored.batches
     first = batches[0].position
     bounds = np.array([batch.position - first for batch in batches] + [batches[-1].end - first], np.int64)

@@ -25,7 +25,7 @@ class Fetched(NamedTuple):
     """The response to a fetch."""
 
     records: Any  # a record set, of which the last batch may be truncated
-    end: int  # the offset after the last one that can be read; -1 if the requested offset is out of range
+    end: int  # the offset after the last readable record; -1 if the requested offset is out of range
     aborted: list[tuple[int, int]]  # producer id and first offset of aborted transactions, with read_committed
     # The leader's log has other records than those fetched before: its last epoch that is not above theirs, and where
     # that epoch ends.

@@ -195,7 +195,7 @@ class KafkaSegmentFile(FileWindow):
         )
 
     def torn_tail(self) -> tuple[BatchFlaw, DamagedRange] | None:
-        """Return the error of the end of the log, if it is torn. Only the headers of the batches before are read."""
+        """Return the error of a torn end of the log, or None. Only the headers of earlier batches are read."""
         position, least = verified_position(self, LAST_OFFSET), self.segment.base_offset
         while position < self.size:
             batches, flaw = self.batches(position, least)
@@ -261,7 +261,7 @@ class KafkaSegmentFile(FileWindow):
         return BatchFlaw("wrong_size", f"a batch of {counted(length + _FRAME_LEN, 'byte')} is too short for its header")
 
     def _begins_as_a_batch(self) -> bool:
-        """Return whether the file can begin with a batch, even one that was not written to its end."""
+        """Return whether the file can begin with a batch, which may be incomplete."""
         begin = self.peek(0, _MAGIC_AT + 1)
         if not any(begin):
             return True  # preallocated and never written
@@ -274,7 +274,7 @@ class KafkaSegmentFile(FileWindow):
         )
 
     def _is_unfinished(self, position: int, flaw: BatchFlaw) -> bool:
-        """Return whether the bytes to the end of the file are zeros, or a batch that was not written to its end.
+        """Return whether the bytes to the end of the file are zeros, or an incomplete batch.
 
         A broker that stops while it writes leaves neither a whole batch with a wrong checksum, nor whole batches in a
         wrong order, nor another file.
@@ -334,7 +334,7 @@ class KafkaSegmentFile(FileWindow):
         return self._searched > _MOST_SEARCHED + 4 * self.size
 
     def _candidates(self, position: int) -> Iterator[int]:
-        """Yield the positions at which a possible length and magic are where a batch has them."""
+        """Yield the positions of bytes with a possible length and magic of a batch."""
         end = min(self.size - _MAGIC_AT, self._zeros_from())
         while position < end:
             window = np.frombuffer(self.peek(position, position + _SEARCH_LEN + _MAGIC_AT), np.uint8)
@@ -388,7 +388,7 @@ def _flaws(batches: list[bytes]) -> list[BatchFlaw | None]:
 
 
 def _records_end_in_zeros(batch: BatchHeader, data: bytes) -> bool:
-    """Return whether a record of a batch should begin among the zeros at its end, as far as that can be told."""
+    """Return whether a record of a batch should begin among the zeros at its end, as far as the bytes show."""
     if batch.magic < 2 or batch.attributes & _CODEC_BITS:
         return True
     at, zeros = _HEADER_LEN, len(data.rstrip(b"\0"))
@@ -399,7 +399,7 @@ def _records_end_in_zeros(batch: BatchHeader, data: bytes) -> bool:
         if length < _LEAST_RECORD or at + length > len(data):
             return False
         at += length
-    # Even the header was not written to its end.
+    # Even the header is incomplete.
     return zeros <= _HEADER_LEN
 
 

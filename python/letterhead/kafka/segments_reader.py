@@ -165,7 +165,7 @@ class SegmentsReader(Reader):
         return last_of_range(read, requested._replace(start=start, end=max(start, end)), count)
 
     def _requested(self, segments: Sequence[LogSegment]) -> OffsetRange:
-        """Return the offsets to read of a partition."""
+        """Return the offsets of a partition to read."""
         return self._rows.narrowed(requested_range(segments, self._bounds, self._rows, committed=self._committed))
 
     def _check_bounds(self) -> None:
@@ -322,7 +322,7 @@ class SegmentRowReader:
         return rows, invalid
 
     def keeps_error_rows(self, file: KafkaSegmentFile) -> bool:
-        """Return whether a row that could not be read is returned."""
+        """Return whether the result has rows for damaged batches."""
         return self._lax.keeps_error_rows(_constants(file))
 
     def error_row(self, file: KafkaSegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:

@@ -131,9 +131,9 @@ def writer_settings(
 
 
 def _checked_server(server: str) -> str:
-    """Return the address of a broker; raise ValueError if its port is not a number of a port."""
+    """Return the address of a broker; raise ValueError if its port is not a port number."""
     _, colon, port = server.rpartition(":")
-    # The last group of an address of version 6 without brackets is no port, and it is refused by the client.
+    # The last group of an IPv6 address without brackets is not a port; the client refuses such an address.
     if colon and not port.endswith("]") and not (port.isascii() and port.isdecimal() and 0 < int(port) < 1 << 16):
         raise ValueError(f"the port of broker {server} is not a number from 1 to 65535")
     return server
@@ -295,7 +295,7 @@ class _Values:
     Parameters
     ----------
     settings : SettingsLike or None
-        What the user passes.
+        The settings as the user passes them.
     servers : str or iterable of str, optional
         Brokers that take precedence over ``bootstrap.servers``.
     prefix : str, default ""

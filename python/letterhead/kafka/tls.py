@@ -74,7 +74,7 @@ def ssl_context(tls: TlsSettings) -> ssl.SSLContext:
 
 
 def librdkafka_certificates(tls: TlsSettings) -> dict[str, str]:
-    """Return the same as settings of librdkafka; raise ValueError if a store cannot be read."""
+    """Return the certificates as settings of librdkafka; raise ValueError if a store cannot be read."""
     settings: dict[str, str | None] = {
         "ssl.ca.location": tls.trusted_location,
         "ssl.ca.pem": tls.trusted_pem,

@@ -31,7 +31,7 @@ logging.getLogger("kafka.protocol.parser").addFilter(lambda record: "Unable to d
 
 
 class LargeReads(socket.socket):
-    """A socket that returns up to 64 KiB, also when it is asked for less."""
+    """A socket that returns up to 64 KiB, even if the caller asks for less."""
 
     def recv(self, size: int, flags: int = 0) -> bytes:
         """Receive up to 64 KiB."""

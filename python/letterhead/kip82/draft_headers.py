@@ -101,7 +101,7 @@ class DraftHeaders(ABC, Generic[K]):
             self._add(self._check_written_key(key), self._to_stored(key, value))
 
     def set(self, key: K, value: Any) -> None:
-        """Replace all values of a key by one. Parameters and errors are as for :meth:`put`."""
+        """Replace all values of a key with one value. Parameters and errors are as for :meth:`put`."""
         self._check_mutable()
         with self._locate_errors(key):
             checked, stored = self._check_written_key(key), self._to_stored(key, value)

@@ -1,7 +1,7 @@
 """Headers with integer keys, of the second draft and of the message wrapper.
 
-The draft does not specify an order, and the bytes do not show whether headers are sorted. A reader that knows that they
-are passes ``in_order=True``.
+The draft does not specify an order, and the bytes do not show whether headers are sorted. Pass
+``in_order=True`` if headers are known to be sorted.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class MessageLog(Closing):
     path : str or Path
         The directory. It is created if it does not exist.
     header_format : {"typed", "int", "wrapper"}, optional
-        Header format of the messages of magic 2. A log keeps the one that it was created with, by default ``"typed"``.
+        Header format of the messages of magic 2. A log keeps the format that it was created with, by default ``"typed"``.
     topic : str, optional
         Name of the topic; by default the first part of a directory name such as ``orders-0``.
     partition : int, optional

@@ -1,4 +1,4 @@
-"""The files of a log: its segments, the one that is being written, and the lock of the writer.
+"""The files of a log: its segments, the segment that is being written, and the writer's lock.
 
 This module handles the bytes and the offsets of messages. :mod:`letterhead.kip82.log` handles their content.
 """

@@ -1,4 +1,4 @@
-"""Records of clients: to be produced, and consumed."""
+"""The records of clients: :class:`ProducerRecord` and :class:`ConsumerRecord`."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class _DraftRecord(Generic[K, V]):
         return self.headers.get(key)
 
     def with_header(self, key: int | str, value: Any) -> Self:
-        """Return a copy of the record in which a key has one value, in place of all its values."""
+        """Return a copy of the record in which one value replaces all values of a key."""
         headers = self.headers.copy()
         headers.set(key, value)
         return self.replace(headers=headers)
@@ -289,7 +289,7 @@ class ProducerRecord(_DraftRecord[K, V]):
         def __init__(self, *arguments: Any, **fields: Any) -> None: ...
 
     def set_header(self, key: int | str, value: Any) -> None:
-        """Replace all values of a key by one.
+        """Replace all values of a key with one value.
 
         Parameters
         ----------

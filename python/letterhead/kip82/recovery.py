@@ -1,4 +1,4 @@
-"""The end of the last file of a log on opening: an append that a crash interrupted is truncated, nothing else."""
+"""Check the end of a log on opening: truncate an append that a crash interrupted, and nothing else."""
 
 from __future__ import annotations
 

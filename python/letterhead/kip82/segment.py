@@ -286,7 +286,7 @@ class _SegmentReader:
         return expected, position
 
     def run(self, chunk: bytes, expected: int, position: int) -> _Run:
-        """Return the frames in a chunk, up to one that does not fit or ends after the chunk."""
+        """Return the frames in a chunk, up to the first that does not fit or ends after the chunk."""
         frames: list[tuple[int, int, int]] = []
         at = 0
         while at < len(chunk):

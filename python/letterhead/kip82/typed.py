@@ -28,7 +28,7 @@ _DRAFT_NAMES = {ours: type for type, ours in TYPES.items()}
 
 
 class Typed:
-    """An immutable value with its type. Two are equal if their types and their bits are.
+    """An immutable value with its type. Two values are equal if their types and bits are equal.
 
     Parameters
     ----------

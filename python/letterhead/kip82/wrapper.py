@@ -89,7 +89,7 @@ class MessageWrapper(Generic[V]):
         return wrapper
 
     def to_bytes(self, *, serialize: Callable[[V], bytes] | None = None) -> bytes:
-        """Write both as the value of a message (format ``kip82-wrapper``).
+        """Encode the headers and the value as the value of a message (format ``kip82-wrapper``).
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class MessageWrapper(Generic[V]):
 def _split(data: bytes) -> tuple[bytes, bytes | None]:
     """Return the bytes of the headers, and the value."""
     end = _HEADERS_AT + int.from_bytes(data[1:_HEADERS_AT], "big", signed=True)
-    # The core would parse the headers: it gets the wrapper without them, or the whole one if it is to report an error.
+    # The core would parse the headers, so it receives the wrapper without them, and the whole wrapper only to report an error.
     bare = data[:1] + bytes(4) + data[max(end, _HEADERS_AT) :]
     message = decode(data if end < _HEADERS_AT or validate(bare, WRAPPER_FORMAT) else bare, WRAPPER_FORMAT)
     return data[_HEADERS_AT:end], instance(message, Message).value

@@ -1,4 +1,4 @@
-"""What an expression of Spark SQL parses or writes, and the conditions that make it invalid: :class:`Checked`."""
+"""The value that an expression of Spark SQL parses or writes, and the conditions that make it invalid: :class:`Checked`."""
 
 from __future__ import annotations
 

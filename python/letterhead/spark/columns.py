@@ -149,7 +149,7 @@ def header(
 
 
 class _HeaderList(NamedTuple):
-    """The structure of a list of headers of a format."""
+    """The structure of a format's list of headers."""
 
     format: str
     keys: Literal["text", "int", "typed"]
@@ -222,7 +222,7 @@ def _is_text(type: str) -> bool:
 
 
 def _elements(named: Column, separator: str, header_list: _HeaderList) -> Column:
-    """Return a header for each element of the value of every header. What is not UTF-8 is left whole, and rejected later."""
+    """Return a header for each element of the value of every header. A value that is not UTF-8 stays whole, and is rejected later."""
     pattern = "\\Q" + separator.replace("\\E", "\\E\\\\E\\Q") + "\\E"
 
     def elements(header: Column) -> Column:

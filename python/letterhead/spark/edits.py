@@ -357,7 +357,7 @@ def _check_function(df: DataFrame, key: str, function: Function) -> None:
 
 
 def _replaced(new: NewValue, value: Column) -> Column:
-    """Return the new value of one that is not null."""
+    """Return the new value for a value that is not null."""
     match new:
         case Function():
             return _checked_column("replace", new.function(value)).cast("binary")

@@ -53,7 +53,7 @@ def header_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
     """Return the function that parses the value of a header, a struct with ``value`` and, if so, ``type``.
 
     If headers have a type, it decides: a value of another type is invalid, and its bits are big-endian. The suffix of
-    ``type`` applies to values without a type. Of alternatives, the first that reads the value counts.
+    ``type`` applies to values without a type. If there are alternatives, the first that reads the value applies.
     """
     parsers = [_type_parser(alternative, has_types) for alternative in type.split(" | ")]
     return lambda header: first_valid([parse(header) for parse in parsers])
@@ -93,7 +93,7 @@ def _text_header(type: str, plain: Callable[[Column], Checked], header: Column) 
 
 
 def _fitting_types(name: str, stored_type: str) -> list[str]:
-    """Return the other types of which values may fit a type: integers fit integers and floats, and text fits bytes."""
+    """Return the other types whose values may fit a type: integers fit integers and floats, and text fits bytes."""
     others = {"binary": ["string"], "string": ["char"]}.get(name, [])
     if name in RANGES or name in FLOATS or name == "timestamp_ms":
         others = [*RANGES, *(["float32"] if name == "float64" else [])]
@@ -107,7 +107,9 @@ def _of_fitting_type(name: str, types: Sequence[str], type: Column, bytes: Colum
     for stored in types:
         parsed = _widened(name, stored, bytes)
         is_stored = type == stored
-        checks += [one._replace(when=F.when(is_stored, one.when).otherwise(F.lit(False))) for one in parsed.checks]
+        checks += [
+            check._replace(when=F.when(is_stored, check.when).otherwise(F.lit(False))) for check in parsed.checks
+        ]
         value = F.when(is_stored, parsed.value).otherwise(value)
     return Checked(checks, value)
 

@@ -80,7 +80,7 @@ def pack_headers(
 
 @dataclass(frozen=True)
 class _PackStep:
-    """A pack of columns, which are known with the frame."""
+    """A pack of columns, whose types are known once there is a frame."""
 
     pack: Pack
     into: str

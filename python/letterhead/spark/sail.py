@@ -1,6 +1,6 @@
 """Differences on Sail, a Rust engine that implements Spark Connect; :func:`is_sail` detects it.
 
-Its expressions return other results than those of Spark for some bytes and wide integers (0.7.2: ``is_valid_utf8`` of null
+Its expressions return other results than Spark's for some bytes and wide integers (0.7.2: ``is_valid_utf8`` of null
 is false, ``conv`` of more than 63 bits is null). There, Arrow UDFs read and write values instead.
 """
 

@@ -46,7 +46,7 @@ def declared(operation: ColumnOperation) -> Declared:
 
 
 def header_lists(format: str) -> tuple[str, ...]:
-    """Return the accepted types of a column of headers of a format, as :func:`spelled` writes them.
+    """Return the types that a column of a format's headers may have, as :func:`spelled` writes them.
 
     The first is the format's own. Typed keys may also be text; ``type`` may be present where the format stores no types,
     and absent where the operation adds types.

@@ -63,7 +63,7 @@ class _ReadHeader:
         try:
             selected: Any = Select("kafka", columns, ReadOptions(errors=self.errors), dialect="spark").run(headers)
         except HeaderError as error:
-            # The row is that of a batch, and does not identify one of the query.
+            # Rows are counted in a batch, so the number does not identify a row of the query.
             raise replaced(error, row=None) from None
         return selected.field("value")
 

@@ -81,7 +81,7 @@ class ArrowStep:
     result : Declared
         The columns that the operation returns.
     names : tuple of str
-        Names of the new columns: the fields of ``result``, without a first one that only selects or repeats rows.
+        Names of the new columns: the fields of ``result``, without a first field that only selects or repeats rows.
     keep : tuple of str or None
         The columns that are kept; by default all that are not read.
     identify : tuple of str

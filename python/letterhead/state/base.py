@@ -97,7 +97,7 @@ class BytesStore:
 
 
 class KeyValueWrites(ABC):
-    """Writes of key-value stores of bytes that are made of others."""
+    """Writes of key-value stores of bytes that consist of other operations."""
 
     @abstractmethod
     def get(self, key: bytes) -> bytes | None:

@@ -100,7 +100,7 @@ class StoreContext:
         self.record: RecordContext | None = None
 
     def current(self) -> RecordContext:
-        """Return the current record; an empty one if there is none."""
+        """Return the current record, or an empty record."""
         if self.record is None:
             self.record = RecordContext()
         return self.record
@@ -121,7 +121,7 @@ def with_position(headers: Headers, position: Position) -> Headers:
 
 
 def position_of(record: ChangelogRecord) -> tuple[ChangelogRecord, Position]:
-    """Separate the position of the store from a record's headers; it is empty if the record has none."""
+    """Separate the store's position from a record's headers; the position is empty if the record has none."""
     headers = record.headers
     if len(headers) < 2 or tuple(headers[-2]) != CONSISTENCY_VERSION or headers[-1].key != CONSISTENCY_POSITION:
         return record, Position()

@@ -49,7 +49,7 @@ class TopologyTestDriver(Closing):
     ``<application>-<store>-changelog``.
 
     The methods ``get_..._store`` return a store by name, and ``None`` if it is of another type. They raise
-    :class:`TopologyError` if there is no store of the name. Writes to a returned store are logged with the timestamp 0, and
+    :class:`TopologyError` if no store has the name. Writes to a returned store are logged with the timestamp 0, and
     without topic and headers of a record.
 
     Parameters

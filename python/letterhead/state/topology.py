@@ -51,7 +51,7 @@ class Topology:
     """The nodes and stores of an application, and the connections between them.
 
     The ``add_`` methods change the topology and return it, so that calls can be chained. Parents must be added before
-    their children. A name that already exists, or one that is referred to and does not exist, raises
+    their children. A name that already exists, or a reference to a name that does not exist, raises
     :class:`TopologyError`.
 
     Examples

@@ -121,7 +121,7 @@ class IggySource(DataSource):  # type: ignore[misc]
         return spark_schema(self.arrow_schema())
 
     def arrow_schema(self) -> pa.Schema:
-        """Return the same in Arrow's types."""
+        """Return the columns in Arrow's types."""
         return self._query().schema
 
     def reader(self, schema: StructType) -> DataSourceReader:

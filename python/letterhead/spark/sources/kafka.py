@@ -146,7 +146,7 @@ class KafkaSource(ReadOnly, DataSource):  # type: ignore[misc]
         return spark_schema(self.arrow_schema())
 
     def arrow_schema(self) -> pa.Schema:
-        """Return the same in Arrow's types."""
+        """Return the columns in Arrow's types."""
         return self._query().schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -310,7 +310,7 @@ class KafkaQuery(OffsetQuery["KafkaPartitions"]):
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def push(self, filters: Iterable[Any]) -> list[Any]:
-        """Add filters of Spark to the condition; return those that Spark has to evaluate."""
+        """Add filters of Spark to the condition; return the filters that Spark has to evaluate."""
         headers = self.values.get("headerColumns")
         where, left = push(
             filters, self.values.get("where"), headers, lambda pushed: resolve(pushed, _WHERE_FIELDS, headers),

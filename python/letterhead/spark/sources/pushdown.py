@@ -1,4 +1,4 @@
-"""Filters that Spark pushes into a data source: :func:`push` adds those that can be applied to a condition."""
+"""Filters that Spark pushes into a data source: :func:`push` adds to a condition the filters that can be applied."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def push(
     *,
     keeps_errors: bool,
 ) -> tuple[Condition | None, list[Any]]:
-    """Return a condition with the filters that it can express, and those that Spark has to evaluate.
+    """Return a condition with the filters that it can express, and the filters that Spark has to evaluate.
 
     ``apply`` raises ValueError for a condition that the source cannot evaluate. If the source keeps rows with errors,
     Spark evaluates all filters again.

@@ -82,7 +82,7 @@ class SegmentsSource(BatchOnly, DataSource):  # type: ignore[misc]
         return spark_schema(self.arrow_schema())
 
     def arrow_schema(self) -> pa.Schema:
-        """Return the same in Arrow's types."""
+        """Return the columns in Arrow's types."""
         return self._reader().schema
 
     def reader(self, schema: StructType) -> SegmentsSourceReader:

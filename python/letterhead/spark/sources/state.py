@@ -64,7 +64,7 @@ class StateSource(BatchOnly, DataSource):  # type: ignore[misc]
         return spark_schema(self.arrow_schema())
 
     def arrow_schema(self) -> pa.Schema:
-        """Return the same in Arrow's types."""
+        """Return the columns in Arrow's types."""
         return self._opened()[1].schema
 
     def reader(self, schema: StructType) -> StateReader:

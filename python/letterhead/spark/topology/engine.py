@@ -115,7 +115,7 @@ class GroupTask:
         self._write(topic, partition, record, True)
 
     def offsets(self) -> dict[tuple[str, int], int]:
-        """Return no offsets: they are known when the records are written to a topic."""
+        """Return no offsets, because brokers assign them when the records are written to a topic."""
         return {}
 
     def _write_to_sink(self, topic: str, record: ChangelogRecord) -> None:

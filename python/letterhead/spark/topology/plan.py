@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TopologyTransform", "run_topology"]
 
-# The stores are a large package, and every Spark worker imports this module: they are imported where a topology runs.
+# Every Spark worker imports this module, and the stores are a large package: import them only where a topology runs.
 
 
 def run_topology(

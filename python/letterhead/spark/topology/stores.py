@@ -152,7 +152,7 @@ def spark_store(supplier: Supplier, format: ValueFormat) -> Any:
     ``format`` is the format of its values, unless the supplier sets one. Raises ``TopologyError`` if the store keeps
     duplicates, which are numbered across groups.
     """
-    # The model is never opened; it has the type and the retention of the store.
+    # The model is never opened; only its type and its retention are used.
     model = supplier.get(format)
     name, format = model.name, model.format
     if supplier.store_type == "key-value":

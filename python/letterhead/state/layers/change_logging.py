@@ -29,7 +29,7 @@ __all__ = [
 
 
 class ChangeLogging(Layer):
-    """The base class of the layers for the four types of stores; they have no reads, which skip them.
+    """The base class of the layers for the four types of stores. They have no reads, because reads skip them.
 
     ``headers`` is whether the store keeps headers; without them, tombstones in the changelog have none.
     """

@@ -131,7 +131,7 @@ class StoreReader:
     def rows_between(
         self, families: StoredFamilies, keys: KeyBounds, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read the rows of some keys of a database as :meth:`rows` does, also those whose keys are damaged."""
+        """Read the rows of some keys of a database as :meth:`rows` does, including rows whose keys are damaged."""
         for row in self.stored(families, *keys.stored(self.type), backward=backward):
             try:
                 is_selected = self.key_parts(row.key)[0] in keys

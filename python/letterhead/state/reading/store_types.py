@@ -139,7 +139,7 @@ def check_store_type(name: str) -> None:
 def store_type_of(
     store: StoreFiles, families_of_databases: list[list[str]], store_type: str | None = None, values: str | None = None
 ) -> DetectedType:
-    """Determine the type of a store from the names of the column families of each of its databases.
+    """Determine the type of a store from the names of the column families in its databases.
 
     ``store_type`` and ``values`` are the user's choices; a StoreChoiceError is raised if they do not fit the files, an
     UnexpectedColumnFamilyError if there is an unknown family.

@@ -46,7 +46,7 @@ ADDED = b"letterhead-added"
 
 
 class RestorePlan(NamedTuple):
-    """The store to write: its type, the names of its layout and of the form of its values, and times in milliseconds."""
+    """The store to write: its type, its layout and value form by name, and its times in milliseconds."""
 
     name: str
     store_type: str

@@ -139,7 +139,7 @@ def check_end(end: object) -> None:
 
 
 def stop_index(offsets: Integers, timestamps: Integers, end: int | datetime | None) -> int:
-    """Return the index of the first record that is not before the end; their count if all of them are."""
+    """Return the index of the first record at or after the end, or the number of records if there is none."""
     if isinstance(end, datetime):
         late = np.flatnonzero(timestamps >= round(end.timestamp() * 1000))
         return int(late[0]) if len(late) else len(offsets)

@@ -287,7 +287,7 @@ def _rows(store: StoreReader, segment: StoreSegment | None) -> Iterator[tuple[by
 def _parse(
     store: StoreReader, segment: StoreSegment | None, stored: bytes, value: bytes | None, errors: list[DamagedRowError]
 ) -> dict[RowId, StoreRow]:
-    """Parse a row, or the versions of one, by key and times; append the error of one that cannot be read."""
+    """Parse a row, or the versions in it, by key and times; append an error for each that cannot be read."""
     if segment is None or value is None:
         return {}
     try:

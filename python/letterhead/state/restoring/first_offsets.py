@@ -81,7 +81,7 @@ def topic_retained_from(
     partition: int | None = None,
     end: int | datetime | None = None,
 ) -> dict[int, int]:
-    """Do :func:`retained_from` for a topic: brokers find the first record by its time, so only the last one is read.
+    """Do as :func:`retained_from` for a topic. Brokers find records by their time, so only the last record is read.
 
     ``settings`` must contain ``bootstrap.servers``; see :func:`letterhead.read.topic`.
     """

@@ -400,7 +400,7 @@ class StoredFamilies(Closing):
         if not (directory / "CURRENT").exists():
             raise missing_current(name, directory)
         check_files(name, directory)
-        # rocksdict writes a file into the directory of every database, even if it is read-only: it is opened through links.
+        # rocksdict writes a file even into the directory of a read-only database, so links to its files are opened.
         self._links = TemporaryDirectory("store")
         try:
             links = _link(directory, self._links.path)

@@ -60,7 +60,7 @@ class SessionKey(NamedTuple):
     key : bytes
         The key.
     start, end : int
-        Timestamps of the first and of the last record of the session.
+        Timestamps of the first and the last record in the session.
     """
 
     key: bytes
@@ -125,7 +125,7 @@ def session_end(stored: bytes) -> int:
 
 
 def stored_key(row: RowKey) -> bytes:
-    """Return the stored key of a row of any store. A windowed key has no sequence: it is taken as 0.
+    """Return the stored key of a row of any store. A windowed key has no sequence number, so 0 is used.
 
     Examples
     --------
@@ -185,12 +185,12 @@ class KeySchema:
 
     @staticmethod
     def fixed(key: bytes, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds of the stored keys of one key."""
+        """Return bounds that enclose the stored keys with one key."""
         raise NotImplementedError
 
     @staticmethod
     def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds of the stored keys of a range of keys."""
+        """Return bounds that enclose the stored keys in a range of keys."""
         raise NotImplementedError
 
     @staticmethod
@@ -208,12 +208,12 @@ class WindowKeys(KeySchema):
 
     @staticmethod
     def fixed(key: bytes, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds of the stored keys of one key."""
+        """Return bounds that enclose the stored keys with one key."""
         return StoredRange(key + _WINDOW.pack(max(0, time_from), 0), key + _WINDOW.pack(time_to, MAX_SEQUENCE))
 
     @staticmethod
     def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds of the stored keys of a range of keys."""
+        """Return bounds that enclose the stored keys in a range of keys."""
         return _between(key_from, key_to, _WINDOW.pack(time_to, MAX_SEQUENCE))
 
     @staticmethod
@@ -231,12 +231,12 @@ class SessionKeys(KeySchema):
 
     @staticmethod
     def fixed(key: bytes, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds of the stored keys of one key."""
+        """Return bounds that enclose the stored keys with one key."""
         return StoredRange(key + _SESSION.pack(max(0, time_from), 0), key + _SESSION.pack(MAX_TIME, time_to))
 
     @staticmethod
     def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds of the stored keys of a range of keys."""
+        """Return bounds that enclose the stored keys in a range of keys."""
         return _between(key_from, key_to, _SESSION.pack(MAX_TIME, time_to))
 
     @staticmethod
@@ -256,7 +256,7 @@ class TimeOrderedKeys:
 
     @staticmethod
     def of_row(row: bytes) -> bytes:
-        """Return the form of changelogs of the key of a row."""
+        """Return a row's key in the form that changelogs have."""
         raise NotImplementedError
 
     @staticmethod
@@ -280,7 +280,7 @@ class TimeOrderedWindowKeys(TimeOrderedKeys):
 
     @staticmethod
     def of_row(row: bytes) -> bytes:
-        """Return the form of changelogs of the key of a row."""
+        """Return a row's key in the form that changelogs have."""
         return row[9:-4] + row[1:9] + row[-4:]
 
 
@@ -294,7 +294,7 @@ class TimeOrderedSessionKeys(TimeOrderedKeys):
 
     @staticmethod
     def of_row(row: bytes) -> bytes:
-        """Return the form of changelogs of the key of a row."""
+        """Return a row's key in the form that changelogs have."""
         return row[17:] + row[1:17]
 
 
@@ -310,7 +310,7 @@ def _tail(stored: bytes, size: int) -> int:
 
 
 def _between(key_from: bytes | None, key_to: bytes | None, largest: bytes) -> StoredRange:
-    """Return bounds of the stored keys of a range of keys; ``largest`` is the largest suffix of a stored key.
+    """Return bounds that enclose the stored keys in a range of keys; ``largest`` is the largest suffix of a stored key.
 
     A prefix of a key has its suffix where the key continues, so the largest stored key of all prefixes is the upper bound.
     (Kafka Streams compares the first byte of a suffix only, and misses rows of prefixes of a key that continues with 00.)
