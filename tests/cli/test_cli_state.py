@@ -316,7 +316,7 @@ def test_get_returns_a_row_of_an_older_family_as_a_newer_one(run, fixture):
 def test_get_of_a_window_needs_its_start(run, time):
     task = SAMPLES / "streams-state-0_0"
     row = document(run("state", "get", task, "order-00", "-s", "hourly", "--start", time, "--json"))
-    assert (row["start"], row["timestamp"]) == ("2026-01-01T00:01:00.000Z", "2026-01-01T00:01:59.140Z")
+    assert (row["window_start"], row["timestamp"]) == ("2026-01-01T00:01:00.000Z", "2026-01-01T00:01:59.140Z")
     result = run("state", "get", task, "order-00", "-s", "hourly")
     assert (result.code, result.out) == (2, "")
     assert "store hourly is a window store: give --start too" in result.err
@@ -325,7 +325,7 @@ def test_get_of_a_window_needs_its_start(run, time):
 def test_get_of_a_session_needs_its_start_and_end(run):
     args = ("state", "get", SAMPLES / "streams-state-0_0", "order-00", "-s", "sessions", "--start", NEW_YEAR)
     row = document(run(*map(str, args), "--end", str(NEW_YEAR + 30_000), "--json"))
-    assert (row["start"], row["end"]) == ("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:30.000Z")
+    assert (row["session_start"], row["session_end"]) == ("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:30.000Z")
     assert bytes_of(row["value"]) == bytes(7) + b"\x1c"
     assert "timestamp" not in row
     assert "give --start and --end too" in run(*map(str, args)).err
@@ -370,6 +370,23 @@ def test_get_of_a_versioned_store_returns_the_valid_version(run, versioned, key,
         minute = {"1.00": 0, "1.20": 60, "9": 1}[value]
         assert row["headers"] == [{"key": "minute", "value": str(minute)}]
         assert milliseconds(row["valid_from"]) == NEW_YEAR + minute * MINUTE
+
+
+@pytest.mark.parametrize("options", [[], ["--epoch-ms"]])
+@pytest.mark.parametrize("store", ["latest", "hourly", "sessions"])
+def test_get_and_read_print_a_row_in_one_form(run, store, options):
+    task = SAMPLES / "streams-state-0_0"
+    row = json.loads(run("read", task, "-s", store, "-n", "1", "--json", *options).out)
+    times = [
+        word
+        for option, name in (("--start", "start"), ("--end", "end"))
+        for prefix in ("window_", "session_")
+        if prefix + name in row
+        for word in (option, str(row[prefix + name]))
+    ]
+    printed = document(run("state", "get", task, row["key"], "-s", store, "--json", *times, *options))
+    assert printed.pop("store") == store
+    assert list(printed.items()) == list(row.items())
 
 
 # read ----------------------------------------------------------------------------------------------------------------
@@ -1174,6 +1191,17 @@ def test_diff_shows_the_headers_that_differ_among_many(tmp_path, run) -> None:
         assert header in shown.out
     assert "h6" not in shown.out
     assert " more" not in shown.out
+
+
+def test_times_of_diff_and_ls_are_dates_or_milliseconds(tmp_path, run) -> None:
+    sides = [store_of(tmp_path / number / "0_0", {b"k": message(number.encode())}) for number in ("1", "2")]
+    for options, time in ((), "2026-01-01T00:00:00.000Z"), (["--epoch-ms"], NEW_YEAR):
+        [difference] = rows_of(run("state", "diff", *sides, "--json", *options))
+        assert [difference[side]["timestamp"] for side in ("first", "second")] == [time, time]
+        task = SAMPLES / "streams-state-0_0"
+        [listing] = document(run("state", "ls", task, "-s", "hourly", "--json", *options))
+        assert listing["segments"][0]["first"] == time
+        assert f" {time} " in run("state", "ls", task, "-s", "hourly", *options).out
 
 
 def test_diff_shows_a_header_that_only_one_side_has(tmp_path, run) -> None:

@@ -74,6 +74,26 @@ def test_encode_undoes_read_of_a_log_of_several_producers(run, monkeypatch, tmp_
     assert run("read", log.parent, "--json").raw == documents
 
 
+@pytest.mark.parametrize(
+    ("source", "format"),
+    [
+        ("orders-0", "iggy-message"),
+        ("orders-0", "streams-timestamped"),
+        ("streams-state-0_0 -s latest", "streams-timestamped"),
+        ("streams-state-0_0 -s hourly", "record-batch"),
+        ("streams-state-0_0 -s sessions", "streams"),
+    ],
+)
+def test_encode_takes_the_content_of_records_of_all_sources(run, source, format):
+    name, *options = source.split()
+    types = ["--types", "binary"] if format.startswith("iggy") else []
+    line = run("read", SAMPLES / name, *options, "-n", "2", "--json").raw.splitlines()[1]
+    written = run("encode", "-f", format, *types, stdin=line)
+    decoded = json.loads(run("decode", "-f", format, "--json", stdin=written.raw).out)
+    [message] = decoded.get("messages", [decoded])
+    assert message.get("value", message.get("payload")) == json.loads(line)["value"]
+
+
 @pytest.mark.parametrize("with_offsets", [True, False])
 def test_offsets_of_several_batches_increase(run, monkeypatch, with_offsets):
     monkeypatch.setattr("letterhead.cli.encode.BATCH_BYTES", 1)

@@ -31,7 +31,11 @@ from letterhead.values import String, Value, of_message
 # The format fills in these fields if they are missing.
 OPTIONAL = ("offset", "crc", "checksum", "magic", "attributes", "key", "id", "origin_timestamp", "tombstone")
 # Columns of records that no format has: where a record is, and what was wrong with it.
-PLACES = ("topic", "partition", "stream", "row", "error")
+PLACES = ("topic", "partition", "stream", "task", "store", "row", "error")
+# Further fields of records that no format has.
+OTHER_FIELDS = ("window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to")
+# The names of the bytes that headers belong to: logs of Kafka and stores have a value, other formats a payload.
+CONTENTS = {"value": "payload", "payload": "value"}
 # Integers that a double, which most readers of JSON use, holds exactly.
 MAX_EXACT = (1 << 53) - 1
 # Bytes that text does not have: numbers have them in most cases, and all numbers of a column should look alike.
@@ -151,6 +155,9 @@ def read_message(document: Any, format: str, *, with_types: bool = False, left_o
     fields = dict(row["fields"])
     if not isinstance(document, dict):
         raise Failure(f'JSON: an object with "headers" is needed, not {_json_type(document)}')
+    for name, other in CONTENTS.items():
+        if name in fields and name not in document and other in document and other not in fields:
+            document = {name if field == other else field: value for field, value in document.items()}
     others = [name for name in document if name not in fields]
     unknown = [name for name in others if name not in _fields_of_records()]
     if unknown:
@@ -173,7 +180,7 @@ def read_message(document: Any, format: str, *, with_types: bool = False, left_o
 
 
 def _fields_of_records() -> set[str]:
-    return {name for row in table_of_formats().values() for name, _ in row["fields"]}.union(PLACES)
+    return {name for row in table_of_formats().values() for name, _ in row["fields"]}.union(PLACES, OTHER_FIELDS)
 
 
 def _typed(type: str | None, bits: Any) -> Any:

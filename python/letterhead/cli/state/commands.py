@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from letterhead.cli.brokers import BrokerSettings, brokers
-from letterhead.cli.options import EXIT_CODES, Json, flag, grouped, option
+from letterhead.cli.options import EXIT_CODES, EpochMs, Json, flag, grouped, option
 from letterhead.cli.state.options import (
     ChangelogSource,
     Retention,
@@ -46,6 +46,7 @@ def ls_command(
     ] = None,
     brokers: BrokerSettings | None,
     json: Json = False,
+    epoch_ms: EpochMs = False,
 ) -> int:
     """List the stores: type, rows, bytes, and how many of the bytes are headers.
 
@@ -62,7 +63,15 @@ def ls_command(
     """
     from letterhead.cli.state.ls import run_ls
 
-    return run_ls(selection, quick=quick, everything=everything, json=json, changelog=changelog, brokers=brokers)
+    return run_ls(
+        selection,
+        quick=quick,
+        everything=everything,
+        json=json,
+        epoch_ms=epoch_ms,
+        changelog=changelog,
+        brokers=brokers,
+    )
 
 
 @state.command("get", epilog=EXIT_CODES)
@@ -83,6 +92,7 @@ def get_command(
     ] = None,
     everything: Everything = False,
     json: Json = False,
+    epoch_ms: EpochMs = False,
 ) -> int:
     """Show the row of a key: value, timestamp, headers.
 
@@ -101,7 +111,9 @@ def get_command(
     """
     from letterhead.cli.state.get import run_get
 
-    return run_get(selection, key, start=start, end=end, as_of=as_of, json=json, everything=everything)
+    return run_get(
+        selection, key, start=start, end=end, as_of=as_of, json=json, everything=everything, epoch_ms=epoch_ms
+    )
 
 
 @state.command("upgrade", epilog=EXIT_CODES)
@@ -281,6 +293,7 @@ def diff_command(
     ] = None,
     everything: Annotated[bool, flag("--all", "Show all differences, and do not shorten long values.")] = False,
     json: Annotated[bool, flag("--json", "Print JSON, a line for each difference.")] = False,
+    epoch_ms: EpochMs = False,
 ) -> int:
     """Compare the stores of two directories, or a store with its changelog.
 
@@ -297,4 +310,4 @@ def diff_command(
     """
     from letterhead.cli.state.diff import run_diff
 
-    return run_diff(selection, source, limit=limit, everything=everything, json=json)
+    return run_diff(selection, source, limit=limit, everything=everything, json=json, epoch_ms=epoch_ms)

@@ -31,7 +31,9 @@ ALIGNED = 1_000_000
 BEFORE_DIFFERENCE = 8
 
 
-def run_diff(selection: Selection, source: ChangelogSource, *, limit: int | None, everything: bool, json: bool) -> int:
+def run_diff(
+    selection: Selection, source: ChangelogSource, *, limit: int | None, everything: bool, json: bool, epoch_ms: bool
+) -> int:
     """Print the rows that differ."""
     if limit is None and not everything and not json:
         limit = ON_SCREEN
@@ -50,11 +52,11 @@ def run_diff(selection: Selection, source: ChangelogSource, *, limit: int | None
             )
             printed = itertools.islice(differences, limit)
             if json:
-                count = sum(1 for _ in map(_print_line, printed))
+                count = sum(_print_line(row, epoch_ms) for row in printed)
             else:
                 count = 0
                 while rows := list(itertools.islice(printed, ROWS_IN_TABLE)):
-                    console().print(_table(rows, everything=everything))
+                    console().print(_table(rows, everything=everything, epoch_ms=epoch_ms))
                     count += len(rows)
             more = sum(1 for _ in differences)
         except FileNotFoundError as error:
@@ -67,17 +69,19 @@ def run_diff(selection: Selection, source: ChangelogSource, *, limit: int | None
     return BAD_DATA if count + more + damage.count else OK
 
 
-def _table(rows: list[RowDifference], *, everything: bool) -> Table:
+def _table(rows: list[RowDifference], *, everything: bool, epoch_ms: bool) -> Table:
     view = table("store", "key", "times", "differs", "first", "second", fold=True)
     for row in rows:
-        times = ", ".join(f"{name} {time_field(time)}" for name, time in row.times.items() if time is not None)
-        sides = _sides(row, SUMMARY_LIMIT if not everything else None)
+        times = ", ".join(
+            f"{name} {time_field(time, epoch_ms=epoch_ms)}" for name, time in row.times.items() if time is not None
+        )
+        sides = _sides(row, SUMMARY_LIMIT if not everything else None, epoch_ms)
         key = short(row.key, None if everything else SUMMARY_LIMIT)
         view.add_row(printable(row.store), key, times, ", ".join(row.differs), *sides)
     return view
 
 
-def _sides(row: RowDifference, limit: int | None) -> tuple[Text, Text]:
+def _sides(row: RowDifference, limit: int | None, epoch_ms: bool) -> tuple[Text, Text]:
     """Return the differences of each side; the whole row if the other side has no such row."""
     if row.first is None or row.second is None:
         return _whole(row.first, limit), _whole(row.second, limit)
@@ -85,8 +89,8 @@ def _sides(row: RowDifference, limit: int | None) -> tuple[Text, Text]:
     ours: list[Text] = []
     theirs: list[Text] = []
     if "timestamp" in row.differs:
-        ours.append(Text(time_field(first.timestamp)))
-        theirs.append(Text(time_field(second.timestamp)))
+        ours.append(Text(time_field(first.timestamp, epoch_ms=epoch_ms)))
+        theirs.append(Text(time_field(second.timestamp, epoch_ms=epoch_ms)))
     if "headers" in row.differs:
         for mine, yours in _header_differences(list(first.headers or ()), list(second.headers or ())):
             others = dict(yours), dict(mine)
@@ -136,25 +140,27 @@ def _excerpt(value: bytes | None, other_value: Any, limit: int | None) -> Text:
     return Text.assemble((f"… byte {begin:,}: ", "dim"), short(value[begin:], limit))
 
 
-def _print_line(difference: RowDifference) -> None:
-    print(json_text(_document(difference)))
+def _print_line(difference: RowDifference, epoch_ms: bool) -> int:
+    print(json_text(_document(difference, epoch_ms)))
+    return 1
 
 
-def _document(difference: RowDifference) -> dict[str, Any]:
+def _document(difference: RowDifference, epoch_ms: bool) -> dict[str, Any]:
     return {
         "store": difference.store,
         "key": value_json(difference.key),
-        **times_json(difference.times),
+        **times_json(difference.times, epoch_ms=epoch_ms),
         "differs": list(difference.differs),
-        "first": _row(difference.first),
-        "second": _row(difference.second),
+        "first": _row(difference.first, epoch_ms),
+        "second": _row(difference.second, epoch_ms),
     }
 
 
-def _row(row: StoredRow | None) -> dict[str, Any] | None:
+def _row(row: StoredRow | None, epoch_ms: bool) -> dict[str, Any] | None:
     if row is None:
         return None
-    document: dict[str, Any] = {} if row.timestamp is None else times_json({"timestamp": row.timestamp})
-    if row.headers is not None:
-        document["headers"] = headers_json(row.headers)
-    return document | {"value": value_json(row.value)}
+    document: dict[str, Any] = (
+        {} if row.timestamp is None else times_json({"timestamp": row.timestamp}, epoch_ms=epoch_ms)
+    )
+    document["value"] = value_json(row.value)
+    return document if row.headers is None else document | {"headers": headers_json(row.headers)}

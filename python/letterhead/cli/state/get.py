@@ -29,6 +29,7 @@ def run_get(
     as_of: str | None,
     json: bool,
     everything: bool,
+    epoch_ms: bool,
 ) -> int:
     """Print the row of a key; of a window store that keeps duplicates, all of them."""
     raw_key = read_key(key)
@@ -41,7 +42,7 @@ def run_get(
             _check_times(store, times)
             for row in _rows(store, raw_key, times):
                 if json:
-                    print_json(row_json(files, store.type, row))
+                    print_json(row_json(files, store.type, row, epoch_ms=epoch_ms))
                 else:
                     show_row(console(), files, store.type, row, everything=everything)
                 count += 1

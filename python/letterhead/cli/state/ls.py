@@ -15,11 +15,11 @@ from letterhead._formatting import printable
 from letterhead._invariants import present
 from letterhead.cli.brokers import BrokerSettings
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
-from letterhead.cli.render import console, counted, moment, print_json, progress, table
+from letterhead.cli.render import console, counted, print_json, progress, table
 from letterhead.cli.state.lag import end_offsets
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, open_selected
-from letterhead.cli.state.shown import store_json, times_json
+from letterhead.cli.state.shown import store_json, time_field, times_json
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
 from letterhead.state.reading.rows import StoreReader
@@ -84,6 +84,7 @@ def run_ls(
     quick: bool,
     everything: bool,
     json: bool,
+    epoch_ms: bool,
     changelog: Path | None,
     brokers: BrokerSettings | None,
 ) -> int:
@@ -105,13 +106,13 @@ def run_ls(
             if partition in ends
         }
     if json:
-        print_json([_document(listing, quick) for listing in listings])
+        print_json([_document(listing, quick, epoch_ms) for listing in listings])
     else:
-        _show_all(listings, quick, everything)
+        _show_all(listings, quick, everything, epoch_ms)
     return BAD_DATA if any(listing.error or listing.total("damaged") for listing in listings) else OK
 
 
-def _show_all(listings: list[StoreListing], quick: bool, everything: bool) -> None:
+def _show_all(listings: list[StoreListing], quick: bool, everything: bool, epoch_ms: bool) -> None:
     screen = console()
     if len(listings) > 1:
         screen.print(_table(listings, quick))
@@ -122,7 +123,7 @@ def _show_all(listings: list[StoreListing], quick: bool, everything: bool) -> No
         for listing in listings:
             if len(listings) > 1:
                 screen.print()
-            _show(screen, listing, quick)
+            _show(screen, listing, quick, epoch_ms)
     else:
         screen.print(Text("--all shows families, segments and offsets of each store", style="dim"))
 
@@ -199,8 +200,7 @@ def _times(store: StoreReader, key: bytes, value: bytes) -> list[int]:
         if _INT64.unpack_from(key)[0] < 0:
             return [_INT64.unpack_from(value)[0]]
         return list(bounds(value))[::-1]
-    _, times = store.key_parts(key)
-    return [time for time in times.values() if time is not None]
+    return [time for time in store.key_parts(key).times.values() if time is not None]
 
 
 def _segment_name(prefix: bytes) -> str:
@@ -251,14 +251,14 @@ def _notes(listing: StoreListing) -> Text:
     return Text("\n").join(Text(printable(note), style=style) for note, style in notes)
 
 
-def _show(screen: Console, listing: StoreListing, quick: bool) -> None:
+def _show(screen: Console, listing: StoreListing, quick: bool, epoch_ms: bool) -> None:
     screen.print(Text(f"{printable(listing.files.label)}: {listing.type}", style="bold"))
     view = Table.grid(padding=(0, 2))
     for name, text in _facts(listing, quick):
         view.add_row(Text(f"  {name}", style="dim"), text)
     screen.print(view)
     if not listing.error and (len(listing.segments) > 1 or listing.files.segmented):
-        screen.print(_segments(listing, quick))
+        screen.print(_segments(listing, quick, epoch_ms))
 
 
 def _facts(listing: StoreListing, quick: bool) -> list[tuple[str, Text]]:
@@ -300,20 +300,16 @@ def _facts(listing: StoreListing, quick: bool) -> list[tuple[str, Text]]:
     return facts
 
 
-def _segments(listing: StoreListing, quick: bool) -> Table:
+def _segments(listing: StoreListing, quick: bool, epoch_ms: bool) -> Table:
     sizes = () if quick else ("first time", "last time")
     view = table("  segment", "rows", *sizes, right=("rows",))
     for part in listing.segments:
-        times = () if quick else (_time(part.first), _time(part.last))
+        times = () if quick else (time_field(time, epoch_ms=epoch_ms) for time in (part.first, part.last))
         view.add_row(f"  {printable(part.name)}", f"{'~' if quick else ''}{part.rows:,}", *times)
     return view
 
 
-def _time(time: int | None) -> str:
-    return "" if time is None else moment(time) or str(time)
-
-
-def _document(listing: StoreListing, quick: bool) -> dict[str, Any]:
+def _document(listing: StoreListing, quick: bool, epoch_ms: bool) -> dict[str, Any]:
     """Return a store as JSON values."""
     document = store_json(listing.files)
     if listing.error or listing.store is None:
@@ -345,7 +341,7 @@ def _document(listing: StoreListing, quick: bool) -> dict[str, Any]:
     if listing.files.segmented or store_type.keys == "versioned":
         document["segments"] = [
             asdict(segment)
-            | times_json({"first": segment.first, "last": segment.last})
+            | times_json({"first": segment.first, "last": segment.last}, epoch_ms=epoch_ms)
             | (dict.fromkeys(NOT_ESTIMATED) if quick else {})
             for segment in listing.segments
         ]

@@ -16,35 +16,36 @@ from letterhead.state.reading.directory import StoreFiles
 from letterhead.state.reading.rows import StoreRow
 from letterhead.state.reading.store_types import DetectedType
 
-TIMES = {"window": ("start",), "session": ("start", "end"), "versioned": ("valid_from", "valid_to")}
-
 
 def store_json(files: StoreFiles) -> dict[str, Any]:
     """Return the name, task and directory of a store as JSON values."""
     return {"store": files.name, "task": files.task or None, "directory": str(files.directory)}
 
 
-def row_json(files: StoreFiles, store_type: DetectedType, row: StoreRow) -> dict[str, Any]:
-    """Return a row as JSON values."""
+def row_json(files: StoreFiles, store_type: DetectedType, row: StoreRow, *, epoch_ms: bool) -> dict[str, Any]:
+    """Return a row as JSON values, in the form of `read --json`."""
     document: dict[str, Any] = {"store": files.name}
     if files.task:
         document["task"] = files.task
-    document |= {"key": value_json(row.key), **times_json(row.times)}
+    document |= {"key": value_json(row.key), **times_json(row.times, epoch_ms=epoch_ms)}
+    if row.sequence is not None:
+        document["sequence"] = row.sequence
     if store_type.has_timestamps:
-        document |= times_json({"timestamp": row.timestamp})
+        document |= times_json({"timestamp": row.timestamp}, epoch_ms=epoch_ms)
+    document["value"] = value_json(row.value)
     if store_type.values == "headers":
         document["headers"] = None if row.headers is None else headers_json(row.headers)
-    return document | {"value": value_json(row.value)}
+    return document
 
 
-def times_json(times: Mapping[str, int | None]) -> dict[str, Any]:
+def times_json(times: Mapping[str, int | None], *, epoch_ms: bool) -> dict[str, Any]:
     """Return the times of a row as JSON values."""
-    return {name: None if time is None else time_json(time) for name, time in times.items()}
+    return {name: None if time is None else time_json(time, epoch_ms=epoch_ms) for name, time in times.items()}
 
 
-def time_field(time: int | None) -> str:
+def time_field(time: int | None, *, epoch_ms: bool) -> str:
     """Return a time for a table."""
-    return "" if time is None else str(time_json(time))
+    return "" if time is None else str(time_json(time, epoch_ms=epoch_ms))
 
 
 def show_row(screen: Console, files: StoreFiles, store_type: DetectedType, row: StoreRow, *, everything: bool) -> None:

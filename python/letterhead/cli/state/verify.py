@@ -159,8 +159,8 @@ def _check_time(store: StoreReader, segment: StoreSegment, after: int | None, ro
     """Check that a row is in the segment of its time."""
     if segment.start is None:
         return
-    _, times = store.key_parts(row.key)
-    time = times.get("end", times.get("start"))
+    times = store.key_parts(row.key).times
+    time = times.get("session_end", times.get("window_start"))
     if time is not None and (time < segment.start or (after is not None and time >= after)):
         raise _error(f"the time {time} of its key is not in segment {segment.directory.name}")
 

@@ -26,7 +26,7 @@ from letterhead.state.storage.layouts import Legacy
 from letterhead.state.storage.raw import headers_end, shifted
 from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow
 
-__all__ = ["SUFFIXES", "EncodedRow", "StoreReader", "StoreRow", "StoredVersion", "open_store"]
+__all__ = ["SUFFIXES", "EncodedRow", "KeyParts", "StoreReader", "StoreRow", "StoredVersion", "open_store"]
 
 
 class EncodedRow(NamedTuple):
@@ -60,10 +60,19 @@ class StoreRow(NamedTuple):
     """A parsed row, or a version."""
 
     key: bytes  # without times
-    times: dict[str, int | None]  # start of a window; start and end of a session; valid_from and valid_to of a version
+    times: dict[str, int | None]  # by column: those of a window, a session or a version
     value: bytes | None  # None for a version that deletes the key
     timestamp: int | None  # None if the store's values have none
     headers: lh.Headers | None  # None if the store keeps none
+    sequence: int | None = None  # the number of a row of a window store
+
+
+class KeyParts(NamedTuple):
+    """The parts of a stored key: the key, its times by column, and the number of a row of a window store."""
+
+    key: bytes
+    times: dict[str, int | None]
+    sequence: int | None = None
 
 
 @dataclass(frozen=True)
@@ -159,7 +168,7 @@ class StoreReader:
         Raises DamagedRowError if it is damaged.
         """
         try:
-            key, times = self.key_parts(row.key)
+            key, times, sequence = self.key_parts(row.key)
             if self.is_index(row.key):
                 return []
             value = row.newer()
@@ -169,7 +178,7 @@ class StoreReader:
                 timestamp, headers, payload = self.value_parts(value)
             except DecodeError as error:
                 raise shifted(error, -row.added) from error
-            return [StoreRow(key, times, payload, timestamp, headers)]
+            return [StoreRow(key, times, payload, timestamp, headers, sequence)]
         except DecodeError as error:
             raise DamagedRowError(segment.directory.name, row.key, error) from error
 
@@ -196,20 +205,20 @@ class StoreReader:
         """Return the key of the row of an index entry."""
         return TIME_ORDERED_KEYS[self.type.name].row(index[1:])
 
-    def key_parts(self, stored: bytes) -> tuple[bytes, dict[str, int | None]]:
-        """Parse a stored key into the key and its times; raise DecodeError if it is invalid."""
+    def key_parts(self, stored: bytes) -> KeyParts:
+        """Parse a stored key; raise DecodeError if it is invalid."""
         keys = self.type.keys
         least = SUFFIXES[keys] + self.type.time_ordered
         if len(stored) < least:
             raise _damaged(f"a stored key of {len(stored)} bytes is too short: {least} of it are the time")
         stored = self.plain_key(stored)
         if keys == "window":
-            key, start, _ = window_parts(stored)
-            return key, {"start": start}
+            key, start, sequence = window_parts(stored)
+            return KeyParts(key, {"window_start": start}, sequence)
         if keys == "session":
             session = session_parts(stored)
-            return session.key, {"start": session.start, "end": session.end}
-        return (stored[8:], {}) if keys == "versioned" else (stored, {})
+            return KeyParts(session.key, {"session_start": session.start, "session_end": session.end})
+        return KeyParts(stored[8:] if keys == "versioned" else stored, {})
 
     def value_parts(self, value: bytes) -> tuple[int | None, lh.Headers | None, bytes]:
         """Parse a value into timestamp, headers and payload; raise DecodeError if it is invalid."""

@@ -56,7 +56,7 @@ class RowDifference(NamedTuple):
     key : bytes
         The key.
     times : dict of str to int
-        Start of a window, start and end of a session, validity of a version.
+        The times of a window, a session or a version, by the names of their columns in :func:`letterhead.read.state`.
     differs : tuple of str
         What differs: ``value``, ``timestamp``, ``headers``; or ``row`` if one side has no such row.
     first, second : StoredRow or None
