@@ -71,6 +71,33 @@ def test_columns_of_a_table_are_operands(run: Run, table: Callable[[str], Path])
     assert (result.code, 'no record had a header "tenent"' in result.err) == (0, True)
 
 
+@pytest.mark.parametrize("name", ["orders-0", "orders-0.parquet", "orders-0.jsonl", "streams-state-0_0 -s latest"])
+def test_errors_only_prints_the_rows_that_cannot_be_read_and_counts_all(run: Run, samples: Path, name: str) -> None:
+    source, *options = name.split()
+    stdin = b""
+    if source.endswith(".jsonl"):
+        source, stdin = "-", run("read", samples / "orders-0", "--json").raw
+    source = "-" if source == "-" else samples / source
+    args = ["read", source, *options, "--headers", "tenant:int32"]
+    everything = [json.loads(line) for line in run(*args, "--errors", "column", "--json", stdin=stdin).lines]
+    bad = [row for row in everything if row["error"]]
+    assert 0 < len(bad) < len(everything)
+    result = run(*args, "--errors", "only", "--json", stdin=stdin)
+    assert (result.code, [json.loads(line) for line in result.lines]) == (1, bad)
+    assert f"{len(bad):,} of {len(everything):,} r" in result.err
+    # A limit counts printed rows, and only errors up to the last of them.
+    result = run(*args, "--errors", "only", "--json", "--limit", "3", stdin=stdin)
+    assert [json.loads(line) for line in result.lines] == bad[:3]
+    assert f"letterhead: 3 of {everything.index(bad[3])} r" in result.err
+
+
+@pytest.mark.parametrize(("errors", "bad", "rows"), [("null", 2, 3), ("column", 2, 3), ("skip", 11, 14)])
+def test_errors_are_counted_up_to_the_limit(run: Run, samples: Path, errors: str, bad: int, rows: int) -> None:
+    result = run("read", samples / "orders-0", "--headers", "tenant:int32", "-n", "3", "--errors", errors)
+    counted = f"{bad} records left out" if errors == "skip" else f"{bad} of {rows} records"
+    assert (result.code, counted in result.err) == (1, True)
+
+
 def test_typed_headers_of_iggy_are_read_from_a_table(run: Run, tmp_path: Path) -> None:
     headers = lh.arrow.decode(pa.array([lh.encode({"retry": lh.Int32(3)}, "iggy")]), "iggy")
     pq.write_table(pa.table({"n": [1], "headers": headers}), tmp_path / "t.parquet")

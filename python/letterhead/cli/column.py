@@ -91,27 +91,32 @@ class NewColumns:
 
 
 class RowCounts:
-    """Counts of input values, rows, bad rows and their error codes; ``noun`` names what is counted."""
+    """Counts of input values, rows, rows left out, bad rows and their error codes; ``noun`` names what is counted."""
 
     def __init__(self, noun: str = "row") -> None:
         self.noun = noun
         self.more = False
         self.values = 0
         self.rows = 0
+        self.left_out = 0
         self.bad = 0
         self.codes: Counter[str] = Counter()
 
     @property
     def counted(self) -> str:
         """The number of rows, with the noun."""
-        return counted(self.rows, self.noun, PLURALS.get(self.noun))
+        return self._counted(self.rows)
 
     def add(self, rows: int, errors: Any) -> None:
         """Count some rows."""
         self.rows += rows
         if errors is not None:
-            self.bad += len(errors) - errors.null_count
-            self.codes.update(errors.flatten().field("code").to_pylist())
+            self.add_errors(errors)
+
+    def add_errors(self, errors: Any) -> None:
+        """Count a column of errors."""
+        self.bad += len(errors) - errors.null_count
+        self.codes.update(errors.flatten().field("code").to_pylist())
 
     def summary(self, total: int | None) -> str:
         """Return how many rows were read, and the number of rows of the source, if it is known."""
@@ -126,8 +131,11 @@ class RowCounts:
         if not self.bad:
             return OK
         codes = ", ".join(f"{code} {count:,}" for code, count in self.codes.most_common())
-        warn(f"{self.bad:,} of {self.counted} did not {operation}: {codes}")
+        warn(f"{self.bad:,} of {self._counted(self.rows + self.left_out)} did not {operation}: {codes}")
         return BAD_DATA
+
+    def _counted(self, number: int) -> str:
+        return counted(number, self.noun, PLURALS.get(self.noun))
 
 
 def column_format(format: str, column: SourceColumn) -> str:

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from letterhead.operations import Edit
     from letterhead.reader import Reader
 
-ReadErrors = StrEnum("ReadErrors", {"raise_": "raise", "null": "null", "column": "column", "skip": "skip"})
+ReadErrors = StrEnum(
+    "ReadErrors", {"raise_": "raise", "null": "null", "column": "column", "skip": "skip", "only": "only"}
+)
+WITHOUT_COLUMN = (ReadErrors.null, ReadErrors.skip)
 ERROR_COLUMN = "error"
 # The checksum of a valid batch.
 VALID = "ok"
@@ -104,7 +107,10 @@ def read_command(
     ] = None,
     errors: Annotated[
         ReadErrors,
-        option("--errors", "Rows that cannot be read: stop, make them null, add a column of errors, leave them out."),
+        option(
+            "--errors",
+            "Rows that cannot be read: stop, make them null, add a column of errors, leave them out, or print them only.",
+        ),
     ] = ReadErrors.raise_,
     request: RowRequest,
     keys: tuple[str | None, str | None, str | None, bool],
@@ -203,7 +209,6 @@ class Rows:
         noun = sources[0].noun if len({source.noun for source in sources}) == 1 else "row"
         self._tally = RowCounts("batch" if request.view == "batches" else noun)
         self._printed = 0
-        self._left_out = 0
         with reading_errors():
             check_store_options(sources, request)
         self._readers = [open_reader(source, request) for source in sources]
@@ -281,12 +286,9 @@ class Rows:
                 if self._edits:
                     with reading_errors():
                         batch = edit_rows(batch, self._edits[number])
-                batch = self._without_errors(batch)
+                batch = self._selected(self._within_limit(batch))
                 self._count_invalid(batch)
-                rows = len(batch)
-                if self._limit is not None and tally.rows + rows > self._limit:
-                    batch, tally.more = batch.slice(0, self._limit - tally.rows), True
-                tally.add(len(batch), batch.column(ERROR_COLUMN) if self._errors is ReadErrors.column else None)
+                tally.rows += len(batch)
                 if len(batch):
                     yield batch
                 done = source.done if source.total else tally.rows
@@ -300,27 +302,46 @@ class Rows:
 
     def _schema(self, reader: Reader) -> pa.Schema:
         schema = reader.schema
-        if self._errors in (ReadErrors.null, ReadErrors.skip):
+        if self._errors in WITHOUT_COLUMN:
             schema = schema.remove(schema.get_field_index(ERROR_COLUMN))
         return schema
 
-    def _without_errors(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Remove the column of errors, and with --errors skip the rows that have one; count and print the errors."""
-        if self._errors in (ReadErrors.raise_, ReadErrors.column):
+    def _within_limit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a batch up to the last one that is printed."""
+        if self._limit is None:
             return batch
         import pyarrow.compute as pc
 
+        left, end = self._limit - self._tally.rows, len(batch)
+        if self._errors in (ReadErrors.skip, ReadErrors.only):
+            printed = pc.indices_nonzero(self._is_printed(batch))
+            end, count = printed[left].as_py() if left < len(printed) else end, len(printed)
+        else:
+            end, count = min(left, end), end
+        self._tally.more |= count > left
+        return batch.slice(0, end)
+
+    def _is_printed(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """Return which rows --errors skip or --errors only prints."""
         errors = batch.column(ERROR_COLUMN)
-        bad = errors.drop_null()
-        self._tally.bad += len(bad)
-        self._tally.codes.update(bad.flatten().field("code").to_pylist())
+        return errors.is_valid() if self._errors is ReadErrors.only else errors.is_null()
+
+    def _selected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Count the errors, and return the rows and columns that --errors prints; print errors of rows that it skips."""
+        if self._errors is ReadErrors.raise_:
+            return batch
+        import pyarrow.compute as pc
+
+        tally, errors = self._tally, batch.column(ERROR_COLUMN)
+        tally.add_errors(errors)
         if self._errors is ReadErrors.skip:
-            self._left_out += len(bad)
             for row in pc.indices_nonzero(errors.is_valid()).to_pylist()[: MAX_ERROR_LINES - self._printed]:
                 warn(_described_error(batch, row))
                 self._printed += 1
-            batch = batch.filter(errors.is_null())
-        return batch.drop_columns([ERROR_COLUMN])
+        if self._errors in (ReadErrors.skip, ReadErrors.only):
+            before, batch = len(batch), batch.filter(self._is_printed(batch))
+            tally.left_out += before - len(batch)
+        return batch.drop_columns([ERROR_COLUMN]) if self._errors in WITHOUT_COLUMN else batch
 
     def _count_invalid(self, batch: pa.RecordBatch) -> None:
         """Count the batches of a log whose checksum, or content, is invalid."""
@@ -347,8 +368,9 @@ class Rows:
 
     def _finish(self) -> int:
         self._note_empty_range()
-        if self._left_out:
-            warn(f"{counted(self._left_out, self._tally.noun)} left out, as {'it' if self._left_out == 1 else 'they'} "
+        left_out = self._tally.left_out
+        if left_out and self._errors is ReadErrors.skip:
+            warn(f"{counted(left_out, self._tally.noun)} left out, as {'it' if left_out == 1 else 'they'} "
                  "could not be read")  # fmt: skip
             code = BAD_DATA
         else:
