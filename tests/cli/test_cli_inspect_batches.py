@@ -167,3 +167,29 @@ def test_a_pipe_is_read_like_a_file(run: Any, tmp_path: Path) -> None:
     result = run("inspect", "-f", "kafka", pipe)
     writer.join()
     assert result.code == 0
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_named_headers_are_shown_alone_with_typed_values(run: Any, codec: str) -> None:
+    data = batch(codec, headers=[("n", bytes([0, 0, 0, 7])), ("other", b"x"), ("text", b"abc")])
+    args = ("inspect", "-f", "record-batch", "--hex", data.hex(), "--headers", "n:int32,text,lost")
+    result = run(*args)
+    assert meaning(result.lines, "key  ") == ['header 0   "n"', 'header 2   "text"'] * 3
+    assert meaning(result.lines, "value  ") == ["header 0   int32 7", 'header 2   string "abc"'] * 3
+    assert meaning(result.lines, "offset") == []
+    assert sum("message" in line for line in result.lines) >= 3
+    assert result.err == 'letterhead: there is no header "lost"\n'
+    document = json.loads(run(*args, "--json").out)
+    labels = document["compressed"][0]["labels"] if codec != "none" else document["labels"]
+    assert [label["text"] for label in labels if label["field"] == "value"] == ["int32 7", 'string "abc"'] * 3
+
+
+def test_a_value_of_another_type_than_that_of_headers_is_shown_as_such(run: Any) -> None:
+    args = ("inspect", "-f", "kafka", "--hex", lh.encode({"n": b"abc"}, "kafka").hex(), "--headers")
+    assert "not int32: 3 bytes where int32 takes 4" in run(*args, "n:int32").out
+    assert run(*args, "n:int33").code == 2
+
+
+def test_bytes_in_error_are_shown_beside_named_headers(run: Any) -> None:
+    lines = run("inspect", "-f", "kafka", "--hex", "0402ff02ff026202ff", "--headers", "c").lines
+    assert any(line.startswith("! ") for line in lines)

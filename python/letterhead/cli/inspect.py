@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from rich.console import Console
@@ -15,14 +15,15 @@ import letterhead as lh
 from letterhead import _native
 from letterhead._formatting import as_text, printable, quoted
 from letterhead.cli.brokers import connection_settings
-from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch, row_of
 from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import Everything, Format, Json, grouped, option, reading, source
-from letterhead.cli.render import as_integer, console, counted, moment, print_json
+from letterhead.cli.render import as_integer, console, counted, moment, print_json, warn
 from letterhead.cli.sniff import CODEC, format_of
 from letterhead.cli.sources.batches import FORMAT, batch_at
-from letterhead.cli.sources.options import Timeout
+from letterhead.cli.sources.options import Timeout, typed_headers
+from letterhead.fields import normalise
 from letterhead.results import Inspection, Label
 from letterhead.sources.base import TIMEOUT_MS, RowRequest
 
@@ -33,6 +34,8 @@ WIDE = 120
 MAX_LINES_PER_FIELD = 2
 MAX_MEANING = 48
 MAX_LABELS = 1 << 30
+# The field of a label that --headers leaves out.
+HIDDEN = ""
 
 FIELD_STYLES = {
     "key": "green",
@@ -77,6 +80,9 @@ def inspect_command(
         ),
     ] = None,
     partition: Annotated[int | None, option("--partition -p", "With --offset: of this partition.", "N", min=0)] = None,
+    headers: Annotated[
+        str | None, option("--headers", "Only these headers, read as these types: tenant,retry:int32.", "NAME:TYPE,...")
+    ] = None,
     timeout: Timeout = TIMEOUT_MS / 1000,
     settings: Mapping[str, str],
     json: Json = False,
@@ -116,21 +122,24 @@ def inspect_command(
         data = source.read(options["limits"], row, lists=False)
         format = format_of(format, [data])
     inspection = lh.inspect(data, format, **options)
+    shown = _Shown(only, typed_headers(headers), row_of(format)["types"])
     if json:
-        print_json(_document(data, format, inspection, options, only))
+        print_json(_document(data, format, inspection, options, shown))
     else:
-        _View(console(), data, format, inspection, options, everything=everything, only=only).show()
+        _View(console(), data, format, inspection, options, everything=everything, shown=shown).show()
+    if missing := [name for name in shown.types or () if name not in shown.seen]:
+        warn(f"there is no header {', '.join(map(quoted, missing))}")
     return BAD_DATA if inspection["errors"] else OK
 
 
 def _document(
-    data: bytes, format: str, inspection: Inspection, options: ReadArguments, only: int | None
+    data: bytes, format: str, inspection: Inspection, options: ReadArguments, shown: _Shown
 ) -> dict[str, Any]:
     parts = _batch_parts(data, format, inspection["labels"], options)
     document: dict[str, Any] = {
         "format": format,
         "bytes": len(data),
-        "labels": _label_documents(data, inspection["labels"], parts, only=only),
+        "labels": _label_documents(data, inspection["labels"], parts, shown),
         "errors": [error._asdict() for error in inspection["errors"]],
     }
     if any(part.compressed for part in parts):
@@ -139,7 +148,7 @@ def _document(
                 "start": part.start,
                 "bytes": len(decompressed.data) - decompressed.skip,
                 "labels": _label_documents(
-                    decompressed.data, decompressed.labels, decompressed.parts, decompressed.skip, only=only
+                    decompressed.data, decompressed.labels, decompressed.parts, shown, decompressed.skip
                 ),
             }
             for part in parts
@@ -149,11 +158,11 @@ def _document(
 
 
 def _label_documents(
-    data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart], skip: int = 0, *, only: int | None = None
+    data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart], shown: _Shown, skip: int = 0
 ) -> list[dict[str, Any]]:
     documents = []
-    for label in labels:
-        if not _is_shown(label, parts, only):
+    for label in shown.labels(data, labels, parts):
+        if label.field == HIDDEN:
             continue
         document = label._asdict() | {"start": label.start - skip, "end": label.end - skip}
         document["hex"] = data[label.start : label.end].hex()
@@ -270,13 +279,56 @@ def _control_type(data: bytes, fields: Sequence[Label]) -> str:
     return CONTROL_TYPES.get(type, "a control record")
 
 
-def _is_shown(label: Label, parts: Sequence[_BatchPart], only: int | None) -> bool:
-    """Return whether a label is of the only message to show, or of what encloses all messages."""
-    after = bisect.bisect_right(parts, label.start, key=lambda part: part.start)
-    if only is None or not after:
-        return True
-    part = parts[after - 1]
-    return part.number is None or part.messages != 1 or part.number == only
+class _Shown:
+    """Selects the labels to show: of one message of a batch, and of some headers, whose values are read as types."""
+
+    def __init__(self, only: int | None, types: Mapping[str, str] | None, has_types: bool) -> None:
+        if types is not None:
+            with usage_errors():
+                normalise(types)
+        self._only = only
+        self.types = types
+        self._has_types = has_types
+        self.seen: set[str] = set()
+
+    def labels(
+        self, data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart], errors: Collection[int | None] = ()
+    ) -> Iterator[Label]:
+        """Yield labels; those that --headers leaves out, and that have no error, have the field ``HIDDEN``."""
+        shown = (label for label in labels if self._is_of_message(label, parts))
+        for header, group in itertools.groupby(shown, key=lambda label: label.header):
+            fields = [*group]
+            if self.types is None:
+                yield from fields
+                continue
+            key = next((label for label in fields if label.field == "key" and header is not None), None)
+            names = () if key is None else (key.text, data[key.start : key.end].decode(errors="replace"))
+            name = next((name for name in names if name in self.types), None)
+            for label in fields:
+                if name is not None and label.field == "value" and not self._has_types:
+                    label = label._replace(text=_typed_text(data[label.start : label.end], self.types[name]))
+                elif name is None and not any(byte in errors for byte in range(label.start, label.end)):
+                    label = label._replace(field=HIDDEN)
+                yield label
+            self.seen.update(() if name is None else (name,))
+
+    def _is_of_message(self, label: Label, parts: Sequence[_BatchPart]) -> bool:
+        """Return whether a label is of the only message to show, or of what encloses all messages."""
+        after = bisect.bisect_right(parts, label.start, key=lambda part: part.start)
+        if self._only is None or not after:
+            return True
+        part = parts[after - 1]
+        return part.number is None or part.messages != 1 or part.number == self._only
+
+
+def _typed_text(data: bytes, type: str) -> str:
+    """Return a value as a type reads it, or why it does not."""
+    try:
+        with usage_errors():
+            value = lh.select(lh.encode([("", data)], "kafka"), "kafka", {"": type})[""]
+    except lh.HeaderError as error:
+        return f"not {type}: {error.message}"
+    return f"{type} {quoted(value) if isinstance(value, str) else value}"
 
 
 class _View:
@@ -291,7 +343,7 @@ class _View:
         options: ReadArguments,
         *,
         everything: bool,
-        only: int | None = None,
+        shown: _Shown,
     ) -> None:
         self.screen = screen
         self.data = data
@@ -299,7 +351,7 @@ class _View:
         self.options = options
         self.format = format
         self.everything = everything
-        self.only = only
+        self.shown = shown
         self.labels = inspection["labels"]
         self.per_line = BYTES_PER_LINE_WIDE if screen.width >= WIDE else BYTES_PER_LINE
         self.digits = max(4, len(f"{len(data):x}"))
@@ -318,9 +370,7 @@ class _View:
         self._row("", "offset", "bytes", "field", "header", "meaning", style="bold")
         compressed: _BatchPart | None = None
         parts = list(self.parts.values())
-        for label in self.labels:
-            if not _is_shown(label, parts, self.only):
-                continue
+        for label in self.shown.labels(self.data, self.labels, parts, self.errors):
             if compressed is not None and label.start >= compressed.end:
                 self._show_opened(compressed)
                 compressed = None
@@ -353,9 +403,7 @@ class _View:
         # The errors were shown with the compressed bytes.
         self.data, self.skip, self.errors = decompressed.data, decompressed.skip, {}
         headings = {inside.start: inside.heading for inside in decompressed.parts}
-        for label in decompressed.labels:
-            if not _is_shown(label, decompressed.parts, self.only):
-                continue
+        for label in self.shown.labels(self.data, decompressed.labels, decompressed.parts):
             if label.start in headings:
                 self._print(Text(f"  {headings[label.start]}", style="bold"))
             self._label(label)
@@ -380,6 +428,8 @@ class _View:
         self._print(Text(""))
 
     def _label(self, label: Label) -> None:
+        if label.field == HIDDEN:
+            return
         header = "" if label.header is None else f"header {label.header}"
         texts = (label.field, header, self._meaning(label))
         for start, end in self._lines(label):
@@ -434,7 +484,11 @@ class _View:
             return f"{text}  {moment(int(text), microseconds=in_microseconds(self.format))}".rstrip()
         if label.field == "attributes":
             return _attributes(int(text), row["name"], of_batch=_is_of_batch(label))
-        if label.field in VALUES if of_message else label.field == "value" and not row["types"]:
+        if (
+            label.field in VALUES
+            if of_message
+            else label.field == "value" and not row["types"] and self.shown.types is None
+        ):
             text = _reading(self.data[label.start : label.end]) or text
         if self.everything or len(text) <= MAX_MEANING:
             return text
