@@ -15,7 +15,7 @@ ROOT = Path(letterhead.__file__).parent
 LAYERS = (
     ("_native", "durable_files", "_formatting", "_invariants", "_names", "_shared_parameters", "_warnings"),
     ("errors", "_arrow_types", "_context_managers", "_optional_dependencies", "_read_once", "_requested"),
-    ("limits", "types", "default_values"),
+    ("limits", "types", "default_values", "parquet_files"),
     ("values",),
     ("header_edits",),
     ("headers",),

@@ -86,7 +86,7 @@ def read_command(
         typer.Argument(
             metavar="SOURCE",
             help="kafka://host:port/topic, iggy://host:port/stream/topic, log segments or their directories, a state "
-            "directory, a table (Parquet, Arrow, JSON lines), or - for standard input.",
+            "directory, a table (Parquet, Arrow, JSON lines), a directory of Parquet files, or - for standard input.",
         ),
     ],
     output: Output,

@@ -62,6 +62,7 @@ def open(
           such directories;
         * a state directory of Kafka Streams or letterhead;
         * a table: Parquet, Arrow IPC or JSON lines, also if compressed by gzip or zstd; the first bytes tell which;
+        * a directory of Parquet files, as Spark writes it, also with partition directories (``date=2026-01-01``);
         * ``"-"``: a table on standard input.
     columns : sequence of str, optional
         Columns to return, in order; by default all.
@@ -101,7 +102,7 @@ def open(
     Raises
     ------
     FileNotFoundError
-        If there is no such file, or a directory has neither log segments nor stores.
+        If there is no such file, or a directory has none of these.
     ValueError
         If a name is not one of a source, or an option is invalid or not for this kind of source.
     DamagedTableError

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from letterhead.parquet_files import tables_of
 from letterhead.sources import iggy, kafka
 from letterhead.sources.base import Logins, Source
 from letterhead.sources.tables import STANDARD_INPUT, TableFile
@@ -54,14 +55,14 @@ def _directory(path: Path) -> Source:
     try:
         find_stores(path)
     except StoreNotFoundError:
-        if next(path.rglob("*.log"), None) is None:
-            tables = next(path.glob("*.parquet"), None)
-            remedy = f"; of its Parquet files, name each: {path}/*.parquet" if tables else ""
-            raise FileNotFoundError(
-                f"{path} has no log segments (00000000000000000000.log and the like), no partitions (directories such as "
-                f"orders-0), and no state store{remedy}"
-            ) from None
-        return _segments([path])
+        if next(path.rglob("*.log"), None) is not None:
+            return _segments([path])
+        if tables_of(path):
+            return TableFile(str(path))
+        raise FileNotFoundError(
+            f"{path} has no log segments (00000000000000000000.log and the like), no partitions (directories such as "
+            "orders-0), no state store, and no Parquet files (.parquet)"
+        ) from None
     from letterhead.sources.stores import StateStores
 
     return StateStores(path)

@@ -1,4 +1,4 @@
-"""A table as a source: Parquet, Arrow IPC or JSON lines, recognized by its first bytes, also if compressed by gzip or zstd."""
+"""A table as a source: Parquet, Arrow IPC or JSON lines, recognized by its first bytes, also if compressed; or Parquet files."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from letterhead._arrow_types import is_list
 from letterhead.errors import DamagedTableError
 from letterhead.offsets.reading import last_rows
+from letterhead.parquet_files import BATCH_ROWS, Table, damage, parquet_rows, parquet_table
 from letterhead.reader import Reader
 from letterhead.sources.base import RowRequest, Source
 
@@ -28,13 +29,12 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
-BATCH_ROWS = 10_000
 # Columns whose text is bytes: as `read --json` prints them.
 BYTE_COLUMNS = ("key", "value", "payload")
 
 
 class TableFile(Source):
-    """A file, or standard input."""
+    """A file, a directory of Parquet files, or standard input."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -67,16 +67,8 @@ class TableFile(Source):
 
     @property
     def rows(self) -> int | None:
-        """The number of rows of a Parquet file."""
+        """The number of rows of Parquet files."""
         return None if self._table is None else self._table.rows
-
-
-class Table(NamedTuple):
-    """An open table. ``read`` returns its batches, with these columns at least; ``rows`` is None if it is unknown."""
-
-    schema: pa.Schema
-    read: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
-    rows: int | None = None
 
 
 class TableView:
@@ -129,9 +121,11 @@ class TableView:
 
 def open_table(name: str) -> Table:
     """Open a table, of which one batch is in memory."""
+    if name != STANDARD_INPUT and Path(name).is_dir():
+        return parquet_table(Path(name))
     file: Any = sys.stdin.buffer if name == STANDARD_INPUT else open(name, "rb")  # noqa: SIM115
     label = "standard input" if name == STANDARD_INPUT else name
-    with _damage(label):
+    with damage(label):
         table = _open(file if hasattr(file, "peek") else io.BufferedReader(file), label)
     return table._replace(read=lambda columns: _checked(table.read(columns), label))
 
@@ -162,22 +156,11 @@ def _open(file: Any, label: str) -> Table:
 
 def _checked(batches: Iterator[pa.RecordBatch], label: str) -> Iterator[pa.RecordBatch]:
     while True:
-        with _damage(label):
+        with damage(label):
             batch = next(batches, None)
         if batch is None:
             return
         yield batch
-
-
-@contextmanager
-def _damage(label: str) -> Iterator[None]:
-    """Report a damaged file as a failure."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DamagedTableError(f"cannot read {label}: it is damaged: {_first_line(error)}") from error
 
 
 def _parquet(file: Any) -> Table:
@@ -190,15 +173,7 @@ def _parquet(file: Any) -> Table:
         shutil.copyfileobj(file, spooled, 1 << 20)
         file = spooled
     parquet = pq.ParquetFile(pa.PythonFile(file, "r"))
-    schema = parquet.schema_arrow
-
-    def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        # A dot is of a nested column in pyarrow.
-        is_plain = len(set(schema.names)) == len(schema.names) and not any("." in name for name in columns)
-        batches: Iterator[pa.RecordBatch] = parquet.iter_batches(BATCH_ROWS, columns=[*columns] if is_plain else None)
-        return batches
-
-    return Table(schema, read, parquet.metadata.num_rows)
+    return Table(parquet.schema_arrow, lambda columns: parquet_rows(parquet, columns), parquet.metadata.num_rows)
 
 
 def _json_lines(file: Any, label: str) -> Table:
@@ -302,7 +277,3 @@ def _record_field(type: pa.DataType) -> Any:
         if is_kind(type):
             return RecordField(kind)
     return None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0].lower()

@@ -119,9 +119,9 @@ def open_changelog(source: ChangelogSource, partition: int | None = None) -> Any
 
 
 def _total(source: ChangelogSource) -> int | None:
-    if source.brokers is not None or not source.path.endswith(".parquet") or not Path(source.path).is_file():
+    path = Path(source.path)
+    if source.brokers is not None or not (path.is_file() if path.suffix == ".parquet" else path.is_dir()):
         return None
-    import pyarrow.parquet as pq
+    from letterhead.parquet_files import parquet_table
 
-    rows: int = pq.read_metadata(source.path).num_rows
-    return rows
+    return parquet_table(path).rows or None

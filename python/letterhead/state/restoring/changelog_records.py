@@ -14,6 +14,7 @@ with needed("the records of a changelog", "'letterhead[arrow,state]'"):
     import pyarrow as pa
     import pyarrow.compute as pc
 
+from letterhead.parquet_files import parquet_table, tables_of
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
@@ -169,17 +170,11 @@ def read_path(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file or directory {path}")
-    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-    for file in files:
-        if not file.is_file():  # reading a named pipe would wait for a writer
-            raise ValueError(f"{file} is not a regular file: pass a Parquet file, log segments or a directory of them")
-    if path.suffix == ".parquet" or (path.is_dir() and files):
-        import pyarrow.parquet as pq
-
-        for file in files:
-            with pq.ParquetFile(file) as parquet:
-                names = [name for name in parquet.schema_arrow.names if name in columns]
-                yield from parquet.iter_batches(ROWS, columns=names)
+    if not (path.is_dir() or path.is_file()):  # reading a named pipe would wait for a writer
+        raise ValueError(f"{path} is not a regular file: pass Parquet files or log segments")
+    if path.suffix == ".parquet" or (path.is_dir() and tables_of(path)):
+        table = parquet_table(path, ROWS)
+        yield from table.read([name for name in table.schema.names if name in columns])
     else:
         from letterhead.open_segments import segments
 

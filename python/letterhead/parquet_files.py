@@ -1,0 +1,144 @@
+"""Parquet files as one table: a file, or a directory of files as Spark writes it: :func:`parquet_table`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
+
+from letterhead.errors import DamagedTableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+__all__ = ["Table", "damage", "parquet_rows", "parquet_table", "tables_of"]
+
+BATCH_ROWS = 10_000
+# Footers are read at once by this many threads.
+THREADS = 8
+# Tables whose files are named by a log of their own: others in the directory are not part of them.
+LOGS = {"Delta": "_delta_log", "Iceberg": "metadata/*.metadata.json"}
+COMMITTED = "_spark_metadata"
+"""The log of a streaming query of Spark, which names the files that it committed."""
+
+
+class Table(NamedTuple):
+    """An open table. ``read`` returns its batches, with these columns at least; ``rows`` is None if it is unknown."""
+
+    schema: pa.Schema
+    read: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+    rows: int | None = None
+
+
+def tables_of(directory: Path) -> list[Path]:
+    """Return the Parquet files of a directory and of its partition directories (``key=value``), in order.
+
+    Files and directories whose names begin with a dot or an underscore are left out, and of a streaming query of Spark the
+    files that it did not commit.
+    """
+    for name, pattern in LOGS.items():
+        if next(directory.glob(pattern), None) is not None:
+            raise ValueError(
+                f"{directory} is a table of {name}, whose log tells which of its files to read: write its rows to Parquet"
+            )
+    files = list(_files(directory))
+    log = directory / COMMITTED
+    if not log.is_dir():
+        return files
+    lines = [line for path in log.iterdir() if path.name[0] != "." for line in path.read_text().splitlines()]
+    committed = {unquote(json.loads(line)["path"].rpartition("/")[2]) for line in lines if line.startswith("{")}
+    return [path for path in files if path.name in committed]
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    for path in sorted(directory.iterdir()):
+        if path.name.startswith((".", "_")):
+            continue
+        if path.is_dir():
+            if "=" in path.name:
+                yield from _files(path)
+        elif path.suffix == ".parquet":
+            if not path.is_file():  # reading a named pipe would wait for a writer
+                raise ValueError(f"{path} is not a regular file: pass Parquet files or log segments")
+            yield path
+
+
+def parquet_table(path: Path, batch_rows: int = BATCH_ROWS) -> Table:
+    """Open a Parquet file, or those of a directory: their columns, and those that partition directories name."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
+
+    paths = [*map(str, tables_of(path) if path.is_dir() else [path])]
+    if not paths:
+        return Table(pa.schema([]), lambda columns: iter(()), 0)
+
+    def footer(name: str) -> tuple[pa.Schema, int]:
+        with open(name, "rb") as file, damage(name):
+            metadata = pq.read_metadata(file)
+            return metadata.schema.to_arrow_schema().remove_metadata(), metadata.num_rows
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        footers = [*threads.map(footer, paths)]
+    partitions = ds.dataset(paths, format="parquet", partitioning="hive", partition_base_dir=str(path))
+    try:
+        in_files = pa.unify_schemas([schema for schema, _ in footers], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ValueError(
+            f"the Parquet files of {path} have columns of different types: {_first_line(error)}"
+        ) from error
+    in_paths = [field for field in partitions.schema if field.name not in in_files.names]
+    schema = pa.schema([*in_files, *in_paths])
+
+    def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        fields = [field for field in schema if field.name in columns]
+        for fragment in partitions.get_fragments():
+            keys = ds.get_partition_keys(fragment.partition_expression)
+            with open(fragment.path, "rb") as file, damage(fragment.path):
+                parquet = pq.ParquetFile(file)
+                own = [name for name in parquet.schema_arrow.names if name in columns]
+                for batch in parquet_rows(parquet, own, batch_rows):
+                    arrays = [_column(batch, field, keys.get(field.name)) for field in fields]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+    return Table(schema, read, sum(rows for _, rows in footers))
+
+
+def parquet_rows(
+    parquet: pq.ParquetFile, columns: Sequence[str], batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Read a Parquet file, with these columns at least."""
+    names = parquet.schema_arrow.names
+    # A dot is of a nested column in pyarrow.
+    is_plain = len(set(names)) == len(names) and not any("." in name for name in columns)
+    batches: Iterator[pa.RecordBatch] = parquet.iter_batches(batch_rows, columns=[*columns] if is_plain else None)
+    return batches
+
+
+def _column(batch: pa.RecordBatch, field: pa.Field, value: Any) -> pa.Array:
+    """Return a column of a file, or the value that its path has."""
+    import pyarrow as pa
+
+    if field.name in batch.schema.names:
+        return batch.column(field.name).cast(field.type)
+    return pa.repeat(pa.scalar(value, field.type), len(batch))
+
+
+@contextmanager
+def damage(label: str) -> Iterator[None]:
+    """Report a damaged file as an error that names it."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DamagedTableError(f"cannot read {label}: it is damaged: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0].lower()

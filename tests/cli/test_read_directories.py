@@ -1,0 +1,125 @@
+"""A directory of Parquet files, as Spark writes it, as a source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from command import Result
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def directory(samples: Path, tmp_path: Path) -> Path:
+    """What `partitionBy("day", "shard").parquet(path)` of Spark writes, with what else lies there."""
+    table = pq.read_table(samples / "orders-0.parquet")
+    for number in range(4):
+        path = tmp_path / "orders" / f"day=2026-01-0{1 + number // 2}" / f"shard={number % 2}"
+        path.mkdir(parents=True)
+        pq.write_table(table.slice(number * 100, 100), path / f"part-0000{number}-c000.snappy.parquet")
+        (path / f".part-0000{number}-c000.snappy.parquet.crc").write_bytes(b"crc")
+    (tmp_path / "orders" / "_SUCCESS").touch()
+    (tmp_path / "orders" / "_temporary").mkdir()
+    (tmp_path / "orders" / "_temporary" / "part-00009.parquet").write_bytes(b"half")
+    return tmp_path / "orders"
+
+
+def rows_of(result: Result) -> list[dict[str, Any]]:
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.lines]
+
+
+def test_rows_of_all_files_have_columns_of_their_directories(run: Run, samples: Path, directory: Path) -> None:
+    expected = rows_of(run("read", samples / "orders-0.parquet", "--json", "-n", "400"))
+    for row, record in enumerate(expected):
+        record |= {"day": f"2026-01-0{1 + row // 200}", "shard": row // 100 % 2}
+    assert rows_of(run("read", directory, "--json")) == expected
+    with lh.open(directory, where="day = '2026-01-02' and shard = 1", columns=["offset", "day"]) as reader:
+        table = reader.read_all()
+    assert table["offset"].to_pylist() == [row["offset"] for row in expected[300:]]
+    assert set(table["day"].to_pylist()) == {"2026-01-02"}
+
+
+def test_every_command_reads_a_directory(run: Run, samples: Path, directory: Path, tmp_path: Path) -> None:
+    counts = rows_of(run("read", directory, "--count-by", "shard", "--json"))
+    assert sorted((row["shard"], row["count"]) for row in counts) == [(0, 200), (1, 200)]
+    assert "Scan of 400 rows" in run("scan", directory).out
+    assert "Scan of 50 rows" in run("scan", directory, "--sample", "50").out
+    decoded = rows_of(run("decode", directory, "-c", "headers", "-f", "kafka", "--json", "-n", "1"))
+    assert decoded[0]["day"] == "2026-01-01"
+    converted = tmp_path / "converted.parquet"
+    options = ("-c", "headers", "-f", "kafka", "-t", "kafka", "-o", converted)
+    assert run("convert", directory, *options).code == 0
+    assert pq.read_metadata(converted).num_rows == 400
+    value = pq.read_table(samples / "orders-0.parquet")["value"][350].as_py()
+    inspected = run("inspect", directory, "-c", "value", "--row", "350", "-f", "streams", "--json")
+    assert json.loads(inspected.out)["bytes"] == len(value)
+
+
+def test_a_changelog_is_restored_from_a_directory_with_partition_directories(
+    run: Run, samples: Path, tmp_path: Path
+) -> None:
+    changelog = pq.read_table(samples / "orders-app-latest-changelog-0.parquet")
+    for part, slice in enumerate((changelog.slice(0, 5000), changelog.slice(5000))):
+        path = tmp_path / "changelog" / "partition=0" / f"part-{part}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(slice.drop_columns(["partition"]), path)
+    restored = run("state", "restore", tmp_path / "changelog", tmp_path / "app" / "0_0", "-s", "latest")
+    assert restored.code == 0, restored.err
+    assert run("state", "diff", tmp_path / "app", samples / "streams-state-0_0" / "rocksdb" / "latest").code == 0
+
+
+def test_columns_that_some_files_lack_are_null(run: Run, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"n": pa.array([1 << 40]), "text": ["t"]}), tmp_path / "b.parquet")
+    assert rows_of(run("read", tmp_path, "--json")) == [{"n": 1, "text": None}, {"n": 1 << 40, "text": "t"}]
+    pq.write_table(pa.table({"n": [["list"]]}), tmp_path / "c.parquet")
+    result = run("read", tmp_path, "--json")
+    assert (result.code, "columns of different types" in result.err) == (2, True)
+
+
+def test_only_files_that_a_streaming_query_committed_are_read(run: Run, directory: Path) -> None:
+    log = directory / "_spark_metadata"
+    log.mkdir()
+    names = ["part-00000-c000.snappy.parquet", "part-00003-c000.snappy.parquet"]
+    for batch, name in enumerate(names):
+        entry = {"path": f"file:///elsewhere/day%3D2026/{name}", "size": 1, "action": "add"}
+        (log / f"{batch}{'.compact' if not batch else ''}").write_text(f"v1\n{json.dumps(entry)}\n")
+    offsets = [row["offset"] for row in rows_of(run("read", directory, "--columns", "offset", "--json"))]
+    assert offsets == [*range(100), *range(300, 400)]
+
+
+def test_a_table_with_a_log_of_its_files_is_refused(run: Run, directory: Path) -> None:
+    (directory / "_delta_log").mkdir()
+    result = run("read", directory)
+    assert (result.code, "is a table of Delta" in result.err) == (2, True)
+
+
+def test_a_damaged_file_is_named(run: Run, directory: Path) -> None:
+    path = next(directory.rglob("part-00002*"))
+    path.write_bytes(path.read_bytes()[:-20])
+    result = run("read", directory, "--json")
+    assert (result.code, result.out) == (1, "")
+    assert f"cannot read {path}: it is damaged" in result.err
+
+
+def test_a_directory_of_unrelated_files_is_no_source(run: Run, directory: Path) -> None:
+    # Tables in directories of other names are not parts of one.
+    result = run("read", directory.parent)
+    assert (result.code, "no Parquet files" in result.err) == (3, True)
+
+
+def test_values_of_directories_are_unquoted_and_null(run: Run, tmp_path: Path) -> None:
+    for name, number in (("tenant=a%20b", 1), ("tenant=__HIVE_DEFAULT_PARTITION__", 2)):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table({"n": [number]}), tmp_path / name / "part-0.parquet")
+    table = lh.open(tmp_path).read_all()
+    assert dict(zip(table["n"].to_pylist(), table["tenant"].to_pylist(), strict=True)) == {1: "a b", 2: None}
