@@ -228,7 +228,8 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
                 Ok(Some((ValueType::Named(Scalar::Binary), bits)))
             }
             (None, None) => {
-                let how = "pass types={\"retry\": \"int32\"} (--type retry=int32) or types=\"binary\" (--types binary)";
+                let how =
+                    "pass types={\"retry\": \"int32\"} (--types retry=int32) or types=\"binary\" (--types binary)";
                 drop_header(header, Code::UnknownType, || format!("{} values need a type: {how}", E::NAME), log)
             }
         }

@@ -260,7 +260,7 @@ def test_bytes_are_not_written_to_a_terminal(tmp_path):
     document = tmp_path / "headers.json"
     document.write_text('{"headers": []}')
     code, printed = terminal("encode", "-f", "kafka", str(document))
-    assert printed == "letterhead: bytes are not written to a terminal: use --to-hex, --out FILE, or a pipe\n"
+    assert printed == "letterhead: bytes are not written to a terminal: use --as hex, --out FILE, or a pipe\n"
     assert code == 2
 
 
@@ -656,7 +656,7 @@ def test_an_arrow_file_is_refused_by_its_name(run, tmp_path):
 def test_encode_undoes_decode(run, tmp_path, format, data):
     document = run("decode", "-f", format, "--json", "--hex", data.hex()).raw
     assert run("encode", "-f", format, stdin=document).raw == data
-    assert run("encode", "-f", format, "--to-hex", "-", stdin=document).out == data.hex() + "\n"
+    assert run("encode", "-f", format, "--as", "hex", "-", stdin=document).out == data.hex() + "\n"
     out = tmp_path / "message.bin"
     assert run("encode", "-f", format, "--out", out, stdin=document).raw == b""
     assert out.read_bytes() == data
@@ -716,7 +716,7 @@ def test_encode_takes_every_spelling_of_a_value(run):
     ],
 )
 def test_encode_refuses_with_one_line(run, document, message):
-    result = run("encode", "-f", "kafka", "--to-hex", stdin=document.encode())
+    result = run("encode", "-f", "kafka", "--as", "hex", stdin=document.encode())
     assert result.err.removesuffix(" (line 1)\n").removesuffix("\n") == f"letterhead: {message}"
     assert (result.code, result.out) == (2, "")
 
@@ -748,24 +748,24 @@ def test_encode_refuses_with_one_line(run, document, message):
     ],
 )
 def test_encode_refuses_message_formats_with_one_line(run, document, message, code):
-    result = run("encode", "-f", "streams-timestamped", "--to-hex", stdin=json.dumps(document).encode())
+    result = run("encode", "-f", "streams-timestamped", "--as", "hex", stdin=json.dumps(document).encode())
     assert result.err == f"letterhead: {message} (line 1)\n"
     assert (result.code, result.out) == (code, "")
 
 
 def test_encode_rejects_values_that_the_format_cannot_carry(run):
     document = {"headers": [{"key": "k", "value": "v"}], "timestamp": 1, "payload": None}
-    result = run("encode", "-f", "streams-timestamped", "--to-hex", stdin=json.dumps(document).encode())
+    result = run("encode", "-f", "streams-timestamped", "--as", "hex", stdin=json.dumps(document).encode())
     assert result.code == 1
     assert result.err.startswith("letterhead: streams-timestamped: ")
     document = {"headers": [], "timestamp": None, "payload": "p"}
-    result = run("encode", "-f", "streams-timestamped", "--to-hex", stdin=json.dumps(document).encode())
+    result = run("encode", "-f", "streams-timestamped", "--as", "hex", stdin=json.dumps(document).encode())
     assert result.code == 1
     assert "timestamp" in result.err
 
 
 def test_encode_refuses_input_that_is_not_utf8(run):
-    result = run("encode", "-f", "kafka", "--to-hex", stdin=b'{"\xff"}')
+    result = run("encode", "-f", "kafka", "--as", "hex", stdin=b'{"\xff"}')
     assert (result.code, result.err) == (2, "letterhead: JSON: the input is not UTF-8\n")
 
 
@@ -809,7 +809,7 @@ def test_wrong_usage_is_one_line_and_exit_code_2(run, args, message):
         (["inspect", "-f", "kafka", "no-such-file"], "no-such-file: no such file or directory"),
         (["inspect", "-f", "kafka", "."], ".: is a directory"),
         (["inspect", "-f", "kafka", "--column", "value", "no.parquet"], "no.parquet: no such file or directory"),
-        (["encode", "-f", "kafka", "no-such-file", "--to-hex"], "no-such-file: no such file or directory"),
+        (["encode", "-f", "kafka", "no-such-file", "--as", "hex"], "no-such-file: no such file or directory"),
         (["scan", "no-such-file"], "no-such-file: no such file or directory"),
     ],
 )
@@ -821,7 +821,7 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_3(run, args, message):
 
 @pytest.mark.parametrize("command", ["inspect", "decode", "encode"])
 def test_a_misspelt_format_is_named_with_the_nearest(run, command):
-    args = ["--to-hex"] if command == "encode" else ["--hex", "00"]
+    args = ["--as", "hex"] if command == "encode" else ["--hex", "00"]
     result = run(command, "-f", "kafak", *args, stdin=b'{"headers": []}')
     assert result.err.startswith("letterhead: unknown format 'kafak': did you mean 'kafka'?")
     assert (result.code, result.out) == (2, "")
@@ -894,8 +894,8 @@ def test_a_folder_without_segments_and_stores_is_rejected(run, tmp_path):
         ["decode", "-f", "kafka", "-"],
         ["decode", "-f", "kafka", "--hex", "-"],
         ["inspect", "-f", "kafka", "--base64", "-"],
-        ["encode", "-f", "kafka", "--to-hex"],
-        ["convert", "-f", "kafka", "--to", "streams", "--to-hex"],
+        ["encode", "-f", "kafka", "--as", "hex"],
+        ["convert", "-f", "kafka", "--to", "streams", "--as", "hex"],
     ],
 )
 def test_a_closed_input_is_one_line(args, monkeypatch, capfd):

@@ -33,11 +33,11 @@ COMMAND = "import sys; from letterhead.cli import main; sys.exit(main())"
 
 def test_the_bytes_are_those_of_the_library(run):
     types = {"tenant": "string", "retry": "int32"}
-    args = ("convert", "-f", "kafka", "--to", "iggy", "--type", "tenant=string", "--type", "retry=int32")
+    args = ("convert", "-f", "kafka", "--to", "iggy", "--types", "tenant=string", "--types", "retry=int32")
     result = run(*args, stdin=PLAIN)
     assert result.raw == lh.convert(PLAIN, "kafka", target="iggy", types=types)
     assert (result.code, result.err) == (0, "")
-    assert run(*args, "--to-hex", stdin=PLAIN).out == result.raw.hex() + "\n"
+    assert run(*args, "--as", "hex", stdin=PLAIN).out == result.raw.hex() + "\n"
     assert json.loads(run(*args, "--json", stdin=PLAIN).out) == {
         "format": "kafka",
         "target": "iggy",
@@ -69,19 +69,19 @@ def test_the_types_option_chooses_the_byte_order_or_text(run, word):
 
 def test_a_repeated_key_has_a_type_for_each_header(run):
     block = lh.encode([("a", b"\1"), ("a", b"x"), ("b=c", b"3")], "kafka")
-    types = ["--type", "a=int8", "--type", "a=string", "--type", "b=c=int16:text"]
+    types = ["--types", "a=int8", "--types", "a=string", "--types", "b=c=int16:text"]
     result = run("convert", "-f", "kafka", "--to", "iggy", *types, stdin=block)
     assert lh.decode(result.raw, "iggy") == lh.Headers([("a", lh.Int8(1)), ("a", lh.String("x")), ("b=c", lh.Int16(3))])
 
 
 def test_a_key_of_another_type_than_text_is_named_as_losses_name_it(run):
     block = lh.encode([(lh.Int32(3), lh.Binary(b"\1"))], "iggy")
-    result = run("convert", "-f", "iggy", "--to", "iggy", "--type", "int32:3=int8", stdin=block)
+    result = run("convert", "-f", "iggy", "--to", "iggy", "--types", "int32:3=int8", stdin=block)
     assert lh.decode(result.raw, "iggy") == lh.Headers([(lh.Int32(3), lh.Int8(1))])
 
 
 def test_a_loss_stops_the_conversion(run):
-    result = run("convert", "-f", "kip82-typed", "--to", "iggy", "--to-hex", stdin=TYPED)
+    result = run("convert", "-f", "kip82-typed", "--to", "iggy", "--as", "hex", stdin=TYPED)
     message = "iggy: the value is null (header 4); choose a format that carries it, or leave it out with --on-loss drop"
     assert result.err == f"letterhead: {message} (null_not_carried)\n"
     assert (result.code, result.out) == (1, "")
@@ -90,10 +90,10 @@ def test_a_loss_stops_the_conversion(run):
 @pytest.mark.parametrize(
     ("source", "target", "options", "remedies"),
     [
-        ("kafka", "iggy", (), ("--type retry=int32", "--types binary")),
-        ("kafka", "iggy", ("--type", "tenant=int32"), ("--type ", "--types binary")),
+        ("kafka", "iggy", (), ("--types retry=int32", "--types binary")),
+        ("kafka", "iggy", ("--types", "tenant=int32"), ("--types ", "--types binary")),
         ("iggy", "kafka", (), ("--types be",)),
-        ("iggy", "kip82-typed", ("--type", "retry=int8"), ("--type ", "--types binary")),
+        ("iggy", "kip82-typed", ("--types", "retry=int8"), ("--types ", "--types binary")),
     ],
 )
 def test_the_first_remedy_of_a_refused_conversion_loses_nothing(run, source, target, options, remedies):
@@ -154,7 +154,7 @@ def test_losses_are_dropped_in_silence(run):
 
 
 def test_losses_are_reported_as_a_table(run):
-    args = ("convert", "-f", "kip82-typed", "--to", "streams", "--types", "text", "--on-loss", "report", "--to-hex")
+    args = ("convert", "-f", "kip82-typed", "--to", "streams", "--types", "text", "--on-loss", "report", "--as", "hex")
     result = run(*args, stdin=TYPED)
     assert lh.decode(bytes.fromhex(result.out), "streams").headers["retry"] == b"3"
     assert [line.rstrip() for line in result.err.splitlines()] == [
@@ -166,8 +166,8 @@ def test_losses_are_reported_as_a_table(run):
         "     2   route    the type string is not carried   as it is   type_not_carried",
         "     3   route    the type int8 is not carried     text       type_not_carried",
         "To convert back and restore the types:",
-        "  letterhead convert -f streams --to kip82-typed --type tenant=string --type retry=int32:text "
-        "--type route=string --type route=int8:text",
+        "  letterhead convert -f streams --to kip82-typed --types tenant=string --types retry=int32:text "
+        "--types route=string --types route=int8:text",
     ]
     assert result.code == 0
 
@@ -198,7 +198,7 @@ def test_losses_and_their_types_are_in_the_json(run):
 def test_a_null_message_has_no_bytes(run):
     message = lh.encode(lh.Message(headers=HEADERS, value=None, timestamp=1), "kip82-message")
     args = ("convert", "-f", "kip82-message", "--to", "streams", "--on-loss", "drop", "--types", "be")
-    result = run(*args, "--to-hex", stdin=message)
+    result = run(*args, "--as", "hex", stdin=message)
     emptied, tombstone = result.err.splitlines()
     assert emptied.startswith("letterhead: streams: all headers were left out (4 of 4)")
     assert tombstone == "letterhead: streams: a null payload is a tombstone: the message is null and has no bytes"
@@ -217,14 +217,14 @@ def test_canonical_sorts_and_strict_types_refuse(run):
 
 
 def test_lenient_reads_what_java_reads(run):
-    args = ("convert", "-f", "kafka", "--to", "kip82-typed", "--to-hex", "--hex", "03")
+    args = ("convert", "-f", "kafka", "--to", "kip82-typed", "--as", "hex", "--hex", "03")
     assert run(*args).code == 1
     result = run(*args, "--lenient")
     assert (result.code, result.out) == (0, "\n")
 
 
 def test_bytes_with_errors_are_not_converted(run):
-    result = run("convert", "-f", "kafka", "--to", "iggy", "--types", "binary", "--to-hex", stdin=PLAIN[:-1])
+    result = run("convert", "-f", "kafka", "--to", "iggy", "--types", "binary", "--as", "hex", stdin=PLAIN[:-1])
     assert result.err == "letterhead: kafka: value takes 4 bytes and 3 are left (header 1, byte 20)\n"
     assert (result.code, result.out) == (1, "")
 
@@ -232,7 +232,7 @@ def test_bytes_with_errors_are_not_converted(run):
 def test_no_control_character_of_a_key_reaches_the_screen(run):
     block = lh.encode([("\x1b[2J\u202e", lh.Int8(1))], "iggy")
     args = ("convert", "-f", "iggy", "--to", "kafka", "--types", "be", "--on-loss", "report")
-    result = run(*args, "--to-hex", stdin=block)
+    result = run(*args, "--as", "hex", stdin=block)
     assert [char for char in result.err if not char.isprintable() and char != "\n"] == []
     result = run(*args, "--json", stdin=block)
     assert [char for char in result.out if not char.isprintable() and char != "\n"] == []
@@ -338,29 +338,29 @@ TO_IGGY = ["convert", "-f", "kafka", "--to", "iggy"]
     ("args", "message"),
     [
         (["convert", "-f", "kafka", "--hex", "00"], "Missing option '--to' / '-t' (see letterhead convert --help)"),
-        ([*TO_IGGY, "--hex", "00", "--types", "be", "--type", "a=int8"], "--types and --type exclude each other: give one of them"),
-        ([*TO_IGGY, "--hex", "00", "--to-hex", "--type", "a"], "--type: 'a' is not KEY=TYPE, as in retry=int32"),
+        ([*TO_IGGY, "--hex", "00", "--types", "be", "--types", "a=int8"], "--types be is for all values: give no other --types"),
+        ([*TO_IGGY, "--hex", "00", "--as", "hex", "--types", "a"], "--types: 'a' is neither be, le, text, binary nor KEY=TYPE, as in retry=int32"),
         ([*TO_IGGY, "--hex", "00", "--limit", "1"], "--limit and --errors need --column: they are for a column of a source"),
         ([*TO_IGGY, "--hex", "00", "--errors", "null"], "--limit and --errors need --column: they are for a column of a source"),
-        ([*TO_IGGY, "--hex", "00", "--json", "--to-hex"], "--json excludes --to-hex and --out: it prints a document that has the bytes"),
-        ([*TO_IGGY, "--hex", "00", "--json", "-o", "x"], "--json excludes --to-hex and --out: it prints a document that has the bytes"),
+        ([*TO_IGGY, "--hex", "00", "--json", "--as", "hex"], "--json excludes --as and --out: it prints a document that has the bytes"),
+        ([*TO_IGGY, "--hex", "00", "--json", "-o", "x"], "--json excludes --as and --out: it prints a document that has the bytes"),
         ([*TO_IGGY, "-c", "value", "--hex", "00"], "--column needs a SOURCE, such as a Parquet file"),
-        ([*TO_IGGY, "-c", "value", "x.parquet", "--to-hex"], "--to-hex is for one message, not for --column"),
+        ([*TO_IGGY, "-c", "value", "x.parquet", "--as", "hex"], "--as is for one message, not for --column"),
         ([*TO_IGGY, "-c", "value", str(STORE), "--json", "-o", "x"], "--json and --out exclude each other: write to a file that ends in .jsonl"),
         (
-            [*TO_IGGY, "--hex", "00", "--to-hex", "--types", "be"],
+            [*TO_IGGY, "--hex", "00", "--as", "hex", "--types", "be"],
             'types="be", "le" and "text" write values without their types, and iggy has types: give types={key: type} or types="binary"',
         ),
         (
-            ["convert", "-f", "kafka", "--to", "iggy-auto", "--hex", "00", "--to-hex"],
+            ["convert", "-f", "kafka", "--to", "iggy-auto", "--hex", "00", "--as", "hex"],
             "iggy-auto reads either layout and is no target: name iggy or iggy-2023",
         ),
         (
-            ["convert", "-f", "kafka", "--to", "kip82-messages", "--hex", "00", "--to-hex"],
+            ["convert", "-f", "kafka", "--to", "kip82-messages", "--hex", "00", "--as", "hex"],
             "kip82-messages is a batch and no target",
         ),
         (
-            ["convert", "-f", "kip82-messages", "--to", "kafka", "--hex", "", "--to-hex"],
+            ["convert", "-f", "kip82-messages", "--to", "kafka", "--hex", "", "--as", "hex"],
             "kip82-messages is a batch: convert its messages one by one",
         ),
     ],
@@ -376,12 +376,12 @@ def test_wrong_usage_is_one_line_and_exit_code_2(run, args, message):
     [
         (["-f", "kafka", "--to", "igy"], "unknown format 'igy': did you mean 'iggy'?"),
         (["-f", "kafak", "--to", "iggy"], "unknown format 'kafak': did you mean 'kafka'?"),
-        (["-f", "kafka", "--to", "iggy", "--type", "a=int33"], "unknown type 'int33': did you mean 'int32'?"),
+        (["-f", "kafka", "--to", "iggy", "--types", "a=int33"], "unknown type 'int33': did you mean 'int32'?"),
         (["-f", "kafka", "--to", "iggy", "--on-loss", "ignore"], "Invalid value for '--on-loss'"),
     ],
 )
 def test_misspelt_names_are_reported(run, args, message):
-    for source in (["--hex", "00", "--to-hex"], [STORE, "--column", "value"]):
+    for source in (["--hex", "00", "--as", "hex"], [STORE, "--column", "value"]):
         result = run("convert", *args, *source)
         assert result.err.startswith(f"letterhead: {message}")
         assert result.err.count("\n") == 1
@@ -404,7 +404,7 @@ def terminal(*args: str) -> tuple[int, str]:
 
 def test_bytes_are_not_written_to_a_terminal():
     code, printed = terminal("convert", "-f", "kafka", "--to", "iggy", "--types", "binary", "--hex", PLAIN.hex())
-    assert printed == "letterhead: bytes are not written to a terminal: use --to-hex, --json, --out FILE, or a pipe\n"
+    assert printed == "letterhead: bytes are not written to a terminal: use --as hex, --json, --out FILE, or a pipe\n"
     assert code == 2
 
 

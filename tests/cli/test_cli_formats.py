@@ -196,14 +196,14 @@ def test_encode_writes_stated_types(run):
     document = json.dumps(
         {"headers": [{"key": "n", "value": {"hex": "33"}}, {"key": "n", "value": {"hex": "01"}}]}
     ).encode()
-    result = run("encode", "-f", "iggy", "--type", "n=int16:text", "--type", "n=bool", stdin=document)
+    result = run("encode", "-f", "iggy", "--types", "n=int16:text", "--types", "n=bool", stdin=document)
     assert lh.decode(result.raw, "iggy").get_all("n") == [lh.Int16(3), lh.Bool(True)]
     assert lh.decode(run("encode", "-f", "iggy", "--types", "binary", stdin=document).raw, "iggy").get_all("n") == [
         lh.Binary(b"3"),
         lh.Binary(b"\1"),
     ]
     refused = run("encode", "-f", "iggy", stdin=document)
-    assert refused.err.index("--type retry=int32") < refused.err.index("--on-loss")
+    assert refused.err.index("--types retry=int32") < refused.err.index("--on-loss")
     assert (refused.code, refused.raw) == (1, b"")
     dropped = run("encode", "-f", "iggy", "--on-loss", "drop", stdin=document)
     assert (dropped.code, dropped.raw) == (0, b"")
@@ -287,14 +287,14 @@ def test_fields_that_the_format_fills_in_may_be_left_out(run):
     ],
 )  # fmt: skip
 def test_encode_refuses_with_one_line(run, format, header, message):
-    result = run("encode", "-f", format, "--to-hex", stdin=json.dumps({"headers": [header]}).encode())
+    result = run("encode", "-f", format, "--as", "hex", stdin=json.dumps({"headers": [header]}).encode())
     assert result.err == f"letterhead: {message} (line 1)\n"
     assert (result.code, result.out) == (2, "")
 
 
 def test_encode_names_the_nearest_type(run):
     document = b'{"headers": [{"key": "k", "value": {"type": "int33", "value": 3}}]}'
-    result = run("encode", "-f", "iggy", "--to-hex", stdin=document)
+    result = run("encode", "-f", "iggy", "--as", "hex", stdin=document)
     assert result.err.startswith("letterhead: JSON: header 0: unknown type 'int33': did you mean 'int32'?")
     assert result.code == 2
 
@@ -310,7 +310,7 @@ def test_encode_names_the_nearest_type(run):
 )
 def test_encode_refuses_fields_with_one_line(run, field, value, message):
     document = {"headers": [], "timestamp": 1, "value": "v", field: value}
-    result = run("encode", "-f", "kip82-message", "--to-hex", stdin=json.dumps(document).encode())
+    result = run("encode", "-f", "kip82-message", "--as", "hex", stdin=json.dumps(document).encode())
     assert (result.code, result.err) == (2, f"letterhead: JSON: {message} (line 1)\n")
 
 
@@ -322,20 +322,20 @@ def test_a_batch_has_all_records(run):
 
 
 def test_a_format_that_is_only_read_is_not_written(run):
-    result = run("encode", "-f", "iggy-auto", "--to-hex", stdin=b'{"headers": []}')
+    result = run("encode", "-f", "iggy-auto", "--as", "hex", stdin=b'{"headers": []}')
     message = "iggy-auto reads either layout and is no target: name iggy or iggy-2023"
     assert (result.code, result.err) == (2, f"letterhead: {message}\n")
-    result = run("encode", "-f", "iggy-batch", "--to-hex", stdin=b'{"headers": []}')
+    result = run("encode", "-f", "iggy-batch", "--as", "hex", stdin=b'{"headers": []}')
     assert (result.code, result.raw) == (2, b"")
 
 
 def test_records_on_lines_become_lines_of_hex(run):
     lines = b'{"headers": [{"key": "a", "value": "1"}]}\n\n{"headers": [{"key": "b", "value": null}]}\n'
-    result = run("encode", "-f", "kafka", "--to-hex", stdin=lines)
+    result = run("encode", "-f", "kafka", "--as", "hex", stdin=lines)
     assert result.out == "0202610231\n02026201\n"
     refused = run("encode", "-f", "kafka", stdin=lines)
     assert (refused.code, refused.raw) == (2, b"")
-    assert refused.err.endswith("messages of kafka have no separator: pass --to-hex for a line for each record\n")
+    assert refused.err.endswith("messages of kafka have no separator: pass --as hex for a line for each record\n")
 
 
 @pytest.mark.parametrize(
@@ -346,13 +346,13 @@ def test_records_on_lines_become_lines_of_hex(run):
     ],
 )
 def test_an_error_names_the_line(run, second, message):
-    result = run("encode", "-f", "kafka", "--to-hex", stdin=b'{"headers": []}\n\n' + second)
+    result = run("encode", "-f", "kafka", "--as", "hex", stdin=b'{"headers": []}\n\n' + second)
     assert (result.code, result.err) == (2, f"letterhead: {message}\n")
 
 
 def test_a_record_of_another_format_loses_fields_with_a_warning(run):
     record = b'{"topic": "t", "partition": 0, "offset": 3, "value": "v", "headers": [{"key": "b", "value": null}]}'
-    result = run("encode", "-f", "kafka", "--to-hex", stdin=record)
+    result = run("encode", "-f", "kafka", "--as", "hex", stdin=record)
     assert (result.code, result.out) == (0, "02026201\n")
     assert result.err == "letterhead: kafka has no offset, value: left out\n"
 
@@ -378,7 +378,7 @@ def test_a_time_has_a_zone_or_is_a_number_of_milliseconds(run, time, micros):
 )
 def test_a_time_without_a_zone_or_with_more_digits_is_refused(run, time):
     document = {"headers": [], "timestamp": time, "payload": "p"}
-    result = run("encode", "-f", "streams-timestamped", "--to-hex", stdin=json.dumps(document).encode())
+    result = run("encode", "-f", "streams-timestamped", "--as", "hex", stdin=json.dumps(document).encode())
     assert (result.code, result.raw) == (2, b"")
     assert result.err.startswith('letterhead: JSON: "timestamp" ')
 

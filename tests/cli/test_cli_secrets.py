@@ -44,7 +44,7 @@ ADDRESSES = [
     "command",
     [
         ["read", "--timeout", "0.2"], ["decode", "-f", "kafka"], ["inspect", "-f", "kafka"], ["scan"], ["state", "ls"],
-        ["convert", "-f", "kafka", "-t", "iggy", "--to-hex"], ["state", "diff", "x"],
+        ["convert", "-f", "kafka", "-t", "iggy", "--as", "hex"], ["state", "diff", "x"],
     ],
     ids=" ".join,
 )  # fmt: skip

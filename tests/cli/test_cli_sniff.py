@@ -153,7 +153,7 @@ def test_a_column_is_looked_at_as_a_whole(run, tmp_path):
     assert len(result.lines) == 3
 
 
-@pytest.mark.parametrize("command", [["inspect"], ["decode"], ["convert", "--to", "iggy", "--to-hex"]])
+@pytest.mark.parametrize("command", [["inspect"], ["decode"], ["convert", "--to", "iggy", "--as", "hex"]])
 def test_none_is_picked_where_several_fit(run, command):
     message = lh.encode(lh.Message(headers=[("a", b"b")], payload=b"0123456789"), "streams")
     result = run(*command, "-f", "auto", "--hex", message.hex())
@@ -169,6 +169,6 @@ def test_bytes_that_fit_no_format_are_exit_code_1(run):
 
 
 def test_auto_is_rejected_as_a_target(run):
-    result = run("encode", "-f", "auto", "--to-hex", stdin=b'{"headers": []}')
+    result = run("encode", "-f", "auto", "--as", "hex", stdin=b'{"headers": []}')
     assert result.err.startswith("letterhead: unknown format 'auto'")
     assert result.code == 2

@@ -42,7 +42,7 @@ COMMANDS = {
     "decode-column": ["decode", STORE, *BLOCKS, "--limit", "5"],
     "decode-column-json": ["decode", STORE, *BLOCKS, "--json", "--limit", "5"],
     "decode-lists-json": ["decode", ORDERS, "-c", "headers", "-f", "kafka", "--json", "--limit", "5"],
-    "convert": ["convert", "--hex", BLOCK, "-f", "kafka", "-t", "streams", "--to-hex"],
+    "convert": ["convert", "--hex", BLOCK, "-f", "kafka", "-t", "streams", "--as", "hex"],
     "convert-column": ["convert", ORDERS, "-c", "headers", "-f", "kafka", "-t", "streams", "--limit", "5"],
     "convert-column-json": [
         "convert",
@@ -69,7 +69,7 @@ COMMANDS = {
     "ls-json": ["state", "ls", STATE, "--json"],
     "inspect-batch": ["inspect", "--hex", BATCH, "-f", "kip82-messages"],
     "decode-batch-json": ["decode", "--hex", BATCH, "-f", "kip82-messages", "--json"],
-    "encode-hex": ["encode", "-f", "kafka", "--to-hex"],
+    "encode-hex": ["encode", "-f", "kafka", "--as", "hex"],
     "get": ["state", "get", STATE, "--store", "latest", "order-00000"],
     "get-found-json": ["state", "get", STATE, "--store", "latest", "order-00000", "--json"],
     "get-json": ["state", "get", STATE, "--store", "latest", "missing", "--json"],

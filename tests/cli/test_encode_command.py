@@ -20,7 +20,7 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 
 def test_encode_writes_each_record_before_it_reads_the_next(tmp_path):
     reading, writing = os.pipe()
-    command = [sys.executable, "-m", "letterhead", "encode", "-f", "kafka", "--to-hex"]
+    command = [sys.executable, "-m", "letterhead", "encode", "-f", "kafka", "--as", "hex"]
     with (
         subprocess.Popen(command, stdin=reading, stdout=subprocess.PIPE) as process,
         os.fdopen(writing, "wb", 0) as pipe,
@@ -38,15 +38,15 @@ def test_encode_writes_each_record_before_it_reads_the_next(tmp_path):
 def test_encode_reads_records_on_a_line_or_over_several(run, indent):
     documents = [{"headers": [{"key": "k", "value": f'{{"[{number}'}]} for number in range(3)]
     text = "\n\n".join(json.dumps(document, indent=indent) for document in documents)
-    written = run("encode", "-f", "kafka", "--to-hex", stdin=text.encode()).out.split()
+    written = run("encode", "-f", "kafka", "--as", "hex", stdin=text.encode()).out.split()
     assert [lh.decode(bytes.fromhex(line), "kafka")["k"] for line in written] == [b'{"[0', b'{"[1', b'{"[2']
 
 
 def test_encode_names_the_line_of_a_wrong_record(run):
     good = '{"headers": []}\n'
-    result = run("encode", "-f", "kafka", "--to-hex", stdin=(good + '{\n"headers": [\n' + good).encode())
+    result = run("encode", "-f", "kafka", "--as", "hex", stdin=(good + '{\n"headers": [\n' + good).encode())
     assert result.err == "letterhead: JSON: expecting ',' delimiter (line 5, column 1)\n"
-    result = run("encode", "-f", "kafka", "--to-hex", stdin=(good + "\n" + '{"headers": 3}').encode())
+    result = run("encode", "-f", "kafka", "--as", "hex", stdin=(good + "\n" + '{"headers": 3}').encode())
     assert result.err == 'letterhead: JSON: "headers" is a list, not a number (line 3)\n'
     assert bytes.fromhex(result.out) == lh.encode([], "kafka")
 
@@ -60,7 +60,7 @@ def test_encode_stops_at_a_record_without_an_end(run):
 def test_several_messages_without_a_separator_are_refused(run):
     result = run("encode", "-f", "kafka", stdin=b'{"headers": []}\n' * 2)
     assert (result.code, result.raw) == (2, b"")
-    assert "pass --to-hex for a line for each record" in result.err
+    assert "pass --as hex for a line for each record" in result.err
 
 
 @pytest.mark.parametrize("size", [1 << 20, 2000])
@@ -105,3 +105,20 @@ def test_offsets_of_several_batches_increase(run, monkeypatch, with_offsets):
     again = run("encode", "-f", "record-batch", stdin=text + b"\n" + json.dumps(documents[2]).encode())
     if with_offsets:
         assert (again.code, again.err) == (1, "letterhead: record-batch: offset 4 is not after 6 (row 4)\n")
+
+
+def test_encode_and_convert_write_base64_that_decode_takes(run):
+    document = b'{"headers": [{"key": "k", "value": {"base64": "AP8="}}]}'
+    encoded = run("encode", "-f", "kafka", "--as", "base64", stdin=document).out.strip()
+    converted = run(
+        "convert", "-f", "kafka", "-t", "streams", "--base64", encoded, "--as", "base64", "-o", "-"
+    ).out.strip()
+    decoded = json.loads(run("decode", "-f", "streams", "--base64", converted, "--json").out)
+    assert decoded["headers"] == json.loads(document)["headers"]
+
+
+@pytest.mark.parametrize("command", [["encode"], ["convert", "-t", "kafka", "--hex", "02026b0276"]])
+def test_a_dash_is_standard_output(run, monkeypatch, tmp_path, command):
+    monkeypatch.chdir(tmp_path)
+    result = run(*command, "-f", "kafka", "-o", "-", stdin=b'{"headers": [{"key": "k", "value": "v"}]}')
+    assert (result.raw, list(tmp_path.iterdir())) == (bytes.fromhex("02026b0276"), [])

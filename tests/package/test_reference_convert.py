@@ -19,7 +19,7 @@ from reference_cases import WRITTEN, headers_for, kip82, places, raised
 
 
 NEEDS_A_TYPE = (
-    'iggy values need a type: pass types={"retry": "int32"} (--type retry=int32) or types="binary" (--types binary)'
+    'iggy values need a type: pass types={"retry": "int32"} (--types retry=int32) or types="binary" (--types binary)'
 )
 
 

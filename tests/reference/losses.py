@@ -338,7 +338,7 @@ class _Way:
         if output is None:
             type = type or ("binary" if self.gate.requested.binary else None)
             if type is None:
-                how = 'pass types={"retry": "int32"} (--type retry=int32) or types="binary" (--types binary)'
+                how = 'pass types={"retry": "int32"} (--types retry=int32) or types="binary" (--types binary)'
                 self.lose("unknown_type", f"{self.gate.row.name} values need a type: {how}")
                 return None
             return type, value

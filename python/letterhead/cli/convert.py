@@ -10,7 +10,7 @@ import letterhead as lh
 from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, process_column
 from letterhead.cli.document import value_json
 from letterhead.cli.edits import EditOption, edit_column, edit_message, parse_edits
-from letterhead.cli.exits import OK, Failure, usage_errors
+from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.headers import key_text
 from letterhead.cli.losses import KEEP_HINT, LossSummary, header_count, show_losses, warn_if_emptied
@@ -20,7 +20,7 @@ from letterhead.cli.options import (
     Format,
     OnLoss,
     Target,
-    flag,
+    WrittenAs,
     grouped,
     option,
     reading,
@@ -28,8 +28,9 @@ from letterhead.cli.options import (
     source,
     types_option,
 )
-from letterhead.cli.output import check_terminal, write_message
+from letterhead.cli.output import TOMBSTONE, as_line, check_terminal
 from letterhead.cli.render import counted, print_json, warn
+from letterhead.cli.sinks import write_bytes
 from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
@@ -56,7 +57,7 @@ def convert_command(
     types: Any,
     canonical: Canonical = False,
     edit: EditOption = None,
-    to_hex: Annotated[bool, flag("--to-hex", "Write hex instead of bytes.")] = False,
+    written_as: WrittenAs = None,
     rows: RowOptions,
     request: RowRequest,
     options: ReadArguments,
@@ -70,9 +71,9 @@ def convert_command(
 
     \b
     Examples:
-      letterhead convert in.bin -f kafka -t iggy --type retry=int32 -o out.bin
+      letterhead convert in.bin -f kafka -t iggy --types retry=int32 -o out.bin
       letterhead convert in.bin -f iggy --to kafka --types be \\
-                 --on-loss report --to-hex
+                 --on-loss report --as hex
       letterhead convert --hex "02 06 6b 65 79 02 76" -f auto --to iggy \\
                  --types binary --json
       letterhead convert store.parquet -c value -f streams --to iggy-message \\
@@ -82,18 +83,18 @@ def convert_command(
     """
     rows.check_column(source.column)
     if source.column is not None:
-        if to_hex:
-            raise Failure("--to-hex is for one message, not for --column")
+        if written_as is not None:
+            raise Failure("--as is for one message, not for --column")
         with usage_errors():
             writing = WriteOptions(on_loss=on_loss.value, types=types, canonical=canonical)
         return _convert_column(source, format, to, rows, writing, request, options, edit)
     if rows.limit is not None or rows.errors != "raise":
         raise Failure("--limit and --errors need --column: they are for a column of a source")
     check_unused(request)
-    if rows.json and (rows.out is not None or to_hex):
-        raise Failure("--json excludes --to-hex and --out: it prints a document that has the bytes")
+    if rows.json and (rows.out is not None or written_as is not None):
+        raise Failure("--json excludes --as and --out: it prints a document that has the bytes")
     data = source.read(options["limits"])
-    check_terminal("--to-hex, --json", to_hex or rows.json, rows.out)
+    check_terminal("--as hex, --json", written_as is not None or rows.json, rows.out)
     row_of(to)
     format = format_of(format, [data])
     if edit:
@@ -110,7 +111,9 @@ def convert_command(
         return OK
     if losses is not None:
         show_losses(losses, format, to)
-    write_message(written, to, as_hex=to_hex, out=rows.out)
+    if written is None:
+        raise Failure(TOMBSTONE.format(to), BAD_DATA)
+    write_bytes(as_line(written, written_as), rows.out)
     return OK
 
 

@@ -16,8 +16,8 @@ from letterhead.cli.formats import is_batch
 from letterhead.cli.json_records import json_records
 from letterhead.cli.losses import header_count, warn_if_emptied
 from letterhead.cli.message_input import is_table, read_lines, refuse_table
-from letterhead.cli.options import Canonical, EncodeOnLoss, Written, flag, grouped, option, types_option
-from letterhead.cli.output import TOMBSTONE, check_terminal
+from letterhead.cli.options import Canonical, EncodeOnLoss, Written, WrittenAs, grouped, option, types_option
+from letterhead.cli.output import TOMBSTONE, as_line, check_terminal
 from letterhead.cli.render import warn
 from letterhead.cli.sinks import opened_sink
 from letterhead.errors import replaced
@@ -33,7 +33,7 @@ def encode_command(
     *,
     format: Written,
     file: Annotated[str | None, typer.Argument(metavar="FILE|-", help="JSON; - is standard input.")] = None,
-    to_hex: Annotated[bool, flag("--to-hex", "Write hex instead of bytes, a line for each record.")] = False,
+    written_as: WrittenAs = None,
     out: Annotated[Path | None, option("--out -o", "Write the bytes to a file.", "FILE")] = None,
     types: Any,
     on_loss: Annotated[
@@ -50,30 +50,30 @@ def encode_command(
     only with --types. A key is a string, a whole number in formats with integer
     keys, or in iggy also an object with "type" and "value". Batch formats hold
     several records: a batch ends after 1 MiB of JSON, or before a record of
-    another producer. In other formats, several records need --to-hex.
+    another producer. In other formats, several records need --as.
 
     \b
     Examples:
       echo '{"headers": [{"key": "tenant", "value": "acme"}]}' \\
-                 | letterhead encode -f kafka --to-hex
+                 | letterhead encode -f kafka --as hex
       letterhead decode --hex 02010000006b040100000003 -f iggy --json \\
-                 | letterhead encode -f iggy --to-hex
+                 | letterhead encode -f iggy --as hex
       letterhead decode message.bin -f kafka --json \\
                  | letterhead encode -f kafka > same.bin
     """
-    check_terminal("--to-hex", to_hex, out)
+    check_terminal("--as hex", written_as is not None, out)
     left_out: set[str] = set()
     with opened_sink(out) as sink, closing(_lines(file)) as lines:
         messages = _messages(lines, format, with_types=types is not None, left_out=left_out)
         if is_batch(format):
             written: Iterator[bytes] = _encoded_batches(messages, format, types, on_loss)
-        elif to_hex:
+        elif written_as is not None:
             written = _encoded(messages, format, types, on_loss, canonical=canonical)
         else:
             written = _only(_encoded(messages, format, types, on_loss, canonical=canonical), format)
         for data in written:
             with sink.errors():
-                sink.file.write(data.hex().encode() + b"\n" if to_hex else data)
+                sink.file.write(as_line(data, written_as))
                 sink.flush()
     if left_out:
         warn(f"{format} has no {', '.join(sorted(left_out))}: left out")
@@ -130,7 +130,7 @@ def _only(written: Iterator[bytes], format: str) -> Iterator[bytes]:
     """Return the only message; raise Failure if there are several."""
     data = next(written)
     if any(True for _ in written):
-        raise Failure(f"messages of {format} have no separator: pass --to-hex for a line for each record")
+        raise Failure(f"messages of {format} have no separator: pass --as hex for a line for each record")
     yield data
 
 

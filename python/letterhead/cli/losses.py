@@ -108,7 +108,7 @@ def _show_way_back(types: Mapping[Any, str | list[str]], source: str, target: st
     words = ["letterhead", "convert", "-f", target, "--to", source]
     for key, key_types in types.items():
         for name in [key_types] if isinstance(key_types, str) else key_types:
-            words += ["--type", f"{key_text(key)}={name}"]
+            words += ["--types", f"{key_text(key)}={name}"]
     screen = console(sys.stderr)
     screen.print(Text("To convert back and restore the types:", style="dim"))
     # Print one line, whatever the width, so that it can be copied.

@@ -74,7 +74,8 @@ def flag(names: str, help: str) -> Any:
 Errors = StrEnum("Errors", {"raise_": "raise", "null": "null", "column": "column"})
 OnLoss = StrEnum("OnLoss", {"raise_": "raise", "drop": "drop", "report": "report"})
 EncodeOnLoss = StrEnum("EncodeOnLoss", {"raise_": "raise", "drop": "drop"})
-Types = StrEnum("Types", {"be": "be", "le": "le", "text": "text", "binary": "binary"})
+AsText = StrEnum("AsText", {"hex": "hex", "base64": "base64"})
+TYPE_WORDS = ("be", "le", "text", "binary")
 
 _ALL = "(`letterhead formats` lists all)"
 _READABLE = ", ".join(COMMON)
@@ -103,22 +104,18 @@ Column = Annotated[
 Json = Annotated[bool, flag("--json", "Print JSON.")]
 EpochMs = Annotated[bool, flag("--epoch-ms", "Print times as milliseconds since 1970, not as ISO 8601.")]
 Everything = Annotated[bool, flag("--all", "Do not shorten long values, and show every message.")]
-TypesWord = Annotated[
-    Types | None,
-    option(
-        "--types",
-        "To a format without types: write values big-endian, little-endian or as text. To one with types: write "
-        "values without a type as binary.",
-    ),
-]
-Type = Annotated[
+TypesOption = Annotated[
     list[str] | None,
     option(
-        "--type",
-        "To a format with types: the type of a key's values, as in retry=int32, at=int64:le, n=int32:text. "
-        "Repeat it for other keys, and for other headers of the same key, in their order.",
-        "KEY=TYPE",
+        "--types",
+        "To a format without types: be, le or text, for values big-endian, little-endian or as text. To one with types: "
+        "binary for values without a type; or the type of a key's values, as in retry=int32, at=int64:le, n=int32:text, "
+        "repeated for other keys, and for other headers of the same key, in their order.",
+        "WORD|KEY=TYPE",
     ),
+]
+WrittenAs = Annotated[
+    AsText | None, option("--as", "Write text instead of bytes, a line for each record: hex or base64.")
 ]
 Canonical = Annotated[bool, flag("--canonical", "To iggy: sort the headers as Iggy's own map does.")]
 Where = Annotated[
@@ -183,19 +180,21 @@ def rows(
     return RowOptions(errors.value, error_column, limit, out, json, everything, epoch_ms)
 
 
-def types_option(types: TypesWord = None, type: Type = None) -> Any:
-    """Return the argument `types=`: the word of --types, or the pairs of --type.
+def types_option(types: TypesOption = None) -> Any:
+    """Return the argument `types=`: a word, or a type for each key.
 
     A key is written as in errors and losses. If it occurs several times, each of its headers has a type of its own.
     """
-    if not type:
-        return None if types is None else types.value
-    if types is not None:
-        raise Failure("--types and --type exclude each other: give one of them")
+    if not types:
+        return None
+    if len(types) == 1 and types[0] in TYPE_WORDS:
+        return types[0]
     by_key: dict[str, list[str]] = {}
-    for pair in type:
+    for pair in types:
         key, equals, name = pair.rpartition("=")
         if not equals:
-            raise Failure(f"--type: {pair!r} is not KEY=TYPE, as in retry=int32")
+            if pair in TYPE_WORDS:
+                raise Failure(f"--types {pair} is for all values: give no other --types")
+            raise Failure(f"--types: {pair!r} is neither {', '.join(TYPE_WORDS)} nor KEY=TYPE, as in retry=int32")
         by_key.setdefault(key, []).append(name)
     return {key: key_types[0] if len(key_types) == 1 else key_types for key, key_types in by_key.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import codecs
 import contextlib
 import io
@@ -9,10 +10,12 @@ import sys
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from letterhead.cli.exits import BAD_DATA, Failure, reason
+from letterhead.cli.exits import Failure
 
 # Replacements for characters that the encoding of a terminal lacks.
 SUBSTITUTES = {"…": "...", "─": "-", "━": "-", "—": "-"}
+
+STANDARD_OUTPUT = Path("-")
 
 TOMBSTONE = "{}: a null payload is a tombstone: the message is null and has no bytes"
 
@@ -46,28 +49,14 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
     return "".join(escaped), error.end
 
 
-def check_terminal(option: str, as_hex: bool, out: Path | None) -> None:
+def check_terminal(option: str, is_text: bool, out: Path | None) -> None:
     """Refuse to write bytes to a terminal, before anything is read; `option` prints text instead."""
-    if out is None and not as_hex and sys.stdout.isatty():
+    if out in (None, STANDARD_OUTPUT) and not is_text and sys.stdout.isatty():
         raise Failure(f"bytes are not written to a terminal: use {option}, --out FILE, or a pipe")
 
 
-def write_message(data: bytes | None, format: str, *, as_hex: bool, out: Path | None) -> None:
-    """Write the bytes of a message, or hex."""
-    if data is None:
-        raise Failure(TOMBSTONE.format(format), BAD_DATA)
-    written = data.hex().encode() + b"\n" if as_hex else data
-    if out is None:
-        stream = standard_output()
-        stream.write(written)
-        stream.flush()
-    else:
-        write_file(out, written)
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file; an error ends the command."""
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {reason(error)}") from error
+def as_line(data: bytes, form: str | None) -> bytes:
+    """Return bytes as they are, or as a line of hex or base64."""
+    if form is None:
+        return data
+    return (data.hex().encode() if form == "hex" else base64.b64encode(data)) + b"\n"

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from letterhead.cli.exits import Failure
+from letterhead.cli.output import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +31,6 @@ ENDINGS = {
     ".csv": Form.CSV,
 }
 COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
-STANDARD_OUTPUT = Path("-")
 
 
 class RowFormat(NamedTuple):

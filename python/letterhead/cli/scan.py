@@ -20,8 +20,8 @@ from letterhead.cli.completion import complete_formats
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.options import Json, flag, grouped, option, reading
-from letterhead.cli.output import write_file
 from letterhead.cli.render import console, counted, print_json, progress, short, table, warn, without_secrets
+from letterhead.cli.sinks import write_bytes
 from letterhead.cli.sources.columns import SourceColumn, open_column
 from letterhead.cli.sources.options import selection
 from letterhead.sources.base import RowRequest
@@ -96,7 +96,7 @@ def scan_command(
     report = _scanned(opened, format, sample=sample, max_keys=max_keys, options=options)
     if html is not None:
         try:
-            write_file(html, report.html(title=f"Headers of {without_secrets(Path(source).name)}").encode())
+            write_bytes(report.html(title=f"Headers of {without_secrets(Path(source).name)}").encode(), html)
         except ModuleNotFoundError as error:
             raise Failure(str(error)) from error
         warn(f"page written to {html}")

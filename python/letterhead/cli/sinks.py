@@ -12,9 +12,9 @@ from typing import Any, BinaryIO, TypeAlias
 
 from letterhead._formatting import printable
 from letterhead.cli.exits import Failure, reason
-from letterhead.cli.output import standard_output
+from letterhead.cli.output import STANDARD_OUTPUT, standard_output
 
-__all__ = ["FileSink", "Sink", "StandardOutput", "opened_sink"]
+__all__ = ["FileSink", "Sink", "StandardOutput", "opened_sink", "write_bytes"]
 
 Sink: TypeAlias = "StandardOutput | FileSink"
 
@@ -22,13 +22,19 @@ Sink: TypeAlias = "StandardOutput | FileSink"
 @contextmanager
 def opened_sink(out: Path | None) -> Iterator[Sink]:
     """Open a file, or standard output; complete it at the end, and remove an incomplete file after an error."""
-    sink = StandardOutput() if out is None else FileSink(out)
+    sink = StandardOutput() if out in (None, STANDARD_OUTPUT) else FileSink(out)
     try:
         yield sink
         sink.close()
     except BaseException:
         sink.abort()
         raise
+
+
+def write_bytes(data: bytes, out: Path | None) -> None:
+    """Write a file, or to standard output."""
+    with opened_sink(out) as sink, sink.errors():
+        sink.file.write(data)
 
 
 class StandardOutput:
