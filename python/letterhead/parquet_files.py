@@ -28,11 +28,16 @@ COMMITTED = "_spark_metadata"
 
 
 class Table(NamedTuple):
-    """An open table. ``read`` returns its batches, with these columns at least; ``rows`` is None if it is unknown."""
+    """An open table. ``read`` returns its batches, with these columns at least; ``rows`` is None if it is unknown.
+
+    ``position`` returns how many of the ``bytes`` of its file were read, if these are known.
+    """
 
     schema: pa.Schema
     read: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
     rows: int | None = None
+    bytes: int | None = None
+    position: Callable[[], int] | None = None
 
 
 def tables_of(directory: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from letterhead._context_managers import Closing
 from letterhead._read_once import ENDED, FAILED, ReadOnce, read_again_error
@@ -17,6 +17,16 @@ __all__ = ["Reader"]
 
 _CLOSED = "is closed"
 _EXPORTED = "was exported, and another library reads it"
+
+
+class Progress(Protocol):
+    """How much of what a reader reads is done; ``total`` is None if it is unknown."""
+
+    @property
+    def total(self) -> int | None: ...
+
+    @property
+    def done(self) -> int: ...
 
 
 class Reader(Closing):
@@ -35,10 +45,15 @@ class Reader(Closing):
         The schema of every batch.
     batches : callable
         Returns a new generator of the batches. Closing the generator closes its files and connections.
+    progress : object with total and done, optional
+        How much is read, for the command line.
     """
 
-    def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
+    def __init__(
+        self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], progress: Progress | None = None
+    ) -> None:
         self.schema = schema
+        self._progress = progress
         self._open = batches
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._unreadable: str | None = None  # why a new iteration or export is refused

@@ -192,6 +192,32 @@ def test_a_bar_is_drawn_while_a_file_is_written(tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "stdout").read_text() == ""
 
 
+@pytest.mark.parametrize(
+    ("source", "amount"),
+    [
+        ("orders-0", r"10,000 records, 1\.8 of 1\.8 MB, [0-9,]+/s"),
+        ("orders-0.parquet", r"10,000 of 10,000 rows, [0-9,]+/s"),
+        ("orders-0.parquet --limit 500", r"500 of 500 rows, [0-9,]+/s"),
+        ("orders.jsonl", r"10,000 rows, 8\.4 of 8\.4 MB, [0-9,]+/s"),
+        ("streams-state-0_0 -s latest", r"6,643 rows, [0-9,]+/s"),
+    ],
+)
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_a_bar_shows_how_much_was_read(
+    source: str, amount: str, columns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Any
+) -> None:
+    name, *options = source.split()
+    path = SAMPLES / name
+    if name == "orders.jsonl":
+        path = tmp_path / name
+        path.write_text(plain(["read", ORDERS.removesuffix(".parquet"), "--json"], tmp_path)[1])
+    monkeypatch.setenv("COLUMNS", columns)
+    screen = Terminal()
+    with (tmp_path / "stdout").open("w") as out:
+        assert run(monkeypatch, ["read", str(path), *options, "--csv"], out, screen.file) == 0
+    assert re.search(amount, re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.close()))
+
+
 def test_a_column_name_is_no_markup_in_the_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"[/x]": pa.array([bytes(1)], pa.binary())}), tmp_path / "x.parquet")
     screen = Terminal()

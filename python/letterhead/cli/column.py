@@ -158,7 +158,7 @@ def process_column(
         total = min(limit, total)
     # A source without rows has no batches, but its columns have names and types all the same.
     empty = pa.RecordBatch.from_pylist([], schema=column.schema)
-    with progress(total, f"{doing} {column.name}", prints=rows.out is None) as advance:
+    with progress(total, f"{doing} {column.name}", prints=rows.out is None, source=column.source) as advance:
         for batch in itertools.chain([empty], column.batches() if limit != 0 else ()):
             if limit is not None:
                 batch = batch.slice(0, limit - tally.rows)

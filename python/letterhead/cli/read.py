@@ -276,8 +276,9 @@ class Rows:
 
     def _batches(self, number: int, source: Source, *, prints: bool) -> Iterator[pa.RecordBatch]:
         """Read one source, count its rows, and show how much of it is done."""
-        tally, reader, shown = self._tally, self._readers[number], 0
-        with progress(source.total, f"reading {source.name}", prints=prints) as advance, reader:
+        tally, reader, limit = self._tally, self._readers[number], self._limit
+        noun, total = tally.noun, None if limit is None else limit - tally.rows
+        with progress(total, f"reading {source.name}", prints=prints, noun=noun, source=source) as advance, reader:
             while True:
                 with reading_errors():
                     batch = next(reader, None)
@@ -291,9 +292,7 @@ class Rows:
                 tally.rows += len(batch)
                 if len(batch):
                     yield batch
-                done = source.done if source.total else tally.rows
-                advance(done - shown)
-                shown = done
+                advance(len(batch))
                 if tally.more:
                     return
                 if self._limit is not None and self._request.follow and tally.rows >= self._limit:

@@ -6,20 +6,24 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from rich import box
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from letterhead._formatting import as_text, printable, quoted, spaced_hex
+
+if TYPE_CHECKING:
+    from letterhead.sources.base import Source
 
 # An address with a user and a password. An invalid password may contain any characters; a path has one slash.
 _ADDRESS = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*:/+).*@([^\s?]*)(?:\?[^\s:]*)?")
@@ -27,6 +31,9 @@ _ADDRESS = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*:/+).*@([^\s?]*)(?:\?[^\s:]*)?
 PLAIN_WIDTH = 96
 # Eight bytes are shown as a number below this one: larger ones are rarely numbers.
 MAX_LIKELY = 1 << 53
+# Numbers and the time left take about so many columns beside a progress bar; a narrow screen shows them alone.
+AMOUNT_WIDTH = 64
+WIDE_ENOUGH_FOR_BAR = 110
 # Rows in one table: all rows may not fit in memory.
 ROWS_IN_TABLE = 1000
 
@@ -209,19 +216,54 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 @contextmanager
-def progress(total: int | None, description: str, *, prints: bool) -> Iterator[Callable[[int], None]]:
+def progress(
+    total: int | None, description: str, *, prints: bool, noun: str = "row", source: Source | None = None
+) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on stderr if that is a terminal; with `prints`, rows are printed to stdout meanwhile.
 
-    If rows are printed to a terminal there is no bar: the rows show the progress, and a bar would be drawn between them.
+    It yields a function that is called with the number of further rows. Without `total`, the `source` tells how much of it
+    was read. If rows are printed to a terminal there is no bar: the rows show the progress, and a bar would be drawn between them.
     """
     if SETTINGS.quiet or not sys.stderr.isatty() or (prints and sys.stdout.isatty()):
         yield lambda rows: None
         return
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    rows, started = 0, time.monotonic()
+
+    def advance(count: int) -> None:
+        nonlocal rows
+        rows += count
+        size, done, unit = total, rows, noun
+        if total is None and source is not None and source.total is not None:
+            size, done, unit = source.total, source.done, source.unit
+        rate = f"{rows / max(time.monotonic() - started, 0.001):,.0f}/s"
+        bar.update(task, total=size, completed=done, amount=f"{_amount(rows, noun, size, done, unit)}, {rate}")
+
+    width = screen_width(sys.stderr)
+    bars = [BarColumn(bar_width=20)] if width >= WIDE_ENOUGH_FOR_BAR else []
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        *bars,
+        TextColumn("{task.fields[amount]}", markup=False, table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(compact=True),
+    )
+    # The end of a path tells more than its beginning.
+    description, room = printable(description), max(16, width - AMOUNT_WIDTH - 21 * len(bars))
+    description = description if len(description) <= room else f"…{description[1 - room :]}"
     # By default, the bar replaces sys.stdout and redirects prints to stderr.
     with Progress(*columns, console=console(sys.stderr), transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task(printable(description), total=total)
-        yield lambda rows: bar.advance(task, rows)
+        task = bar.add_task(description, total=total, amount="")
+        yield advance
+        advance(0)  # the source is read to its end
+
+
+def _amount(rows: int, noun: str, size: int | None, done: int, unit: str) -> str:
+    """Return how much was read, and of how much."""
+    if size is None:
+        return counted(rows, noun)
+    if unit == "byte":
+        return f"{counted(rows, noun)}, {done / 1e6:,.1f} of {size / 1e6:,.1f} MB"
+    of = f"of {counted(size, unit)}"
+    return f"{rows:,} {of}" if unit == noun else f"{counted(rows, noun)}, {done:,} {of}"
 
 
 def _json_char(char: str) -> str:

@@ -115,7 +115,7 @@ def _scanned(column: SourceColumn, format: str, *, sample: int | None, max_keys:
         from letterhead.scan import Scan
     except ImportError as error:
         raise Failure(str(error)) from error
-    with progress(column.rows, f"scanning {column.name}", prints=False) as advance:
+    with progress(column.rows, f"scanning {column.name}", prints=False, source=column.source) as advance:
         values = _values(column, sample, advance)
         with usage_errors():
             report = lha.scan(values, format, max_keys=max_keys, **options)

@@ -20,7 +20,7 @@ from letterhead.iggy.kafka_rows import MappedRowReader
 from letterhead.iggy.partitions import FETCH_BYTES, IggyPartitions
 from letterhead.iggy.rows import COLUMNS, IggyRowReader
 from letterhead.offsets.ranges import chosen_partitions, requested_ranges
-from letterhead.offsets.reading import read_partitions
+from letterhead.offsets.reading import OffsetProgress, read_partitions
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail
 from letterhead.reader import Reader
 
@@ -137,11 +137,12 @@ def iggy(
             raise ValueError("mapping needs errors='raise'")
         rows = MappedRowReader(columns, headers, limits, where=where)
     numbers = None if partitions is None else set(partitions)
+    progress = OffsetProgress()
 
     def batches() -> Iterator[pa.RecordBatch]:
         with IggyPartitions(IggyClient(server, timeout_ms), rows, fetch_bytes) as log:
             chosen = chosen_partitions(log.client.partitions(stream_topic), stream_topic, numbers)
             ranges = requested_ranges(log, chosen, bounds)
-            yield from read_partitions(log, ranges, rows.where, last=last, follow=follow)
+            yield from read_partitions(log, ranges, rows.where, last=last, follow=follow, progress=progress)
 
-    return Reader(rows.schema, batches)
+    return Reader(rows.schema, batches, progress)

@@ -21,7 +21,7 @@ from letterhead.kafka.responses import Isolation
 from letterhead.kafka.settings import Settings, SettingsLike, reader_settings
 from letterhead.offsets.partition_log import OffsetRange
 from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
-from letterhead.offsets.reading import last_of_range, read_partitions, read_ranges
+from letterhead.offsets.reading import OffsetProgress, last_of_range, read_partitions, read_ranges
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_group, check_tail, group_of
 from letterhead.reader import Reader
 
@@ -170,6 +170,7 @@ def topic(
         columns = [name for name in COLUMNS if not (headers and name == "headers")]
     rows = KafkaRowReader(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
     numbers = None if partitions is None else set(partitions)
+    progress = OffsetProgress()
 
     def batches() -> Iterator[pa.RecordBatch]:
         with KafkaPartitions(KafkaClient(connection), rows, isolation, batch_bytes) as log:
@@ -181,13 +182,15 @@ def topic(
                 resolved = bounds._replace(start={place.partition: point for place, point in points.items()})
             ranges = requested_ranges(log, chosen, resolved)
             if commit_group is None:
-                yield from read_partitions(log, ranges, rows.where, last=last, follow=follow)
+                yield from read_partitions(log, ranges, rows.where, last=last, follow=follow, progress=progress)
                 return
             commits = OffsetCommits(GroupOffsets(log.client, commit_group), ranges)
-            yield from read_partitions(log, ranges, rows.where, last=last, follow=follow, note_read=commits.note_read)
+            yield from read_partitions(
+                log, ranges, rows.where, last=last, follow=follow, note_read=commits.note_read, progress=progress
+            )
             commits.finish()
 
-    return Reader(rows.schema, batches)
+    return Reader(rows.schema, batches, progress)
 
 
 def topic_view(

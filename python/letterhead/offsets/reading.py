@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from letterhead.where.program import Filter
 
-__all__ = ["last_of_range", "last_rows", "read_partitions", "read_ranges"]
+__all__ = ["OffsetProgress", "last_of_range", "last_rows", "read_partitions", "read_ranges"]
 
 NoteRead: TypeAlias = Callable[[TopicPartition, int], None]
 """Called with a partition, and the offset up to which its rows were requested."""
@@ -31,6 +31,25 @@ _FOLLOW_PAUSE = 0.2
 """Seconds between two requests for the end of the partitions."""
 
 
+class OffsetProgress:
+    """How many of the requested offsets have been read; ``total`` is None before the first request, and without an end."""
+
+    def __init__(self) -> None:
+        self.total: int | None = None
+        self.done = 0
+        self._positions: dict[TopicPartition, int] = {}
+
+    def begin(self, ranges: Iterable[OffsetRange]) -> None:
+        """Note the ranges to read."""
+        self._positions = {requested.partition: requested.start for requested in ranges}
+        self.total = sum(max(0, requested.end - requested.start) for requested in ranges)
+
+    def note_read(self, partition: TopicPartition, offset: int) -> None:
+        """Note up to which offset a partition was read."""
+        self.done += offset - self._positions.get(partition, offset)
+        self._positions[partition] = offset
+
+
 def read_partitions(
     log: PartitionLog[Any],
     requested: Sequence[OffsetRange],
@@ -39,6 +58,7 @@ def read_partitions(
     last: int | None = None,
     follow: bool = False,
     note_read: NoteRead | None = None,
+    progress: OffsetProgress | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read ranges, or only the last rows of each; with ``follow``, also what is written after them, without end.
 
@@ -46,7 +66,16 @@ def read_partitions(
     """
     ranges = narrowed_ranges(log, requested, where)
     if last is None:
-        yield from read_ranges(log, ranges, note_read=note_read)
+        if progress is not None and not follow:
+            progress.begin(ranges)
+        callbacks = [note_read] if note_read is not None else []
+        callbacks += [progress.note_read] if progress is not None else []
+
+        def note_all(partition: TopicPartition, offset: int) -> None:
+            for note in callbacks:
+                note(partition, offset)
+
+        yield from read_ranges(log, ranges, note_read=note_all)
     else:
         for narrowed in ranges:
             yield from last_of_range(lambda part: read_ranges(log, [part]), narrowed, last)

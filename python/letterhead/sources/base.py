@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from letterhead.fields import Columns, ColumnSpec, PlainKey
     from letterhead.limits import Limits
     from letterhead.offsets.specs import OffsetSpec
-    from letterhead.reader import Reader
+    from letterhead.reader import Progress, Reader
     from letterhead.state.reading.key_bounds import KeyBounds
     from letterhead.where.conditions import Condition, Where
     from letterhead.where.program import RecordField
@@ -154,9 +154,12 @@ class Source(ABC):
         """The number of rows, if it is known before they are read."""
         return None
 
+    unit: str = "byte"
+    """The unit of :attr:`total` and :attr:`done`."""
+
     @property
     def total(self) -> int | None:
-        """The size of the source in the unit of :attr:`done`; None if it is unknown."""
+        """The size of the source; None if it is unknown."""
         return None
 
     @property
@@ -177,6 +180,23 @@ def check_store_options(sources: Sequence[Source], request: RowRequest) -> None:
 
 class LogSource(Source):
     """Partitions of offsets: a topic, or log segments."""
+
+    _progress: Progress | None = None
+
+    def followed(self, reader: Reader) -> Reader:
+        """Take the progress of a reader, unless it is a later one, which looks for headers of the condition."""
+        self._progress = self._progress or reader._progress
+        return reader
+
+    @property
+    def total(self) -> int | None:
+        """The size of the requested range."""
+        return self._progress.total if self._progress else None
+
+    @property
+    def done(self) -> int:
+        """How much of it has been read."""
+        return self._progress.done if self._progress else 0
 
     screen_columns: tuple[str, ...]
     """The columns of a table on a screen."""

@@ -22,6 +22,7 @@ class IggyTopicSource(LogSource):
     """A topic."""
 
     noun = "message"
+    unit = "offset"
     screen_columns = ("offset", "timestamp", "headers", "payload")
 
     def __init__(self, name: str, logins: Logins) -> None:
@@ -57,10 +58,10 @@ class IggyTopicSource(LogSource):
         if request.committed:
             raise ValueError("isolation_level= is for topics of Kafka: Iggy has no transactions")
         several = self._partition is None and (request.partitions is None or len(request.partitions) > 1)
-        return lh.read.iggy(
+        return self.followed(lh.read.iggy(
             self._server, stream=self._stream, topic=self._topic,
             columns=self.requested_columns(request, several=several), headers=request.headers, start=request.start,
             end=request.end, last=request.last, follow=request.follow,
             partitions=chosen_partitions(self._partition, request), errors=request.errors, where=request.where,
             timeout_ms=request.timeout_ms, limits=request.limits,
-        )  # fmt: skip
+        ))  # fmt: skip

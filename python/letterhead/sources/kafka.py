@@ -44,6 +44,7 @@ class KafkaTopic(LogSource):
     """A topic."""
 
     noun = "record"
+    unit = "offset"
     screen_columns = ("offset", "timestamp", "key", "headers", "value")
 
     def __init__(self, name: str, logins: Logins) -> None:
@@ -64,13 +65,13 @@ class KafkaTopic(LogSource):
         request = replace(request, columns=self.requested_columns(request, several=several))
         if request.view != "records":
             return self._view(request)
-        return lh.read.topic(
+        return self.followed(lh.read.topic(
             self.address.topic, bootstrap_servers=self.address.servers, settings=self._settings(request),
             columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
             follow=request.follow, partitions=chosen_partitions(self.address.partition, request),
             isolation_level="read_committed" if request.committed else None, errors=request.errors,
             where=request.where, commit_group=request.commit_group, timeout_ms=request.timeout_ms, limits=request.limits,
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def _settings(self, request: RowRequest) -> dict[str, Any]:
         return self._logins.kafka_settings(request.settings or {}, has_servers=self.address.servers is not None)

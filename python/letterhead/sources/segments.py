@@ -46,16 +46,6 @@ class LogSegments(LogSource):
 
         return WHERE_FIELDS
 
-    @property
-    def total(self) -> int | None:
-        """Bytes of all files."""
-        return self._opened.total if self._opened else None
-
-    @property
-    def done(self) -> int:
-        """Bytes that were read."""
-        return self._opened.done if self._opened else 0
-
     def reader(self, request: RowRequest) -> SegmentsReader:
         """Return a stream of the records."""
         self.check_without_groups(request)
@@ -65,6 +55,7 @@ class LogSegments(LogSource):
         bounds = OffsetBounds.parse(request.start, request.end, ("start=", "end="))
         reader = self._reader(request, partitions, bounds)
         self._opened = self._opened or reader
+        self._progress = self._opened
         self._is_view_of_batches = request.view == "batches"
         return reader
 

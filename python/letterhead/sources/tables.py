@@ -40,6 +40,7 @@ class TableFile(Source):
         super().__init__(name)
         self._table: Table | None = None
         self._view: TableView | None = None
+        self._done = 0
 
     @property
     def fields(self) -> Iterable[str]:
@@ -61,7 +62,7 @@ class TableFile(Source):
         self.check_without_offsets(request)
         self._table = self._table or open_table(self.name)
         view = self._view = TableView(self._table.schema, request)
-        read = map(view, self._table.read(view.needed))
+        read = map(view, self._counted(self._table.read(view.needed)))
         last = request.last
         return Reader(view.schema, lambda: read if last is None else iter(last_rows(read, last)))
 
@@ -69,6 +70,27 @@ class TableFile(Source):
     def rows(self) -> int | None:
         """The number of rows of Parquet files."""
         return None if self._table is None else self._table.rows
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        """Rows of Parquet files, and bytes of others."""
+        return "byte" if self.rows is None else "row"
+
+    @property
+    def total(self) -> int | None:
+        """The size of a file."""
+        return None if self._table is None else self._table.bytes if self.rows is None else self.rows
+
+    @property
+    def done(self) -> int:
+        """How much of it was read."""
+        position = None if self._table is None else self._table.position
+        return self._done if position is None else position()
+
+    def _counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self._done += len(batch)
+            yield batch
 
 
 class TableView:
@@ -127,6 +149,8 @@ def open_table(name: str) -> Table:
     label = "standard input" if name == STANDARD_INPUT else name
     with damage(label):
         table = _open(file if hasattr(file, "peek") else io.BufferedReader(file), label)
+    if table.rows is None and name != STANDARD_INPUT and file.seekable():
+        table = table._replace(bytes=Path(name).stat().st_size, position=file.tell)
     return table._replace(read=lambda columns: _checked(table.read(columns), label))
 
 

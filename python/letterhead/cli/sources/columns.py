@@ -34,6 +34,8 @@ class SourceColumn:
         Whether the column has bytes, not headers.
     rows : int or None
         The number of rows; None if it is unknown before they were read.
+    source : Source
+        The source.
     file : Path or None
         The file, if the source is one.
     """
@@ -41,7 +43,7 @@ class SourceColumn:
     def __init__(self, source: Source, name: str, request: RowRequest) -> None:
         self.name = name
         self._reader = open_reader(source, request)
-        self._source = source
+        self.source = source
         self._first: list[pa.RecordBatch] = []
         self.schema: pa.Schema = self._reader.schema
         if self.schema.names.count(name) != 1:
@@ -67,7 +69,7 @@ class SourceColumn:
 
     def finish(self) -> int:
         """Report what was noticed while the source was read, and return the exit code."""
-        return report_findings(self._source)
+        return report_findings(self.source)
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         while True:
