@@ -409,6 +409,22 @@ def test_advancing_the_wall_clock_time_flushes_the_cache() -> None:
         assert [(change.timestamp, change.headers) for change in running.take_changelog("kv")] == [(10, Headers(TRACE))]
 
 
+def test_records_forwarded_by_a_punctuation_are_processed_in_their_order() -> None:
+    def init(self: Any) -> None:
+        def punctuate(now: int) -> None:
+            for value in "abc":
+                self.context.forward(Record("k", value, now))
+
+        self.context.schedule(10, "wall_clock_time", punctuate)
+
+    topology = Topology().add_source("source", "in").add_processor("first", processor(copy, init), "source")
+    topology.add_sink("between", "repartition", "first").add_source("again", "repartition")
+    topology.add_processor("second", processor(copy), "again").add_sink("sink", "out", "second")
+    with driver(topology, wall_clock_time=0) as running:
+        running.advance_wall_clock_time(10)
+        assert running.create_output_topic("out").read_values() == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize(("interval", "type"), [(0, "stream_time"), (10, "sometimes")])
 def test_an_invalid_schedule_is_rejected(interval: int, type: str) -> None:
     result = processor(copy, lambda self: self.context.schedule(interval, type, print))

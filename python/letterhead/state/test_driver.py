@@ -181,11 +181,7 @@ class TopologyTestDriver(Closing):
     def pipe(self, topic: str, record: ChangelogRecord) -> None:
         """Run a record of bytes from a topic through the topology, and commit."""
         self._waiting.append((topic, record))
-        while self._waiting:
-            topic, record = self._waiting.popleft()
-            offset = self._offsets[topic] = self._offsets.get(topic, -1) + 1
-            self._task.process(topic, 0, offset, record)
-            self._task.commit()
+        self._process_waiting()
 
     def restore(self, store: str, records: Iterable[ChangelogRecord]) -> None:
         """Restore a store by name from its changelog, from the beginning, as after a move to another machine."""
@@ -211,8 +207,7 @@ class TopologyTestDriver(Closing):
         self._time += ms
         self._task.punctuate_wall_clock()
         self._task.commit()
-        while self._waiting:
-            self.pipe(*self._waiting.popleft())
+        self._process_waiting()
 
     # Stores.
 
@@ -319,6 +314,13 @@ class TopologyTestDriver(Closing):
     def _store_of_class(self, name: str, type: type[S]) -> S | None:
         store = self._store(name)
         return store if isinstance(store, type) else None
+
+    def _process_waiting(self) -> None:
+        while self._waiting:
+            topic, record = self._waiting.popleft()
+            offset = self._offsets[topic] = self._offsets.get(topic, -1) + 1
+            self._task.process(topic, 0, offset, record)
+            self._task.commit()
 
     def _emit(self, topic: str, record: ChangelogRecord) -> None:
         self.produced.send(topic, 0, record)
