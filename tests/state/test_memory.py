@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from letterhead.errors import InvalidStateStoreError, NoSuchElementError, Prefix
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.memory import InMemoryKeyValueStore, InMemorySessionStore, InMemoryWindowStore
 from letterhead.state.memory.sorted_map import FEW, SortedMap
+from letterhead.state.rocksdb import RocksDBSessionStore, RocksDBTimeOrderedSessionStore
 from letterhead.state.storage import keys
 from letterhead.state.storage.keys import MAX_TIME, SessionKey
 
@@ -254,6 +256,13 @@ def test_sessions_come_by_end_then_by_key_then_the_latest_start_first(sessions: 
         sessions.remove(SessionKey(b"a", 3, end))
     sessions.put(SessionKey(b"b", 1, 5), None)
     assert [row for row, _ in sessions.fetch_range(None, None)] == [(b"a", 1, 5), (b"a", 6, 9)]
+
+
+@pytest.mark.parametrize("store", [InMemorySessionStore, RocksDBSessionStore, RocksDBTimeOrderedSessionStore])
+def test_values_of_sessions_have_no_timestamps(store: Any) -> None:
+    assert not store("visits", RETENTION).timestamped
+    with pytest.raises(ValueError, match="session store"):
+        store("visits", RETENTION, format="timestamped")
 
 
 def test_a_reversed_range_of_sessions_is_rejected(sessions: InMemorySessionStore) -> None:

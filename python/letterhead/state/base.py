@@ -14,7 +14,16 @@ from letterhead.state.interfaces import Context, StoreIterator
 from letterhead.state.storage.position import Position
 from letterhead.state.storage.raw import NO_TIMESTAMP
 
-__all__ = ["FORMATS", "BytesStore", "HeadersBytesStore", "KeyValueWrites", "StoreType", "ValueFormat", "check_time"]
+__all__ = [
+    "FORMATS",
+    "BytesStore",
+    "HeadersBytesStore",
+    "KeyValueWrites",
+    "StoreType",
+    "ValueFormat",
+    "check_session_format",
+    "check_time",
+]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -36,6 +45,8 @@ class BytesStore:
     """A store of bytes; ``expired_records`` counts records dropped because they were older than the retention."""
 
     persistent: ClassVar[bool]
+    _times_in_keys: ClassVar[bool] = False
+    """Whether values have no timestamps in any format, because the keys have times."""
     _iterator_name: ClassVar[str] = "Iterator"
 
     def __init__(self, name: str, format: ValueFormat) -> None:
@@ -43,13 +54,17 @@ class BytesStore:
             raise ValueError(f"store {name}: unknown format {format!r}: there are {', '.join(FORMATS)}")
         self.name = name
         self.format = format
-        self.timestamped = format != "plain"
         self.is_open = False
         self.position = Position()
         self.expired_records = 0
         self._silent_until = 0.0
         self._context: Context | None = None
         self._iterators: WeakSet[StoreIterator[object, object]] = WeakSet()
+
+    @property
+    def timestamped(self) -> bool:
+        """Whether the values have timestamps."""
+        return self.format != "plain" and not self._times_in_keys
 
     @property
     def headers(self) -> bool:
@@ -124,6 +139,12 @@ def check_time(time: int) -> None:
     """Raise an :class:`InvalidTimestampError` for a negative time, which would sort after all others."""
     if time < 0:
         raise InvalidTimestampError(time)
+
+
+def check_session_format(format: ValueFormat) -> None:
+    """Raise ValueError for a format that values of sessions cannot have."""
+    if format == "timestamped":
+        raise ValueError("a session store is plain or has headers: a session's times are in its key")
 
 
 class _Marker(type):

@@ -63,11 +63,12 @@ class VersionedStore(BytesStore):
         Whether values have headers.
     """
 
+    _times_in_keys = True
+
     def __init__(
         self, name: str, history_retention: int, segment_interval: int | None = None, *, headers: bool = True
     ) -> None:
         super().__init__(name, "headers" if headers else "plain")
-        self.timestamped = False
         self.history_retention = history_retention
         self.segment_interval = segment_interval or default_segment_interval(history_retention)
         self._observed = -1

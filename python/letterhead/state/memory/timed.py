@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from letterhead.state.base import ValueFormat, check_time
+from letterhead.state.base import ValueFormat, check_session_format, check_time
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
@@ -191,7 +191,10 @@ class InMemorySessionStore(_TimedStore[tuple[bytes, int]], SessionReads[bytes, b
     It takes the parameters of :class:`~letterhead.state.rocksdb.RocksDBSessionStore`.
     """
 
+    _times_in_keys = True
+
     def __init__(self, name: str, retention: int, *, format: ValueFormat = "headers") -> None:
+        check_session_format(format)
         super().__init__(name, retention, format)
 
     def put(self, key: SessionKey, value: bytes | None) -> None:

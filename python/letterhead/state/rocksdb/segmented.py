@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from letterhead._invariants import present
 from letterhead.errors import DamagedRowError, DecodeError, UnsupportedOperationError
-from letterhead.state.base import ValueFormat, check_time
+from letterhead.state.base import ValueFormat, check_session_format, check_time
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.reads import SessionReads, StoreScan, WindowReads
 from letterhead.state.rocksdb.key_value import LAYOUTS
@@ -264,6 +264,7 @@ class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]
     """
 
     _keys = SessionKeys
+    _times_in_keys = True
     _key_of = staticmethod(session_parts)
 
     def __init__(
@@ -275,10 +276,8 @@ class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]
         format: ValueFormat = "headers",
         options: RocksDBOptions | None = None,
     ) -> None:
-        if format == "timestamped":
-            raise ValueError("a session store is plain or has headers: a session's times are in its key")
+        check_session_format(format)
         super().__init__(name, retention, segment_interval, format, self._layout_of(format), options)
-        self.timestamped = False
 
     def put(self, key: SessionKey, value: bytes | None) -> None:
         """Write a row; ``None`` deletes it. A row older than the retention is dropped."""
