@@ -73,8 +73,10 @@ class StoreIterator(Closing, Generic[K, V]):
     ----------
     rows : iterator of (key, value) or DamagedRowError
         The rows, with an error in place of each row that cannot be read.
-    store, what : str
-        Names of the store and of the iterator, for the error after closing.
+    store : str
+        Name of the store, for the error after closing.
+    noun : str, default "Iterator"
+        What that error calls the iterator.
     on_close : callable, optional
         Called once when the iterator is closed.
 

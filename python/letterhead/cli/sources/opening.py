@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ask", "can_ask", "column_names", "open_reader", "open_sources", "report_findings"]
 
 CONFIG_VARIABLE = "LETTERHEAD_CONFIG"
-"""The environment variable of the property file that is read if there is no --config, and before its settings."""
+"""Environment variable that names a property file. The settings of --config and -X override the settings in it."""
 
 
 def open_sources(names: Sequence[str]) -> list[Source]:

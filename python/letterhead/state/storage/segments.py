@@ -124,16 +124,16 @@ class Segments:
 
     def close(self) -> None:
         """Close all segments, even if one of them cannot be closed cleanly."""
-        failed: Exception | None = None
+        first_error: Exception | None = None
         for database in self.all():
             try:
                 database.close()
             except Exception as error:
-                failed = failed or error
+                first_error = first_error or error
         self._ids.clear()
         self._open.clear()
-        if failed is not None:
-            raise failed
+        if first_error is not None:
+            raise first_error
 
     def _create(self, segment: int) -> Database:
         name = f"{self._store}.{segment * self._interval}"
