@@ -944,6 +944,21 @@ def test_a_store_that_is_open_elsewhere_can_be_read(run, task):
         assert latest["closed"] is False
 
 
+def test_after_a_crash_the_offset_of_a_store_is_the_largest_of_its_segments(run, tmp_path):
+    changelog = ("app-store-changelog", 0)
+    store = RocksDBWindowStore("store", 3_600_000, MINUTE)
+    store.open(tmp_path)
+    store.put(b"a", message(b"v"), NEW_YEAR)
+    store.put(b"b", message(b"v"), NEW_YEAR + 60 * MINUTE)
+    store.commit({changelog: 9})
+    store.close()
+    # A process that dies between the commits of two segments leaves the later one behind.
+    *_, last = sorted(path for path in (tmp_path / "store").iterdir())
+    write_raw(last, "offsets", (b"app-store-changelog-0", struct.pack(">q", 4)))
+    [listed] = document(run("state", "ls", tmp_path, "--json"))
+    assert listed["offsets"] == {"app-store-changelog-0": 9}
+
+
 def test_a_store_that_is_open_elsewhere_is_not_upgraded(run, tmp_path):
     make(tmp_path, "key-value", "plain")
     before = families_of(tmp_path / "rocksdb" / "store")["default"]

@@ -26,6 +26,12 @@ class TopicPartition(NamedTuple):
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
 
+    @classmethod
+    def parse(cls, text: str) -> TopicPartition:
+        """Parse ``topic-partition``, as Kafka names directories and files its offsets."""
+        topic, _, partition = text.rpartition("-")
+        return cls(topic, int(partition))
+
 
 class OffsetRange(NamedTuple):
     """Offsets of a partition: the first one, and the one to stop before."""

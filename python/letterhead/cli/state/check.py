@@ -20,6 +20,7 @@ from letterhead.cli.state.rows import failures, open_selected
 from letterhead.cli.state.shown import store_json
 from letterhead.cli.state.upgrade import upgrade_all_rows
 from letterhead.errors import StateStoreError, UnexpectedColumnFamilyError
+from letterhead.offsets.partition_log import TopicPartition
 from letterhead.state.reading.directory import StoreFiles, find_stores
 from letterhead.state.reading.rows import StoreReader
 from letterhead.state.reading.store_types import LAYOUTS, VALUES, DetectedType
@@ -105,17 +106,12 @@ def run_check(
 def _predict(store: StoreReader, to: str, before: str, layout: str | None) -> Outcome:
     store_type = store.type
     target = replace(store_type, layout_name=_layout_of(store_type, layout or store_type.layout_name))
-    offsets: dict[str, int] = {}
-    open_or_not_closed = store.process is not None
-    for _, families in store.databases():
-        open_or_not_closed |= families.dirty
-        for topic_partition, offset in families.offsets().items():
-            offsets[topic_partition] = max(offset, offsets.get(topic_partition, -1))
+    open_or_not_closed = store.process is not None or any(families.dirty for _, families in store.databases())
+    offsets = store.changelog_offsets()
     changelog = None
     if len(offsets) == 1:
-        ((topic_partition, offset),) = offsets.items()
-        topic, _, partition = topic_partition.rpartition("-")
-        changelog = topic, int(partition), offset
+        ((name, offset),) = offsets.items()
+        changelog = *TopicPartition.parse(name), offset
     result = opens(store_type, target.layout_name)
     if result == REFUSED:
         result = REBUILT if offsets else LOST

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from letterhead.cli.brokers import BrokerSettings
 from letterhead.cli.exits import Failure
+from letterhead.offsets.partition_log import TopicPartition
 
 __all__ = ["check_one_source", "end_offsets"]
 
@@ -45,7 +46,7 @@ def _of_broker(requested: set[str], brokers: BrokerSettings) -> dict[str, int]:
     from letterhead.kafka.client import LATEST, KafkaClient
     from letterhead.kafka.settings import reader_settings
 
-    topics = sorted({partition.rpartition("-")[0] for partition in requested})
+    topics = sorted({TopicPartition.parse(partition).topic for partition in requested})
     try:
         with KafkaClient(reader_settings(None, brokers)) as client:
             partitions = [partition for partition in client.partitions(topics) if str(partition) in requested]

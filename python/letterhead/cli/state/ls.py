@@ -22,7 +22,7 @@ from letterhead.cli.state.rows import failures, open_selected
 from letterhead.cli.state.shown import store_json, time_field, times_json
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
-from letterhead.state.reading.rows import StoreReader
+from letterhead.state.reading.rows import StoreReader, latest_offsets
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.position import Position
 from letterhead.state.storage.versioned_rows import bounds
@@ -137,7 +137,7 @@ def _examine(files: StoreFiles, selection: Selection, quick: bool) -> StoreListi
         listing.open_or_not_closed = store.process is not None
         for segment, families in store.databases():
             listing.open_or_not_closed |= families.dirty
-            listing.offsets |= families.offsets()
+            listing.offsets = latest_offsets([listing.offsets, families.offsets()])
             listing.position.merge(families.position())
             listing.segments += (
                 _estimate_rows(store, segment, families) if quick else _count_rows(listing, store, segment, families)

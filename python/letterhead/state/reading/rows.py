@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -26,7 +26,16 @@ from letterhead.state.storage.layouts import Legacy
 from letterhead.state.storage.raw import headers_end, shifted
 from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow
 
-__all__ = ["SUFFIXES", "EncodedRow", "KeyParts", "StoreReader", "StoreRow", "StoredVersion", "open_store"]
+__all__ = [
+    "SUFFIXES",
+    "EncodedRow",
+    "KeyParts",
+    "StoreReader",
+    "StoreRow",
+    "StoredVersion",
+    "latest_offsets",
+    "open_store",
+]
 
 
 class EncodedRow(NamedTuple):
@@ -103,6 +112,10 @@ class StoreReader:
         for segment in self.files.segments[::-1] if backward else self.files.segments:
             with StoredFamilies(segment.directory) as families:
                 yield segment, families
+
+    def changelog_offsets(self) -> dict[str, int]:
+        """Read the offsets of its last changelog records, by ``topic-partition``."""
+        return latest_offsets(families.offsets() for _, families in self.databases())
 
     def sources(self, families: StoredFamilies) -> list[tuple[str, Legacy | None]]:
         """Return the column families of a database that have rows of the store, newest first."""
@@ -198,7 +211,7 @@ class StoreReader:
         if not self.type.time_ordered:
             return stored
         if stored[:1] not in (b"\0", INDEX):
-            raise _damaged("the key begins with neither 00 nor 01", code="out_of_range")
+            raise _decode_error("the key begins with neither 00 nor 01", code="out_of_range")
         return stored[1:] if self.is_index(stored) else TIME_ORDERED_KEYS[self.type.name].of_row(stored)
 
     def row_key(self, index: bytes) -> bytes:
@@ -210,7 +223,7 @@ class StoreReader:
         keys = self.type.keys
         least = SUFFIXES[keys] + self.type.time_ordered
         if len(stored) < least:
-            raise _damaged(f"a stored key of {len(stored)} bytes is too short: {least} of it are the time")
+            raise _decode_error(f"a stored key of {len(stored)} bytes is too short: {least} of it are the time")
         stored = self.plain_key(stored)
         if keys == "window":
             key, start, sequence = window_parts(stored)
@@ -226,7 +239,7 @@ class StoreReader:
             return None, None, value
         if self.type.values == "timestamped":
             if len(value) < 8:
-                raise _damaged(f"timestamp takes 8 bytes and {len(value)} are left", 0)
+                raise _decode_error(f"timestamp takes 8 bytes and {len(value)} are left", 0)
             return _INT64.unpack_from(value)[0], None, value[8:]
         message: Any = lh.decode(value, self.value_format, limits=self.limits)
         return getattr(message, "timestamp", None), message.headers, message.payload
@@ -286,6 +299,15 @@ def open_store(
     )
 
 
+def latest_offsets(offsets_of_databases: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return the largest offset of each ``topic-partition``: after a crash, some databases are behind others."""
+    latest: dict[str, int] = {}
+    for offsets in offsets_of_databases:
+        for topic_partition, offset in offsets.items():
+            latest[topic_partition] = max(offset, latest.get(topic_partition, offset))
+    return latest
+
+
 def _newer_or_damaged(row: EncodedRow) -> bytes:
     """Return a value in the newer form, or as it is if it is damaged."""
     try:
@@ -299,7 +321,7 @@ def _tagged(rows: Iterator[tuple[bytes, bytes]], family: str, older: Legacy | No
         yield EncodedRow(key, value, family, older)
 
 
-def _damaged(message: str, byte_offset: int | None = None, code: str = "truncated") -> DecodeError:
+def _decode_error(message: str, byte_offset: int | None = None, code: str = "truncated") -> DecodeError:
     return DecodeError(message, format=None, code=code, byte_offset=byte_offset)
 
 

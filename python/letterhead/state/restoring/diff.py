@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import letterhead as lh
 from letterhead.errors import DamagedRowError, StoreChoiceError, StoreNotFoundError
+from letterhead.offsets.partition_log import TopicPartition
 from letterhead.state.durations import Milliseconds
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
 from letterhead.state.reading.rows import EncodedRow, StoreReader, StoreRow, open_store
@@ -180,18 +181,14 @@ def _restored(
     store: StoreReader, source: Source, retention: Milliseconds | None, segment_interval: Milliseconds | None
 ) -> Iterator[Path]:
     """Restore the changelog of a store up to the offset that the store has."""
-    offsets: dict[str, int] = {}
-    for _, families in store.databases():
-        for topic_partition, offset in families.offsets().items():
-            offsets[topic_partition] = max(offset, offsets.get(topic_partition, -1))
-    known = {topic_partition: offset for topic_partition, offset in offsets.items() if offset >= 0}
+    known = {name: offset for name, offset in store.changelog_offsets().items() if offset >= 0}
     if len(known) != 1:
         raise StoreChoiceError(
             f"store {store.files.label} has no changelog offset: it was not closed, or has no changelog. Restore the "
             "changelog into a directory, and compare with that"
         )
-    ((topic_partition, offset),) = known.items()
-    topic, _, partition = topic_partition.rpartition("-")
+    ((name, offset),) = known.items()
+    topic, partition = TopicPartition.parse(name)
     with TemporaryDirectory("diff") as temporary:
         restore(
             source,
@@ -202,7 +199,7 @@ def _restored(
             retention=retention,
             segment_interval=segment_interval,
             topic=topic,
-            partition=int(partition),
+            partition=partition,
             start="earliest",  # as in a store that was not restored: that one has rows older than its retention
             end=offset + 1,
             force=True,  # the store itself names the topic
