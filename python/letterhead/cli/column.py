@@ -15,7 +15,8 @@ import letterhead as lh
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.formats import ReadArguments
 from letterhead.cli.render import console, counted, note, progress, warn
-from letterhead.cli.row_writers import Form, RowFormat, open_writer
+from letterhead.cli.row_format import Form, RowFormat
+from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sniff import AUTO, format_of
 from letterhead.errors import replaced
 from letterhead.operations import ReadOptions

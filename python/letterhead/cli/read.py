@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from letterhead._formatting import printable, quoted
 from letterhead.cli.column import ROWS_ON_SCREEN, RowCounts
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import EditOption, edit_rows, parse_edits
@@ -22,7 +23,6 @@ from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import open_reader, open_sources, report_findings
 from letterhead.cli.sources.options import key_range, selection, typed_headers, with_keys
-from letterhead.cli.where import warn_of_unseen
 from letterhead.limits import Limits
 from letterhead.sources.base import RowRequest, Source, check_store_options
 
@@ -350,11 +350,14 @@ class Rows:
             self._tally.codes.update(codes)
 
     def _warn_of_unseen(self, source: Source) -> None:
-        """Warn of a header in --where that no row of a source has."""
+        """Warn of a header in --where that no row of a source has: its name is probably misspelt."""
         request = self._request
         if request.where is not None and not request.follow and request.commit_group is None:
             with reading_errors():
-                warn_of_unseen(source.unseen(request), source.fields)
+                keys = source.unseen(request)
+            for key in keys:
+                name = quoted(key) if isinstance(key, str) else printable(str(key))
+                warn(f"--where: no record had a header {name}; names of fields are {', '.join(source.fields)}")
 
     def _note_empty_range(self) -> None:
         """Note that --start and --end exclude all rows: they may be wrong."""

@@ -22,7 +22,7 @@ from letterhead.cli.sinks import FileSink, Sink, StandardOutput
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Form", "RowFormat", "RowWriter", "open_writer"]
+__all__ = ["open_writer"]
 
 
 def open_writer(schema: pa.Schema, format: RowFormat) -> RowWriter:
