@@ -533,7 +533,7 @@ def _shown(key: bytes) -> str:
     return key.hex() if len(key) <= 32 else f"{key[:32].hex()}… ({len(key)} bytes)"
 
 
-def of_parent(name: str) -> InvalidStateStoreError:
+def forked_store_error(name: str) -> InvalidStateStoreError:
     """Return the error for a store of a parent process."""
     return InvalidStateStoreError(
         f"Store {name} was opened before this process was forked: open it in a process started by spawn or forkserver"

@@ -38,7 +38,7 @@ def parse_value(kind: HeaderKind, text: str) -> Value:
     if kind in (HeaderKind.FLOAT32, HeaderKind.FLOAT64):
         return _parse_float(kind, text)
     if not str(kind).startswith(("int", "uint")):
-        _invalid(kind)
+        _raise_invalid(kind)
     return _parse_integer(kind, text)
 
 
@@ -59,7 +59,7 @@ def format_value(value: Value) -> str:
 def _parse_integer(kind: HeaderKind, text: str) -> Value:
     signed = str(kind).startswith("int")
     if not (_SIGNED if signed else _UNSIGNED).fullmatch(text):
-        _invalid(kind)
+        _raise_invalid(kind)
     digits = text.lstrip("+-").lstrip("0")[:_MOST_DIGITS] or "0"
     number = -int(digits) if text.startswith("-") else int(digits)
     bits = 8 * (VALUE_TYPES[str(kind)] or 0)
@@ -73,7 +73,7 @@ def _parse_float(kind: HeaderKind, text: str) -> Value:
     if _NOT_FINITE.fullmatch(text):
         return Value(str(kind), float(text))
     if not _DECIMAL.fullmatch(text):
-        _invalid(kind)
+        _raise_invalid(kind)
     number = float(text)
     if kind is HeaderKind.FLOAT64:
         return Value("float64", number)
@@ -98,5 +98,5 @@ def _escape(byte: int) -> str:
 _ESCAPES = {0x00: "\\0", 0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x22: '\\"', 0x5C: "\\\\"}
 
 
-def _invalid(kind: HeaderKind) -> NoReturn:
+def _raise_invalid(kind: HeaderKind) -> NoReturn:
     refuse_bytes("bad_text", f"the text is not of kind {kind}", None)

@@ -62,9 +62,9 @@ def requested_ranges(
                     f"{partition}: {name} is offset {point.value}, but the partition ends at {last[partition]}"
                 )
     if partitions and all(starts[partition] > last[partition] for partition in partitions):
-        raise bounds.unreachable(f"the end of every partition: the last one ends at offset {max(last.values())}")
+        raise bounds.unreachable_error(f"the end of every partition: the last one ends at offset {max(last.values())}")
     if points and all(end.kind == "offset" and end.value < first[partition] for partition, (_, end) in points.items()):
-        raise bounds.too_early(min(first.values()))
+        raise bounds.too_early_error(min(first.values()))
     return [
         OffsetRange(partition, max(starts[partition], first[partition]), min(ends[partition], last[partition]))
         for partition in partitions
@@ -84,7 +84,7 @@ def check_range_of_files(
     points = [bounds.of_partition(segments[0].partition) for segments in partitions]
     if all(end.kind == "offset" and end.value < segments[0].base_offset
            for segments, (_, end) in zip(partitions, points, strict=True)):  # fmt: skip
-        raise bounds.too_early(min(segments[0].base_offset for segments in partitions))
+        raise bounds.too_early_error(min(segments[0].base_offset for segments in partitions))
     ends = []
     for segments, (start, _) in zip(partitions, points, strict=True):
         if start.kind != "offset" or start.value <= segments[-1].base_offset:
@@ -97,7 +97,7 @@ def check_range_of_files(
         if start.value <= end:
             return
         ends.append(end)
-    raise bounds.unreachable(f"the end of every partition: the last one ends at offset {max(ends)}")
+    raise bounds.unreachable_error(f"the end of every partition: the last one ends at offset {max(ends)}")
 
 
 def range_of_files(

@@ -76,7 +76,7 @@ class OffsetBounds(NamedTuple):
         """Return the points of a partition; raise ValueError if a mapping lacks it."""
         return self._point(0, partition), self._point(1, partition)
 
-    def unreachable(self, limit: str) -> ValueError:
+    def unreachable_error(self, limit: str) -> ValueError:
         """Return the error of a start after ``limit`` in every partition."""
         why = f"{self.names[0]} is after {limit}"
         if isinstance(self.start, OffsetPoint) and self.start.value >= _FIRST_TIME:
@@ -85,7 +85,7 @@ class OffsetBounds(NamedTuple):
             why += f"; for a date, pass '{text[:4]}-{text[4:6]}-{text[6:]}'"
         return ValueError(why)
 
-    def too_early(self, first: int) -> ValueError:
+    def too_early_error(self, first: int) -> ValueError:
         """Return the error of an end before the beginning of every partition, of which the first one begins at an offset."""
         return ValueError(
             f"{self.names[1]} is before the beginning of every partition: the first one begins at offset {first}"

@@ -21,7 +21,7 @@ from letterhead.state.reading.directory import StoreSegment, find_stores
 from letterhead.state.reading.rows import StoreReader
 from letterhead.state.reading.store_types import LAYOUTS, VALUES, DetectedType
 from letterhead.state.storage.database import Database, RocksDBOptions
-from letterhead.state.storage.layouts import Layout, mixed_formats
+from letterhead.state.storage.layouts import Layout, mixed_formats_error
 from letterhead.state.storage.upgrade import UpgradingRows
 
 
@@ -101,7 +101,7 @@ def _older_rows(store: StoreReader, layout: Layout) -> tuple[list[str], list[int
         }
         filled = [family for family, count in rows.items() if count]
         if len(filled) > 1:
-            raise mixed_formats(segment.directory.name)
+            raise mixed_formats_error(segment.directory.name)
         older_families |= dict.fromkeys(filled)
         counts.append(sum(rows.values()))
     return list(older_families), counts

@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from letterhead.errors import InvalidStateStoreError, of_parent
+from letterhead.errors import InvalidStateStoreError, forked_store_error
 from letterhead.state.base import KeyValueWrites
 from letterhead.state.context import StoreContext
 from letterhead.state.interfaces import StoreIterator
@@ -104,7 +104,7 @@ class _Caching(Layer):
         if not self._bottom.is_open:
             raise InvalidStateStoreError(f"Store {self.name} is currently closed")
         if getattr(self._bottom, "opened_by_parent", False):  # stores that an application defines may lack it
-            raise of_parent(self.name)
+            raise forked_store_error(self.name)
 
     def _read_cached(self, key: bytes) -> CacheEntry | None:
         self._check_open()

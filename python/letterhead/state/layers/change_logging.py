@@ -54,7 +54,7 @@ class ChangeLogging(Layer):
         else:
             parts = None, record.timestamp, Headers(record.headers) if self._headers else Headers()
         if parts[1] < 0:
-            raise _negative(parts[1])
+            raise _negative_timestamp_error(parts[1])
         return parts
 
     def check(self, value: bytes) -> None:
@@ -87,7 +87,7 @@ class ChangeLoggingKeyValueStore(ChangeLogging):
         if parts is None:
             parts = self._parts(value)
         elif parts[1] < 0:
-            raise _negative(parts[1])
+            raise _negative_timestamp_error(parts[1])
         self.inner.put(key, value)
         self._log(key, parts)
 
@@ -163,7 +163,7 @@ class ChangeLoggingVersionedStore(ChangeLogging):
         return plain, timestamp, headers
 
 
-def _negative(timestamp: int) -> InvalidTimestampError:
+def _negative_timestamp_error(timestamp: int) -> InvalidTimestampError:
     error = InvalidTimestampError(timestamp)
     if timestamp == -1:
         error.add_note(

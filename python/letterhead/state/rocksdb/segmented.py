@@ -70,7 +70,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
         records = list(records)
         for record in records:
             if len(record.key) < self._keys.suffix:
-                raise self._damaged(record.key, self._keys.suffix)
+                raise self._damaged_row_error(record.key, self._keys.suffix)
         self._observed = max([self._observed, *(self._keys.time(record.key) for record in records)])
         changes: dict[Database, list[tuple[bytes, bytes | None]]] = {}
         for record in records:
@@ -125,7 +125,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
         for segment in segments:
             for stored, value in rows_of_segment(segment, first, last, query.backward):
                 if len(stored) < suffix:
-                    yield self._damaged(stored, suffix)
+                    yield self._damaged_row_error(stored, suffix)
                 elif holds(stored, *bounds):
                     yield key_of(stored), value
 
@@ -138,7 +138,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
         """Return the key of a row from its stored key."""
         raise NotImplementedError
 
-    def _damaged(self, stored: bytes, least: int) -> DamagedRowError:
+    def _damaged_row_error(self, stored: bytes, least: int) -> DamagedRowError:
         reason = f"a stored key of {len(stored)} bytes is too short: it has at least {least}"
         error = DecodeError(reason, format=None, code="truncated", byte_offset=len(stored))
         return DamagedRowError(self.name, stored, error)

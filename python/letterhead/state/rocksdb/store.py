@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from letterhead.errors import ProcessorStateError, of_parent
+from letterhead.errors import ProcessorStateError, forked_store_error
 from letterhead.state.base import BytesStore, ValueFormat
 from letterhead.state.interfaces import Context
 from letterhead.state.storage.database import Database, RocksDBOptions
 from letterhead.state.storage.files import read_text
 from letterhead.state.storage.layouts import Layout
 from letterhead.state.storage.position import Position
-from letterhead.state.storage.rows import StoredRows, failed
+from letterhead.state.storage.rows import StoredRows, operation_error
 from letterhead.state.storage.upgrade import UpgradingRows
 
 __all__ = ["OneDatabaseStore", "PersistentStore"]
@@ -74,7 +74,7 @@ class PersistentStore(BytesStore):
     def _check_open(self) -> None:
         super()._check_open()
         if os.getpid() != self._process:
-            raise of_parent(self.name)
+            raise forked_store_error(self.name)
 
     def close(self) -> None:
         """Close the store and its iterators, and write everything to files. Closing twice has no effect."""
@@ -177,8 +177,8 @@ def _older_position(path: Path) -> Position:
     except FileNotFoundError:
         return Position()
     except OSError as error:
-        raise failed(f"Error reading {path}", error) from error
+        raise operation_error(f"Error reading {path}", error) from error
     try:
         return Position.from_checkpoint(text)
     except ValueError as error:
-        raise failed(f"Error reading {path}", error) from error
+        raise operation_error(f"Error reading {path}", error) from error

@@ -92,7 +92,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
             for entry, _ in rows_of_segment(segment, lowest, highest, backward):
                 stored = entry[1:]
                 if len(entry) < least:
-                    yield self._damaged(entry, least)
+                    yield self._damaged_row_error(entry, least)
                     continue
                 if not holds(stored):
                     continue
@@ -114,7 +114,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
         for segment in segments:
             for row, value in rows_of_segment(segment, self._by_time.rows_from(time_from), INDEX, backward):
                 if len(row) < least:
-                    yield self._damaged(row, least)
+                    yield self._damaged_row_error(row, least)
                     continue
                 stored = self._by_time.of_row(row)
                 at = self._keys.time(stored)

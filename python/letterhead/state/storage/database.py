@@ -22,12 +22,12 @@ from letterhead.errors import (
     ProcessorStateError,
     StoreLockedError,
     StoreNotFoundError,
-    of_parent,
+    forked_store_error,
 )
-from letterhead.state.storage.files import CONFIG, check_files, has_database_files, missing_current
-from letterhead.state.storage.layouts import OFFSETS, Layout, Legacy, mixed_formats
+from letterhead.state.storage.files import CONFIG, check_files, has_database_files, missing_current_error
+from letterhead.state.storage.layouts import OFFSETS, Layout, Legacy, mixed_formats_error
 from letterhead.state.storage.position import Position
-from letterhead.state.storage.rows import FamilyRows, StoredRows, WriteBatch, failed, read_rows
+from letterhead.state.storage.rows import FamilyRows, StoredRows, WriteBatch, operation_error, read_rows
 from letterhead.state.storage.temporary import TemporaryDirectory
 from letterhead.state.storage.upgrade import UpgradingRows
 
@@ -162,7 +162,7 @@ class Database:
         try:
             return Position.deserialize(self._offsets.get(POSITION))
         except ValueError as error:
-            raise failed(f"Error reading the position of store {self.name}", error) from error
+            raise operation_error(f"Error reading the position of store {self.name}", error) from error
 
     def offsets(self) -> dict[str, int]:
         """Read the offsets of the last commits, by ``topic-partition``."""
@@ -244,7 +244,7 @@ class Database:
         try:
             yield
         except Exception as error:
-            raise failed(f"Error while adding a file to store {self.name}", error) from error
+            raise operation_error(f"Error while adding a file to store {self.name}", error) from error
 
     def flush(self) -> None:
         """Write everything that is in memory to files.
@@ -258,7 +258,7 @@ class Database:
                 if family in self._families:
                     self._families[family].flush()
         except Exception as error:
-            raise failed(f"Error while executing flush from store {self.name}", error) from error
+            raise operation_error(f"Error while executing flush from store {self.name}", error) from error
 
     def close(self, *, clean: bool = True) -> None:
         """Write everything to files and close the database; do nothing if it is closed.
@@ -288,14 +288,14 @@ class Database:
             except Exception as error:
                 first = first or error
         if first is not None:
-            raise failed(f"Error while closing store {self.name}", first) from first
+            raise operation_error(f"Error while closing store {self.name}", first) from first
 
     def check_open(self) -> None:
         """Raise InvalidStateStoreError if the database is closed, or was opened by another process."""
         if not self.is_open:
             raise InvalidStateStoreError(f"Store {self.name} is currently closed")
         if os.getpid() != self._process:
-            raise of_parent(self.name)
+            raise forked_store_error(self.name)
 
     def _use(self, family: str) -> None:
         self._families[family] = opened = self._database.get_column_family(family)
@@ -314,7 +314,7 @@ class Database:
         old = [legacy for legacy in layout.legacy if legacy.family in self._families]
         filled = [legacy for legacy in old if self._rows_of(legacy.family).first() is not None]
         if len(old) > 1 and old[-1] in filled:
-            raise mixed_formats(self.name)
+            raise mixed_formats_error(self.name)
         return filled[0] if filled else None
 
     def _drop_empty(self, layout: Layout) -> None:
@@ -398,7 +398,7 @@ class StoredFamilies(Closing):
         if not directory.is_dir() or not has_database_files(os.listdir(directory)):
             raise StoreNotFoundError(f"there is no store in {directory}")
         if not (directory / "CURRENT").exists():
-            raise missing_current(name, directory)
+            raise missing_current_error(name, directory)
         check_files(name, directory)
         # rocksdict writes a file even into the directory of a read-only database, so links to its files are opened.
         self._links = TemporaryDirectory("store")
@@ -424,7 +424,7 @@ class StoredFamilies(Closing):
         try:
             value: bytes | None = self._families[family].get(key)
         except Exception as error:
-            raise failed(f"Error while getting value for key from store {self._name}", error) from error
+            raise operation_error(f"Error while getting value for key from store {self._name}", error) from error
         return value
 
     def rows(
@@ -468,7 +468,7 @@ class StoredFamilies(Closing):
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
-            raise of_parent(self._name)
+            raise forked_store_error(self._name)
 
 
 def list_families(name: str, directory: Path) -> list[str]:
@@ -478,7 +478,7 @@ def list_families(name: str, directory: Path) -> list[str]:
             return []
         check_files(name, directory)
     except OSError as error:
-        raise failed(f"Error listing column families for store {name}", error) from error
+        raise operation_error(f"Error listing column families for store {name}", error) from error
     return _families_of(name, directory) if (directory / "CURRENT").exists() else []
 
 
@@ -488,7 +488,7 @@ def _families_of(name: str, directory: Path) -> list[str]:
     except ModuleNotFoundError:
         raise
     except Exception as error:
-        raise failed(f"Error listing column families for store {name}", error) from error
+        raise operation_error(f"Error listing column families for store {name}", error) from error
     return families
 
 
@@ -535,7 +535,7 @@ def _open_error(name: str, directory: Path, error: Exception) -> ProcessorStateE
     # The path can contain "lock", and a message the "blocks" of a file.
     if re.search(r"\block\b", str(error).replace(str(directory), "").lower()) and "denied" not in str(error):
         return StoreLockedError(f"{message}: it is in use by another process, or open in this one")
-    return failed(message, error)
+    return operation_error(message, error)
 
 
 def _write_options(rocksdict: ModuleType, options: RocksDBOptions) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from letterhead.errors import ProcessorStateError
 
-__all__ = ["CONFIG", "check_files", "has_database_files", "missing_current", "read_text"]
+__all__ = ["CONFIG", "check_files", "has_database_files", "missing_current_error", "read_text"]
 
 CONFIG = "rocksdict-config.json"
 MANIFEST_BYTES = 4 << 30
@@ -55,10 +55,10 @@ def check_files(store: str, directory: Path) -> None:
                 f"Error opening store {store}: {directory / name} has {size} bytes, and can have {max_bytes} at most: {_REMEDY}"
             )
     if "CURRENT" not in sizes and any(_WITH_ROWS.fullmatch(name) for name in sizes):
-        raise missing_current(store, directory)
+        raise missing_current_error(store, directory)
 
 
-def missing_current(store: str, directory: Path) -> ProcessorStateError:
+def missing_current_error(store: str, directory: Path) -> ProcessorStateError:
     """Return the error for a database without its file `CURRENT`."""
     return ProcessorStateError(f"Error opening store {store}: {directory} has no file CURRENT: {_REMEDY}")
 

@@ -120,7 +120,7 @@ class Layout(NamedTuple):
         )
 
 
-def mixed_formats(store: str) -> ProcessorStateError:
+def mixed_formats_error(store: str) -> ProcessorStateError:
     """Return the error for a database with rows of two older versions of a store."""
     return ProcessorStateError(
         f"Inconsistent store state for {store}. Cannot have both plain (DEFAULT) and timestamped data simultaneously. "

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, Protocol
 
-from letterhead.errors import ProcessorStateError, of_parent
+from letterhead.errors import ProcessorStateError, forked_store_error
 
-__all__ = ["FamilyRows", "OpenDatabase", "StoredRows", "WriteBatch", "failed", "read_rows"]
+__all__ = ["FamilyRows", "OpenDatabase", "StoredRows", "WriteBatch", "operation_error", "read_rows"]
 
 
 class StoredRows(Protocol):
@@ -87,7 +87,7 @@ class WriteBatch:
         try:
             self._database.write(self._batch, self._options)
         except Exception as error:
-            raise failed(f"Error while batch writing to store {self._name}", error) from error
+            raise operation_error(f"Error while batch writing to store {self._name}", error) from error
 
 
 class OpenDatabase(Protocol):
@@ -136,7 +136,9 @@ class FamilyRows:
         try:
             value: bytes | None = self._family.get(key)
         except Exception as error:
-            raise failed(f"Error while getting value for key from store {self._database.name}", error) from error
+            raise operation_error(
+                f"Error while getting value for key from store {self._database.name}", error
+            ) from error
         return value
 
     peek = get
@@ -152,7 +154,7 @@ class FamilyRows:
                 self._family.put(key, value)
         except Exception as error:
             action = "removing key from" if value is None else "putting key/value into"
-            raise failed(f"Error while {action} store {self._database.name}", error) from error
+            raise operation_error(f"Error while {action} store {self._database.name}", error) from error
 
     def write(self, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Write several rows atomically."""
@@ -206,14 +208,14 @@ def _until(
 ) -> Iterator[tuple[bytes, bytes]]:
     key = None
     if os.getpid() != process:
-        raise of_parent(store)
+        raise forked_store_error(store)
     for row in rows:
         key = row[0]
         if bound is not None and (key < bound if backward else key > bound):
             return
         yield row
         if os.getpid() != process:
-            raise of_parent(store)
+            raise forked_store_error(store)
     _check_end(family, store, key, backward)
 
 
@@ -230,10 +232,10 @@ def _check_end(family: Any, store: str, last: bytes | None, backward: bool) -> N
         try:
             cursor.status()
         except Exception as error:
-            raise failed(f"Error while iterating over store {store}", error) from error
+            raise operation_error(f"Error while iterating over store {store}", error) from error
 
 
-def failed(message: str, error: Exception) -> ProcessorStateError:
+def operation_error(message: str, error: Exception) -> ProcessorStateError:
     """Return the error for a failed operation: the operation and store, RocksDB's reason, and a remedy if one is known."""
     reason = _LINKS.sub("", str(error))
     remedy = next((remedy for sign, remedy in _REMEDIES.items() if sign in reason), "")

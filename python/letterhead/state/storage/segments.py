@@ -19,7 +19,7 @@ from letterhead.errors import ProcessorStateError
 from letterhead.state.storage.database import Database, RocksDBOptions
 from letterhead.state.storage.keys import segment_of
 from letterhead.state.storage.layouts import Layout
-from letterhead.state.storage.rows import failed
+from letterhead.state.storage.rows import operation_error
 
 __all__ = ["Segments", "segment_interval", "segment_start"]
 
@@ -87,7 +87,7 @@ class Segments:
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
-                raise failed(f"Error opening store {store} at location {directory}", error) from error
+                raise operation_error(f"Error opening store {store} at location {directory}", error) from error
             raise
 
     def id(self, time: int) -> int:
@@ -154,7 +154,9 @@ class Segments:
                 os.rename(database.directory, removed)
                 shutil.rmtree(removed)
         except OSError as error:
-            raise failed(f"Error while removing segment {database.name} of store {self._store}", error) from error
+            raise operation_error(
+                f"Error while removing segment {database.name} of store {self._store}", error
+            ) from error
 
     def _sweep(self) -> None:
         """Remove what is left of segments whose removal was interrupted."""
@@ -182,5 +184,7 @@ class Segments:
         try:
             os.rename(path, new)
         except OSError as error:
-            raise failed(f"Unable to rename old style segment from: {path} to new name: {new}", error) from error
+            raise operation_error(
+                f"Unable to rename old style segment from: {path} to new name: {new}", error
+            ) from error
         return segment

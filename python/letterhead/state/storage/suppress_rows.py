@@ -79,7 +79,7 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
     last = dict(headers)
     version = last.get("v")
     if version != VERSION:
-        raise _invalid(
+        raise _decode_error(
             "the header v does not name version 3 of the changelog of suppress(): is the topic another one?", 0
         )
     cursor = _Cursor(value)
@@ -87,7 +87,7 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
     topic = cursor.text()
     partition, count = cursor.integer(">i"), cursor.integer(">i")
     if count > len(value):
-        raise _invalid(f"the count of headers {count} is larger than the row", cursor.at - 4)
+        raise _decode_error(f"the count of headers {count} is larger than the row", cursor.at - 4)
     # Versions before 2.2 wrote -1 for no headers.
     record_headers = Headers((cursor.text(), cursor.sized()) for _ in range(max(count, 0)))
     prior = cursor.sized()
@@ -96,7 +96,7 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
     new = cursor.sized()
     time = cursor.integer(">q")
     if cursor.at != len(value):
-        raise _invalid("there are bytes after the buffer time", cursor.at, "trailing_bytes")
+        raise _decode_error("there are bytes after the buffer time", cursor.at, "trailing_bytes")
     old_prefix = last.get(OLD)
     prior_prefix = last.get(PRIOR, old_prefix if size == -2 else None)
     return Suppressed(
@@ -168,23 +168,23 @@ class _Cursor:
     def value(self, size: int) -> bytes | None:
         """Read bytes of a size; None for a size of -1."""
         if size < -1:
-            raise _invalid(f"the size {size} is negative", self.at - 4, "negative_length")
+            raise _decode_error(f"the size {size} is negative", self.at - 4, "negative_length")
         return None if size == -1 else self._take(size)
 
     def text(self) -> str:
         """Read a size and text."""
         data = self.sized()
         if data is None:
-            raise _invalid("a name is null", self.at - 4, "negative_length")
+            raise _decode_error("a name is null", self.at - 4, "negative_length")
         return data.decode(errors="replace")
 
     def _take(self, size: int) -> bytes:
         end = self.at + size
         if end > len(self._data):
-            raise _invalid(f"the bytes end inside a field of {size} bytes", self.at, "truncated")
+            raise _decode_error(f"the bytes end inside a field of {size} bytes", self.at, "truncated")
         taken, self.at = self._data[self.at : end], end
         return taken
 
 
-def _invalid(message: str, at: int, code: str = "out_of_range") -> DecodeError:
+def _decode_error(message: str, at: int, code: str = "out_of_range") -> DecodeError:
     return DecodeError(message, format=None, code=code, byte_offset=at)
