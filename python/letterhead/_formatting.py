@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["as_text", "counted", "printable", "quoted", "spaced_hex"]
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+__all__ = ["as_text", "counted", "iso_time", "printable", "quoted", "spaced_hex"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def printable(text: str) -> str:
@@ -36,6 +41,15 @@ def as_text(data: bytes) -> str | None:
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun: ``1 byte``, ``2 bytes``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def iso_time(time: int, unit: Literal["milliseconds", "microseconds"] = "milliseconds") -> str | None:
+    """Format a time since 1970 as ISO 8601 in UTC; None if its year does not have four digits."""
+    try:
+        date = _EPOCH + timedelta(**{unit: time})
+    except OverflowError:
+        return None
+    return date.isoformat(timespec=unit).replace("+00:00", "Z")
 
 
 def _escape(char: str) -> str:

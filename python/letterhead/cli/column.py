@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from rich.text import Text
 
 import letterhead as lh
+from letterhead._arrow_types import OnError
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.formats import ReadArguments
-from letterhead.cli.render import console, counted, note, progress, warn
+from letterhead.cli.render import ROWS_ON_SCREEN, console, counted, note, progress, warn
 from letterhead.cli.row_format import Form, RowFormat
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sniff import AUTO, format_of
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
     from letterhead.cli.sources.columns import SourceColumn
 
-ErrorPolicy: TypeAlias = Literal["raise", "null", "column"]
-
-ROWS_ON_SCREEN = 20
 PLURALS = {"batch": "batches"}
 # Number of values that `--format auto` examines.
 SNIFFED = 100
@@ -44,7 +42,7 @@ class ErrorOptions(TypedDict):
 class RowOptions(NamedTuple):
     """How to process rows: what to do with bad ones, how many to read, and where to print them."""
 
-    errors: ErrorPolicy
+    errors: OnError
     error_column: str
     limit: int | None
     out: Path | None

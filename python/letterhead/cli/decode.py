@@ -18,7 +18,7 @@ from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch
 from letterhead.cli.headers import VALUE_LIMIT, headers_table
 from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import Format, grouped, option, reading, rows, source
-from letterhead.cli.render import console, counted, print_json, sized_text, time_text, value_text
+from letterhead.cli.render import ROWS_ON_SCREEN, console, counted, print_json, sized_text, time_text, value_text
 from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
@@ -29,8 +29,6 @@ from letterhead.sources.base import RowRequest
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-MESSAGES_ON_SCREEN = 20
 
 Fields = dict[str, Any]
 
@@ -193,7 +191,7 @@ def _show(data: bytes, format: str, messages: list[Fields | None], *, everything
         headers = (messages[0] or {}).get("headers")
         count = "null" if headers is None else counted(len(headers), "header")
     screen.print(Text(f"{format}: {counted(len(data), 'byte')}, {count}", style="bold"))
-    shown = messages if everything else messages[:MESSAGES_ON_SCREEN]
+    shown = messages if everything else messages[:ROWS_ON_SCREEN]
     for number, fields in enumerate(shown):
         if is_batch(format):
             screen.print(Text(f"\nmessage {number}" + (": null" if fields is None else ""), style="bold"))

@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import letterhead as lh
+from letterhead._formatting import iso_time
 from letterhead.cli.exits import Failure
 from letterhead.cli.formats import in_microseconds, row_of, table_of_formats
 from letterhead.cli.message_input import parse_base64, parse_hex
@@ -98,13 +99,9 @@ def bytes_json(data: bytes) -> Any:
 
 def time_json(time: int, *, microseconds: bool = False, epoch_ms: bool = False) -> Any:
     """Return a time as ISO 8601 in UTC, or as milliseconds if these are requested or its year does not have four digits."""
-    if not epoch_ms:
-        try:
-            moment = EPOCH + timedelta(**{"microseconds" if microseconds else "milliseconds": time})
-        except OverflowError:
-            pass
-        else:
-            return moment.isoformat(timespec="microseconds" if microseconds else "milliseconds").replace("+00:00", "Z")
+    text = None if epoch_ms else iso_time(time, "microseconds" if microseconds else "milliseconds")
+    if text is not None:
+        return text
     if not microseconds:
         return integer_json(time)
     if time % 1000 == 0:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from letterhead._formatting import printable, quoted
-from letterhead.cli.column import ROWS_ON_SCREEN, RowCounts
+from letterhead.cli.column import RowCounts
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import EditOption, edit_rows, parse_edits
 from letterhead.cli.exits import BAD_DATA, Failure
 from letterhead.cli.options import EpochMs, flag, grouped, limits, option
-from letterhead.cli.render import console, counted, note, progress, warn
+from letterhead.cli.render import ROWS_ON_SCREEN, console, counted, note, progress, warn
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sources.errors import reading_errors
@@ -272,7 +272,7 @@ class Rows:
         except KeyboardInterrupt:
             if not self._request.follow:
                 raise
-            # It is how following ends, and what was read stays.
+            # Ctrl-C is the normal end of --follow: keep the rows written so far.
 
     def _batches(self, number: int, source: Source, *, prints: bool) -> Iterator[pa.RecordBatch]:
         """Read one source, count its rows, and show how much of it is done."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from rich import box
@@ -20,7 +20,7 @@ from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
-from letterhead._formatting import as_text, printable, quoted, spaced_hex
+from letterhead._formatting import as_text, iso_time, printable, quoted, spaced_hex
 
 if TYPE_CHECKING:
     from letterhead.sources.base import Source
@@ -34,6 +34,8 @@ MAX_LIKELY = 1 << 53
 # Numbers and the time left take about so many columns beside a progress bar; a narrow screen shows them alone.
 AMOUNT_WIDTH = 64
 WIDE_ENOUGH_FOR_BAR = 110
+# Rows on a screen, if neither --limit nor --all is given.
+ROWS_ON_SCREEN = 20
 # Rows in one table: all rows may not fit in memory.
 ROWS_IN_TABLE = 1000
 
@@ -178,12 +180,7 @@ def as_integer(data: bytes, sizes: Collection[int] = (8,)) -> int | None:
 
 def moment(time: int, *, microseconds: bool = False) -> str:
     """Format milliseconds or microseconds since 1970 as ISO 8601; empty for times before 1970 and after 9999."""
-    try:
-        date = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time if microseconds else time * 1000)
-    except OverflowError:
-        return ""
-    timespec = "microseconds" if microseconds else "milliseconds"
-    return "" if time < 0 else date.isoformat(timespec=timespec).replace("+00:00", "Z")
+    return "" if time < 0 else iso_time(time, "microseconds" if microseconds else "milliseconds") or ""
 
 
 def time_text(time: int, *, microseconds: bool = False) -> Text:

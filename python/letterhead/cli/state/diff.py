@@ -12,17 +12,16 @@ from rich.text import Text
 
 from letterhead._formatting import printable
 from letterhead.cli.document import headers_json, value_json
-from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
+from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.headers import SUMMARY_LIMIT, header_text, key_text
-from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, short, table, warn
+from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, console, counted, json_text, short, table, warn
+from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.options import ChangelogSource, Selection
 from letterhead.cli.state.restore import open_changelog
-from letterhead.cli.state.rows import DamagedRows, failures
+from letterhead.cli.state.rows import DamagedRows
 from letterhead.cli.state.shown import time_field, times_json
 from letterhead.headers import Header, HeaderKey
 from letterhead.state.restoring.diff import RowDifference, StoredRow, diff
-
-ON_SCREEN = 20
 
 # Sequences of headers are aligned in quadratic time: longer ones are compared by position.
 ALIGNED = 1_000_000
@@ -36,9 +35,9 @@ def run_diff(
 ) -> int:
     """Print the rows that differ."""
     if limit is None and not everything and not json:
-        limit = ON_SCREEN
+        limit = ROWS_ON_SCREEN
     damage = DamagedRows(raises=False)
-    with failures(), usage_errors():
+    with reading_errors():
         try:
             differences = diff(
                 selection.directory,
