@@ -357,7 +357,7 @@ class MessageLog(Closing):
         if (topic, sent.partition) != (self.topic, self.partition):
             return failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"this log is {self.topic}-{self.partition}")
         now, version = now_ms(), request.version
-        header_format = header_format_of(version, self.header_format) or self.header_format
+        header_format = header_format_of(version, self.header_format, self.header_format)
         try:
             encoded = []
             for number, message in enumerate(sent.messages(version, self.header_format)):
@@ -505,7 +505,7 @@ class MessageLog(Closing):
 
     def _convert_for(self, version: int, stored: StoredMessages) -> bytes:
         """Return a stored message or compressed set in the format of a request's version."""
-        target = header_format_of(version, self.header_format) or self.header_format
+        target = header_format_of(version, self.header_format, self.header_format)
         if stored.magic <= MAGIC[version] and (stored.magic < 2 or target == self.header_format):
             return stored.data
         if MAGIC[version] < 2:
@@ -557,7 +557,7 @@ class MessageLog(Closing):
         """Raise now, and not on the first request, if ``types_in`` or ``types_out`` do not suit the header formats."""
         empty = Message(offset=None, **_FIELDS)
         for version in VERSIONS:
-            requested = header_format_of(version, self.header_format) or self.header_format
+            requested = header_format_of(version, self.header_format, self.header_format)
             if requested != self.header_format:
                 write_converted(empty, requested, self.header_format, **self._options_in)
                 write_converted(empty, self.header_format, requested, **self._options_out)

@@ -253,7 +253,7 @@ class ProduceRequest(_Body):
             If a message cannot be encoded, or has headers that the version cannot carry.
         """
         check_header_format(header_format)
-        sent_format = header_format_of(version, header_format) or "typed"
+        sent_format = header_format_of(version, header_format)
         sent = []
         for offset, item in enumerate(messages):
             fields = item._asdict() if isinstance(item, Message) else item

@@ -62,11 +62,11 @@ def check_version(version: int) -> None:
         raise ValueError(f"unknown version {version}: requests have the versions {', '.join(map(str, VERSIONS))}")
 
 
-def header_format_of(version: int, header_format: HeaderFormat) -> HeaderFormat | None:
-    """Return the header format of messages in requests of a version, for a log; None if they have no headers."""
+def header_format_of(version: int, header_format: HeaderFormat, default: HeaderFormat = "typed") -> HeaderFormat:
+    """Return the header format of messages in requests of a version, for a log; ``default`` if they have no headers."""
     check_version(version)
     if MAGIC[version] < 2:
-        return None
+        return default
     if version == 3:
         return "int"
     return "wrapper" if header_format == "wrapper" else "typed"
@@ -75,7 +75,7 @@ def header_format_of(version: int, header_format: HeaderFormat) -> HeaderFormat 
 def set_format(version: int, header_format: HeaderFormat = "typed") -> str:
     """Return the format of message sets in requests of a version, for :func:`letterhead.messages`."""
     check_header_format(header_format)
-    return BATCH_FORMATS[header_format_of(version, header_format) or "typed"]
+    return BATCH_FORMATS[header_format_of(version, header_format)]
 
 
 def convert_up(message: Message, header_format: HeaderFormat) -> Message:
