@@ -92,18 +92,13 @@ class StateStores(Source):
 
     def _opened(self, request: RowRequest, options: StoreOptions) -> list[StoreReader]:
         """Open the stores, and warn of an assumed type, and of stores that another process has open."""
-        from letterhead.state.reading.directory import find_stores
-        from letterhead.state.reading.stores import open_stores
+        from letterhead.state.reading.directory import find_one_store
+        from letterhead.state.reading.stores import open_stores, remarks
 
         if self._stores:
             return self._stores
-        names = sorted({store.name for store in find_stores(self._directory, options.name)})
-        if len(names) > 1:
-            raise ValueError(f"there are several stores in {self.name}: choose one with store=: {', '.join(names)}")
+        find_one_store(self._directory, options.name)
         self._stores = open_stores(self._directory, options.name, options.store_type, options.values, request.limits)
-        for store in self._stores:
-            if store.type.assumed:
-                warnings.warn(f"{store.assumption} (set it with store_type= and values=)", stacklevel=4)
-            if store.process is not None:
-                warnings.warn(store.unwritten, stacklevel=4)
+        for remark in remarks(self._stores):
+            warnings.warn(remark, stacklevel=4)
         return self._stores

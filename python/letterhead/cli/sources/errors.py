@@ -16,6 +16,7 @@ from letterhead.errors import (
     ProtocolError,
     StateStoreError,
     StoreChoiceError,
+    StoreLockedError,
     StoreNotFoundError,
 )
 
@@ -31,6 +32,8 @@ def reading_errors() -> Iterator[None]:
         raise
     except (OffsetsGone, LogTruncated, ProtocolError) as error:
         raise Failure(str(error), UNREADABLE) from error
+    except StoreLockedError as error:
+        raise Failure(f"{error}. Stop that process, or use a command that only reads the store") from error
     except (StoreNotFoundError, StoreChoiceError) as error:
         raise Failure(as_options(str(error))) from error
     except (StateStoreError, DamagedTableError) as error:
@@ -40,6 +43,6 @@ def reading_errors() -> Iterator[None]:
     except (ValueError, TypeError, ImportError) as error:
         raise Failure(as_options(str(error))) from error
     except (typer.Abort, typer.Exit):
-        raise  # they are errors of Python's class for all others
+        raise  # both derive from RuntimeError
     except RuntimeError as error:
         raise Failure(str(error), UNREADABLE) from error

@@ -14,9 +14,10 @@ from rich.table import Table
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure, as_options
 from letterhead.cli.render import console, counted, moment, print_json, table, warn
+from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.options import ChangelogSource, Selection
 from letterhead.cli.state.restore import first_offsets, open_changelog
-from letterhead.cli.state.rows import failures, open_selected
+from letterhead.cli.state.rows import open_selected
 from letterhead.cli.state.shown import store_json
 from letterhead.cli.state.upgrade import upgrade_all_rows
 from letterhead.errors import StateStoreError, UnexpectedColumnFamilyError
@@ -87,7 +88,7 @@ def run_check(
             raise Failure(f"{name} is one of {', '.join(VERSIONS)}")
     if layout is not None and layout not in VALUES:
         raise Failure(f"--layout is one of {', '.join(VALUES)}")
-    with failures():
+    with reading_errors():
         stores = find_stores(selection.directory, selection.name)
         if source is not None and source.brokers is None and len(stores) > 1:
             raise Failure(f"--changelog is of one store, and there are {len(stores)}: choose one with --store")

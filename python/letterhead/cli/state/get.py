@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, print_json
+from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import failures, open_selected, read_key, stored_time, stores_of
+from letterhead.cli.state.rows import open_selected, read_key, stored_time
 from letterhead.cli.state.shown import row_json, show_row
 from letterhead.errors import DamagedRowError, DecodeError
+from letterhead.state.reading.directory import find_one_store
 from letterhead.state.reading.rows import StoreReader, StoreRow
 from letterhead.state.reading.store_types import TIME_ORDERED_KEYS
 from letterhead.state.storage.database import StoredFamilies
@@ -36,8 +38,8 @@ def run_get(
     options = {"--start": start, "--end": end, "--as-of": as_of}
     times = {option: stored_time(option, text) for option, text in options.items()}
     count = 0
-    with failures():
-        for files in stores_of(selection):
+    with reading_errors():
+        for files in find_one_store(selection.directory, selection.name):
             store = open_selected(files, selection)
             _check_times(store, times)
             for row in _rows(store, raw_key, times):

@@ -14,11 +14,12 @@ from rich.text import Text
 from letterhead._formatting import printable
 from letterhead._invariants import present
 from letterhead.cli.brokers import BrokerSettings
-from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
+from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, counted, print_json, progress, table
+from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.lag import end_offsets
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import failures, open_selected
+from letterhead.cli.state.rows import open_selected
 from letterhead.cli.state.shown import store_json, time_field, times_json
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
@@ -89,12 +90,11 @@ def run_ls(
     brokers: BrokerSettings | None,
 ) -> int:
     """List the stores of a directory."""
-    with failures():
+    with reading_errors():
         listings = [_examine(files, selection, quick) for files in find_stores(selection.directory, selection.name)]
         partitions = {partition for listing in listings for partition in listing.offsets}
         try:
-            with usage_errors():
-                ends = end_offsets(partitions, changelog, brokers)
+            ends = end_offsets(partitions, changelog, brokers)
         except FileNotFoundError as error:
             raise Failure(f"there is no file or directory {changelog}") from error
     for listing in listings:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from letterhead._formatting import printable
-from letterhead.cli.exits import OK, Failure, usage_errors
+from letterhead.cli.exits import OK, Failure
 from letterhead.cli.render import console, counted, print_json, progress, warn
+from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.options import ChangelogSource
-from letterhead.cli.state.rows import failures
 from letterhead.offsets.specs import read_iso_time
 from letterhead.state.restoring.restore import Start, restore
 
@@ -34,7 +34,7 @@ def run_restore(
     started = time.monotonic()
     if (store_type, layout) == ("versioned", "headers"):
         warn("Kafka Streams has no versioned store with headers, and will not open the directory: see --layout plain")
-    with failures(), usage_errors(), progress(_total(source), "restoring", prints=False) as advance:
+    with reading_errors(), progress(_total(source), "restoring", prints=False) as advance:
         stop = _end(end)
         try:
             done = restore(

@@ -1,25 +1,16 @@
-"""Open the selected stores, parse keys and times, and turn errors of a directory into failures of the command."""
+"""Open the selected stores, and parse keys and times of their rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, as_options, described
+from letterhead.cli.exits import Failure, as_options
 from letterhead.cli.message_input import parse_base64, parse_hex
 from letterhead.cli.render import warn
 from letterhead.cli.spelling import read_time, read_value
 from letterhead.cli.state.options import Selection
-from letterhead.errors import (
-    DamagedRowError,
-    ProcessorStateError,
-    StoreChoiceError,
-    StoreLockedError,
-    StoreNotFoundError,
-    UnexpectedColumnFamilyError,
-)
-from letterhead.state.reading.directory import StoreFiles, find_stores
+from letterhead.errors import DamagedRowError, ProcessorStateError
+from letterhead.state.reading.directory import StoreFiles
 from letterhead.state.reading.rows import StoreReader, open_store
+from letterhead.state.reading.stores import remarks
 from letterhead.state.storage.keys import MAX_TIME
 from letterhead.values import Value
 
@@ -39,22 +30,11 @@ class DamagedRows:
         warn(str(error) if isinstance(error, DamagedRowError) else f"{error}: the rows after it are not read")
 
 
-def stores_of(selection: Selection) -> list[StoreFiles]:
-    """Find the selected stores; refuse several names, as stores of one name are parts of one store."""
-    stores = find_stores(selection.directory, selection.name)
-    names = sorted({store.name for store in stores})
-    if len(names) > 1:
-        raise Failure(f"there are several stores in {selection.directory}: choose one with --store: {', '.join(names)}")
-    return stores
-
-
 def open_selected(files: StoreFiles, selection: Selection) -> StoreReader:
     """Open a store; warn about an assumed type, and if another process has it open."""
     store = open_store(files, selection.store_type, selection.values, selection.limits)
-    if store.type.assumed:
-        warn(f"{store.assumption} (set it with --store-type and --values)")
-    if store.process is not None:
-        warn(store.unwritten)
+    for remark in remarks([store]):
+        warn(as_options(remark))
     return store
 
 
@@ -80,18 +60,3 @@ def stored_time(option: str, text: str | None) -> int | None:
     if time is not None and not 0 <= time <= MAX_TIME:
         raise Failure(f"{option}: {text} is outside the times that a store can hold")
     return time
-
-
-@contextmanager
-def failures() -> Iterator[None]:
-    """Turn errors of a directory and its stores into failures of the command."""
-    try:
-        yield
-    except StoreLockedError as error:
-        raise Failure(f"{error}. Stop that process, or use a command that only reads the store") from error
-    except (StoreNotFoundError, StoreChoiceError, ModuleNotFoundError) as error:
-        raise Failure(as_options(str(error))) from error
-    except (UnexpectedColumnFamilyError, DamagedRowError, ProcessorStateError) as error:
-        raise Failure(str(error), BAD_DATA) from error
-    except OSError as error:
-        raise Failure(described(error), UNREADABLE) from error

@@ -13,8 +13,9 @@ from rich.table import Table
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, counted, print_json, progress, table, warn
+from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import failures, open_selected
+from letterhead.cli.state.rows import open_selected
 from letterhead.cli.state.shown import store_json
 from letterhead.errors import StateStoreError
 from letterhead.state.reading.directory import StoreSegment, find_stores
@@ -38,7 +39,7 @@ class UpgradePlan:
 
 def run_upgrade(selection: Selection, *, to: str, yes: bool, dry_run: bool, json: bool) -> int:
     """Move the older rows of all stores of a directory."""
-    with failures():
+    with reading_errors():
         stores = find_stores(selection.directory, selection.name)
         if selection.store_type is not None and len({store.name for store in stores}) > 1:
             raise Failure("--store-type applies to one store: choose it with --store")

@@ -13,8 +13,9 @@ from letterhead._formatting import printable
 from letterhead.cli.document import value_json
 from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.render import console, counted, json_text, progress
+from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import failures, open_selected
+from letterhead.cli.state.rows import open_selected
 from letterhead.cli.state.shown import store_json
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
@@ -52,7 +53,7 @@ class StoreResult:
 
 def run_verify(selection: Selection, *, json: bool) -> int:
     """Read all rows, and report errors as they occur: each row may have one."""
-    with failures():
+    with reading_errors():
         results = [StoreResult(files) for files in find_stores(selection.directory, selection.name)]
         if json:
             _print_documents(results, selection)

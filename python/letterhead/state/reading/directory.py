@@ -18,11 +18,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from letterhead.errors import StoreNotFoundError
+from letterhead.errors import StoreChoiceError, StoreNotFoundError
 from letterhead.state.storage.files import has_database_files
 from letterhead.state.storage.segments import segment_start
 
-__all__ = ["StoreFiles", "StoreSegment", "find_stores", "holder", "task_partition"]
+__all__ = ["StoreFiles", "StoreSegment", "find_one_store", "find_stores", "holder", "task_partition"]
 
 TASK = re.compile(r"(?:.+__)?\d+_(\d+)")
 # From the directory of all applications to a segment.
@@ -99,6 +99,18 @@ def find_stores(directory: Path, name: str | None = None) -> list[StoreFiles]:
         existing = f"is {names[0]}" if len(names) == 1 else f"are {', '.join(names)}"
         raise StoreNotFoundError(f"there is no store {name} in {directory}: there {existing}")
     return sorted((store for store in stores if name in (None, store.name)), key=lambda store: (store.task, store.name))
+
+
+def find_one_store(directory: Path, name: str | None = None) -> list[StoreFiles]:
+    """Return the stores of the only name in a directory, which are parts of one store in several tasks.
+
+    Raises StoreChoiceError if there are several names, StoreNotFoundError if there is no store.
+    """
+    stores = find_stores(directory, name)
+    names = sorted({store.name for store in stores})
+    if len(names) > 1:
+        raise StoreChoiceError(f"there are several stores in {directory}: choose one with store=: {', '.join(names)}")
+    return stores
 
 
 def task_partition(name: str) -> int | None:
