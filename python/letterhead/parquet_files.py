@@ -119,7 +119,7 @@ def parquet_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Read a Parquet file, with these columns at least."""
     names = parquet.schema_arrow.names
-    # A dot is of a nested column in pyarrow.
+    # pyarrow reads a dot in a column name as a path to a nested field.
     is_plain = len(set(names)) == len(names) and not any("." in name for name in columns)
     batches: Iterator[pa.RecordBatch] = parquet.iter_batches(batch_rows, columns=[*columns] if is_plain else None)
     return batches

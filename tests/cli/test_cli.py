@@ -853,7 +853,7 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
     for args, message in [
         (
             column(nonsense),
-            f"{nonsense} is no source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines (letterhead decode and "
+            f"{nonsense} is not a supported source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines (letterhead decode and "
             "inspect read one serialized message)",
         ),
         (column(text), f"column 'value' of {text} is string: bytes (binary) or a list of headers are needed"),

@@ -137,7 +137,11 @@ def test_log_files_of_a_partition_are_one_source(run: Run, samples: Path) -> Non
 @pytest.mark.parametrize(
     ("data", "code", "message"),
     [
-        (b"a,b\n1,2\n", 2, "is no source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines"),
+        (
+            b"a,b\n1,2\n",
+            2,
+            "is not a supported source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines",
+        ),
         (b'{"a": 1}\n{"a":\n', 1, "line 2 is not JSON"),
         (b'{"a": 1}\n[]\n', 1, "line 2 is not an object"),
         (b"PAR1 and no more", 1, "it is damaged"),

@@ -104,7 +104,7 @@ def test_names_that_are_no_source_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no source begins with http://"):
         lh.open("http://h/t")
     (tmp_path / "bytes").write_bytes(b"\x02\x06")
-    with pytest.raises(ValueError, match="is no source"):
+    with pytest.raises(ValueError, match="is not a supported source"):
         lh.open(tmp_path / "bytes")
     with pytest.raises(ValueError, match="open reads one source, not 2"):
         lh.open([ORDERS, SAMPLES / "orders-0.parquet"])

@@ -36,8 +36,8 @@ def test_keys_come_back_from_their_bytes(key: bytes, start: int, end: int, seque
     assert keys.window_start(window) == start
     assert keys.session_parts(session) == SessionKey(key, start, end)
     assert keys.session_end(session) == end
-    assert keys.TimeOrderedWindowKeys.of_row(keys.TimeOrderedWindowKeys.row(window)) == window
-    assert keys.TimeOrderedSessionKeys.of_row(keys.TimeOrderedSessionKeys.row(session)) == session
+    assert keys.TimeOrderedWindowKeys.changelog_key(keys.TimeOrderedWindowKeys.row(window)) == window
+    assert keys.TimeOrderedSessionKeys.changelog_key(keys.TimeOrderedSessionKeys.row(session)) == session
 
 
 def three(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:

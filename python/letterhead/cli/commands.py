@@ -66,7 +66,7 @@ def formats_command(json: Json = False) -> int:
 def doctor_command(json: Json = False) -> int:
     """Show versions of installed components, what is missing, and how to install it.
 
-    The exit code is 1 if there is a problem; a note is none.
+    The exit code is 1 if there is a problem; notes do not count as problems.
     `letterhead.spark.doctor(spark)` asks the executors of a Spark session.
 
     \b

@@ -12,7 +12,7 @@ import typer
 from letterhead.cli.options import flag, grouped
 from letterhead.cli.render import SETTINGS
 
-__all__ = ["add_common_options", "common_options"]
+__all__ = ["add_common_options", "restore_settings"]
 
 Quiet = Annotated[bool, flag("--quiet -q", "Print no progress and no notes: results, warnings and errors only.")]
 NoColor = Annotated[bool, flag("--no-color", "Print no colours and no bold text.")]
@@ -29,8 +29,8 @@ def add_common_options(app: typer.Typer) -> None:
 
 
 @contextmanager
-def common_options() -> Iterator[None]:
-    """Undo what the options of a command set, after it."""
+def restore_settings() -> Iterator[None]:
+    """Restore the process-wide settings that --quiet and --no-color changed."""
     quiet, no_color = SETTINGS.quiet, os.environ.get("NO_COLOR")
     try:
         yield

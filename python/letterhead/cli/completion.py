@@ -43,7 +43,7 @@ def completion_command(
 
 
 def prepare_completion() -> None:
-    """Let the command answer the shell's function."""
+    """Enable completion if the shell's completion function started this process."""
     if VARIABLE in os.environ:
         completion.completion_init()  # type: ignore[attr-defined]
 

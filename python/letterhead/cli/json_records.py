@@ -70,4 +70,4 @@ def _parse(text: bytearray, line: int) -> Any:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise Failure(f'JSON: {name} is no number of JSON: write "{name}"')
+    raise Failure(f'JSON: {name} is not a JSON number: write "{name}"')

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from letterhead.cli.commands import app
-from letterhead.cli.common import common_options
+from letterhead.cli.common import restore_settings
 from letterhead.cli.completion import prepare_completion
 from letterhead.cli.exits import BAD_DATA, BROKEN_PIPE, INTERRUPTED, OK, USAGE, Failure, as_options
 from letterhead.cli.formats import row_of
@@ -34,7 +34,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     command = typer.main.get_command(app)
     args = sys.argv[1:] if argv is None else list(argv)
     try:
-        with common_options(), termination():
+        with restore_settings(), termination():
             # Without a command, print the help and return the code for wrong usage.
             code = command.main(args=args or ["--help"], prog_name="letterhead", standalone_mode=False)
             sys.stdout.flush()

@@ -136,8 +136,8 @@ class IggyClient(Closing):
             self._connection = self._session = None
 
     @contextmanager
-    def limited(self) -> Iterator[float]:
-        """Let all requests inside end within ``timeout`` seconds together, at the returned ``time.monotonic``."""
+    def shared_deadline(self) -> Iterator[float]:
+        """Give all requests in this block one deadline, and yield it (seconds of ``time.monotonic``)."""
         outer = self._until
         self._until = time.monotonic() + self.timeout if outer is None else outer
         try:
@@ -147,7 +147,7 @@ class IggyClient(Closing):
 
     def partitions(self, topic: IggyTopic) -> list[TopicPartition]:
         """Return the partitions of a topic, in order."""
-        with self.limited(), self._parsing("topic"):
+        with self.shared_deadline(), self._parsing("topic"):
             reply = self._read(_GET_TOPIC, topic.identifiers, _MOST_LISTED)
             if not reply:
                 if not self._read(_GET_STREAM, _identifier("stream", topic.stream), _MOST_LISTED):
@@ -171,7 +171,7 @@ class IggyClient(Closing):
 
     def first_offset(self, partition: TopicPartition) -> int:
         """Return the offset of the first message of a partition, or the next offset if it is empty."""
-        with self.limited():
+        with self.shared_deadline():
             polled = self._poll_once(partition, _FIRST, 0)
             return polled.first if polled.message_count else self.end_offset(partition)
 
@@ -184,7 +184,7 @@ class IggyClient(Closing):
 
     def offset_since(self, partition: TopicPartition, micros: int) -> int:
         """Return the offset of the first message at or after a time, or the next offset if there is none."""
-        with self.limited():
+        with self.shared_deadline():
             polled = self._poll_once(partition, _BY_TIME, max(micros, 0))
             return polled.first if polled.message_count else self.end_offset(partition)
 
@@ -193,7 +193,7 @@ class IggyClient(Closing):
         self._close_if_unanswered()
         poll = _poll_of(partition, _BY_OFFSET, offset, count)
         if self._connection is not None:  # otherwise the request is sent later
-            with self._closing_after_errors(), self.limited() as until:
+            with self._closing_after_errors(), self.shared_deadline() as until:
                 try:
                     self._connection.send(READ, _POLL, poll.body, until)
                     self._unanswered = poll
@@ -209,7 +209,7 @@ class IggyClient(Closing):
         TooLarge
             If the reply has more bytes.
         """
-        with self.limited() as until:
+        with self.shared_deadline() as until:
             reply = None
             if self._unanswered is poll and self._connection is not None:
                 self._unanswered = None
@@ -232,7 +232,7 @@ class IggyClient(Closing):
         """
         metadata = partition.topic.identifiers + struct.pack("<BBII", 2, 4, partition.partition, count)
         body = len(metadata).to_bytes(4, "little") + metadata + batch
-        with self.limited() as until:
+        with self.shared_deadline() as until:
             self._close_if_unanswered()
             if self._connection is None or self._session is None:
                 self._session = bytes(self._read(_GET_ME, b"", _MOST_LISTED))
@@ -328,8 +328,8 @@ class IggyClient(Closing):
             raise
 
     def _read(self, command: int, body: bytes, most: int) -> memoryview:
-        """Send a request that changes nothing until it is answered."""
-        with self.limited() as until:
+        """Send a read-only request, and retry it until the server answers or the deadline passes."""
+        with self.shared_deadline() as until:
             pause = _BACKOFF
             while True:
                 connection = self._connected(until)

@@ -53,7 +53,7 @@ class IggyWriter(Closing):
     def _append(self, partition: TopicPartition, batch: EncodedBatch) -> int:
         if partition not in self._next:
             self._next[partition] = self._client.end_offset(partition)
-        with self._client.limited() as until:
+        with self._client.shared_deadline() as until:
             while True:
                 try:
                     return self._client.send(partition, batch.data, len(batch.checksums))

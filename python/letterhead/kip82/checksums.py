@@ -56,7 +56,7 @@ def _product(left: int, right: int) -> int:
 
 
 def _power(count: int) -> int:
-    """Return the polynomial that stands for a number of bytes that follow a checksum."""
+    """Return x^(8·count) modulo the CRC polynomial: the factor that appends ``count`` bytes to a checksum."""
     large, small = divmod(count, _STEP)
     return _product(_power_of_bytes(small), _power_of_steps(large))
 

@@ -46,7 +46,7 @@ class Reply(NamedTuple):
 
     records: Any  # None if there are none
     next_offset: int  # where reading continues: after the records, or at the end of the range if it has no more
-    can_follow: bool = True  # the records can still arrive, if there are none
+    can_follow: bool = True  # whether missing records may still arrive
     lost: OffsetsGone | None = None  # records that were read before, and are not in the log any more
 
 

@@ -102,7 +102,7 @@ def last_rows(batches: Iterable[pa.RecordBatch], count: int) -> list[pa.RecordBa
 def last_of_range(
     read: Callable[[OffsetRange], Iterable[pa.RecordBatch]], requested: OffsetRange, count: int
 ) -> list[pa.RecordBatch]:
-    """Read the last rows of a range: more offsets than rows where offsets have no row, or a condition excludes rows."""
+    """Read the last ``count`` rows of a range, extending it backward until it has enough rows."""
     offsets = count
     while True:
         start = max(requested.start, requested.end - offsets)

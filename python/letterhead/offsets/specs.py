@@ -161,7 +161,7 @@ def _parse_text(name: str, text: str) -> OffsetPoint:
 
 
 def is_compact_date(text: str) -> bool:
-    """Return whether digits are a date without separators, such as 20260101, and not a number by all appearances."""
+    """Return whether text looks like a date without separators, such as 20260101."""
     if len(text) != 8 or not (text.isascii() and text.isdecimal()):
         return False
     try:

@@ -95,7 +95,7 @@ class RowRequest:
     view: Literal["records", "batches", "control"] = "records"
 
     def default_columns(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return columns without that of headers if these are requested as typed columns."""
+        """Drop the column ``headers`` if the request has typed header columns."""
         return tuple(name for name in names if not (self.headers and name == "headers"))
 
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import letterhead as lh
 from letterhead.sources.base import Logins, LogSource, RowRequest
-from letterhead.sources.kafka import chosen_partitions
+from letterhead.sources.kafka import requested_partitions
 
 if TYPE_CHECKING:
     from letterhead.reader import Reader
@@ -62,6 +62,6 @@ class IggyTopicSource(LogSource):
             self._server, stream=self._stream, topic=self._topic,
             columns=self.requested_columns(request, several=several), headers=request.headers, start=request.start,
             end=request.end, last=request.last, follow=request.follow,
-            partitions=chosen_partitions(self._partition, request), errors=request.errors, where=request.where,
+            partitions=requested_partitions(self._partition, request), errors=request.errors, where=request.where,
             timeout_ms=request.timeout_ms, limits=request.limits,
         ))  # fmt: skip

@@ -68,7 +68,7 @@ class KafkaTopic(LogSource):
         return self.followed(lh.read.topic(
             self.address.topic, bootstrap_servers=self.address.servers, settings=self._settings(request),
             columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
-            follow=request.follow, partitions=chosen_partitions(self.address.partition, request),
+            follow=request.follow, partitions=requested_partitions(self.address.partition, request),
             isolation_level="read_committed" if request.committed else None, errors=request.errors,
             where=request.where, commit_group=request.commit_group, timeout_ms=request.timeout_ms, limits=request.limits,
         ))  # fmt: skip
@@ -93,7 +93,7 @@ class KafkaTopic(LogSource):
             row_reader(request),
             connection,
             bounds,
-            chosen_partitions(self.address.partition, request),
+            requested_partitions(self.address.partition, request),
             last=request.last,
             isolation="read_committed" if request.committed else "read_uncommitted",
             marks_aborted=request.view == "control",
@@ -122,8 +122,8 @@ def control_columns(request: RowRequest) -> tuple[str, ...]:
     return request.default_columns(CONTROL_COLUMNS)
 
 
-def chosen_partitions(partition: int | None, request: RowRequest) -> Iterable[int] | None:
-    """Return the partitions to read, which --partition or the address names."""
+def requested_partitions(partition: int | None, request: RowRequest) -> Iterable[int] | None:
+    """Return the partition in the address, or the requested partitions; None means all."""
     if partition is None:
         return request.partitions
     if request.partitions is not None and request.partitions != {partition}:

@@ -17,7 +17,10 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def open_sources(names: Sequence[str], logins: Logins | None = None) -> list[Source]:
-    """Return the sources that names are of, in their order; log files are one source, so that partitions stay whole."""
+    """Return the source that each name refers to, in order.
+
+    All log files together are one source, so that the files of a partition stay together.
+    """
     sources: list[Source] = []
     log_files: list[Path] = []
     for name in names:

@@ -173,7 +173,7 @@ def _open(file: Any, label: str) -> Table:
     if head.lstrip()[:1] == b"{" or not head:
         return _json_lines(file, label)
     raise ValueError(
-        f"{label} is no source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines "
+        f"{label} is not a supported source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines "
         "(letterhead decode and inspect read one serialized message)"
     )
 
@@ -260,7 +260,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
-    """Return the format of a column of headers: headers with types are of Iggy."""
+    """Return the format of a column of headers: typed headers come from Iggy."""
     import pyarrow as pa
 
     if schema.names.count("headers") != 1:

@@ -182,7 +182,7 @@ def _partitions(texts: list[str] | None) -> frozenset[int] | None:
             raise Failure(f"--partition: {part!r} is neither a number nor a range such as 3-5")
         first, last = int(match[1]), int(match[2] or match[1])
         if not first <= last < 1 << 31:
-            raise Failure(f"--partition: {part} is no range of partitions")
+            raise Failure(f"--partition: {part} is not a valid range of partitions")
         if last - first >= MOST_PARTITIONS:
             raise Failure(f"--partition: {part} has more than {MOST_PARTITIONS:,} partitions")
         numbers.update(range(first, last + 1))

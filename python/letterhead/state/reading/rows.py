@@ -212,7 +212,7 @@ class StoreReader:
             return stored
         if stored[:1] not in (b"\0", INDEX):
             raise _decode_error("the key begins with neither 00 nor 01", code="out_of_range")
-        return stored[1:] if self.is_index(stored) else TIME_ORDERED_KEYS[self.type.name].of_row(stored)
+        return stored[1:] if self.is_index(stored) else TIME_ORDERED_KEYS[self.type.name].changelog_key(stored)
 
     def row_key(self, index: bytes) -> bytes:
         """Return the key of the row of an index entry."""

@@ -240,7 +240,7 @@ def _is_indexed(store: StoreFiles, keys: type[TimeOrderedKeys]) -> bool:
             for family in families.names:
                 first = next(families.rows(family), None) if family != OFFSETS else None
                 if first is not None and first[0][:1] == b"\0":
-                    return families.get(family, keys.index(keys.of_row(first[0]))) is not None
+                    return families.get(family, keys.index(keys.changelog_key(first[0]))) is not None
     return False
 
 
@@ -290,7 +290,7 @@ def _time_ordered_fits(store_type: str, plain_fits: Fits) -> Fits:
         if key[:1] == INDEX:
             # An index entry has no value; an upgraded one has no headers.
             return value in (b"", b"\0") and plain_fits(key[1:], value, start, end)
-        plain_key = TIME_ORDERED_KEYS[store_type].of_row
+        plain_key = TIME_ORDERED_KEYS[store_type].changelog_key
         return key[:1] == b"\0" and len(key) >= 13 and plain_fits(plain_key(key), value, start, end)
 
     return fits

@@ -116,7 +116,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
                 if len(row) < least:
                     yield self._damaged_row_error(row, least)
                     continue
-                stored = self._by_time.of_row(row)
+                stored = self._by_time.changelog_key(row)
                 at = self._keys.time(stored)
                 if at > time_to:
                     if backward:
@@ -139,7 +139,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
         elif self.with_index and not indexed:
             least, by_time = 1 + self._keys.suffix, self._by_time
             rows = (row for row, _ in segment.rows.scan(None, INDEX) if len(row) >= least)
-            segment.rows.write([(by_time.index(by_time.of_row(row)), b"") for row in rows])
+            segment.rows.write([(by_time.index(by_time.changelog_key(row)), b"") for row in rows])
 
 
 class RocksDBTimeOrderedWindowStore(_TimeOrdered[WindowedKey], RocksDBWindowStore):

@@ -247,7 +247,7 @@ class SessionKeys(KeySchema):
 
 
 class TimeOrderedKeys:
-    """Conversions between the form of changelogs and the keys of a time-ordered store."""
+    """Conversions between changelog keys and the keys of a time-ordered store."""
 
     @staticmethod
     def row(stored: bytes) -> bytes:
@@ -255,8 +255,8 @@ class TimeOrderedKeys:
         raise NotImplementedError
 
     @staticmethod
-    def of_row(row: bytes) -> bytes:
-        """Return a row's key in the form that changelogs have."""
+    def changelog_key(row: bytes) -> bytes:
+        """Convert the key of a time-ordered row to its changelog key."""
         raise NotImplementedError
 
     @staticmethod
@@ -279,8 +279,8 @@ class TimeOrderedWindowKeys(TimeOrderedKeys):
         return b"\0" + stored[-12:-4] + stored[:-12] + stored[-4:]
 
     @staticmethod
-    def of_row(row: bytes) -> bytes:
-        """Return a row's key in the form that changelogs have."""
+    def changelog_key(row: bytes) -> bytes:
+        """Convert the key of a time-ordered row to its changelog key."""
         return row[9:-4] + row[1:9] + row[-4:]
 
 
@@ -293,8 +293,8 @@ class TimeOrderedSessionKeys(TimeOrderedKeys):
         return b"\0" + stored[-16:] + stored[:-16]
 
     @staticmethod
-    def of_row(row: bytes) -> bytes:
-        """Return a row's key in the form that changelogs have."""
+    def changelog_key(row: bytes) -> bytes:
+        """Convert the key of a time-ordered row to its changelog key."""
         return row[17:] + row[1:17]
 
 
