@@ -24,10 +24,11 @@ from letterhead.errors import StateStoreError, UnexpectedColumnFamilyError
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.state.reading.directory import StoreFiles, find_stores
 from letterhead.state.reading.rows import StoreReader
-from letterhead.state.reading.store_types import LAYOUTS, VALUES, DetectedType
+from letterhead.state.reading.store_types import VALUES, DetectedType
 from letterhead.state.restoring.diff import diff
 from letterhead.state.restoring.restore import restore
 from letterhead.state.storage.database import Database, RocksDBOptions
+from letterhead.state.storage.layouts import LAYOUTS
 from letterhead.state.storage.temporary import TemporaryDirectory
 
 VERSIONS = ("4.3", "4.4")

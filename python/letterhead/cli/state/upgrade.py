@@ -20,9 +20,9 @@ from letterhead.cli.state.shown import store_json
 from letterhead.errors import StateStoreError
 from letterhead.state.reading.directory import StoreSegment, find_stores
 from letterhead.state.reading.rows import StoreReader
-from letterhead.state.reading.store_types import LAYOUTS, VALUES, DetectedType
+from letterhead.state.reading.store_types import VALUES, DetectedType
 from letterhead.state.storage.database import Database, RocksDBOptions
-from letterhead.state.storage.layouts import Layout, mixed_formats_error
+from letterhead.state.storage.layouts import LAYOUTS, Layout, mixed_formats_error
 from letterhead.state.storage.upgrade import UpgradingRows
 
 

@@ -25,24 +25,10 @@ from letterhead.state.storage.keys import (
     session_parts,
     window_parts,
 )
-from letterhead.state.storage.layouts import (
-    DEFAULT,
-    HEADERS,
-    OFFSETS,
-    PLAIN,
-    SESSION_HEADERS,
-    TIME_ORDERED_HEADERS,
-    TIME_ORDERED_SESSION,
-    TIMESTAMPED,
-    VERSIONED_HEADERS,
-    WITH_HEADERS,
-    WITH_TIMESTAMP,
-    Layout,
-)
+from letterhead.state.storage.layouts import DEFAULT, LAYOUTS, OFFSETS, WITH_HEADERS, WITH_TIMESTAMP, Layout
 from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow
 
 __all__ = [
-    "LAYOUTS",
     "STORE_TYPES",
     "TIME_ORDERED_KEYS",
     "VALUES",
@@ -51,25 +37,6 @@ __all__ = [
     "store_type_of",
     "values_of",
 ]
-
-LAYOUTS: dict[tuple[str, str], Layout] = {
-    ("key-value", "plain"): PLAIN,
-    ("key-value", "timestamped"): TIMESTAMPED,
-    ("key-value", "headers"): HEADERS,
-    ("window", "plain"): PLAIN,
-    ("window", "timestamped"): TIMESTAMPED,
-    ("window", "headers"): HEADERS,
-    ("session", "plain"): PLAIN,
-    ("session", "headers"): SESSION_HEADERS,
-    ("time-ordered-window", "plain"): PLAIN,
-    ("time-ordered-window", "timestamped"): PLAIN,
-    ("time-ordered-window", "headers"): TIME_ORDERED_HEADERS,
-    ("time-ordered-session", "plain"): PLAIN,
-    ("time-ordered-session", "headers"): TIME_ORDERED_SESSION,
-    ("versioned", "plain"): PLAIN,
-    ("versioned", "headers"): VERSIONED_HEADERS,
-}
-"""The column families of each type of store, by the name of the layout."""
 
 TIME_ORDERED_KEYS: dict[str, type[TimeOrderedKeys]] = {
     "time-ordered-window": TimeOrderedWindowKeys,

@@ -20,9 +20,10 @@ from letterhead.errors import ProcessorStateError
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.state.durations import Milliseconds, milliseconds
 from letterhead.state.reading.directory import task_partition
-from letterhead.state.reading.store_types import LAYOUTS, STORE_TYPES, VALUES, values_of
+from letterhead.state.reading.store_types import STORE_TYPES, VALUES, values_of
 from letterhead.state.storage.database import StoredFamilies, load_rocksdict
 from letterhead.state.storage.files import read_text
+from letterhead.state.storage.layouts import LAYOUTS
 from letterhead.state.storage.position import Position
 
 if TYPE_CHECKING:

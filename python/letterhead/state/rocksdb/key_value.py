@@ -11,11 +11,9 @@ from letterhead.state.reads import KeyValueReads, StoreScan
 from letterhead.state.rocksdb.store import OneDatabaseStore
 from letterhead.state.storage.database import RocksDBOptions
 from letterhead.state.storage.keys import increment
-from letterhead.state.storage.layouts import HEADERS, PLAIN, TIMESTAMPED, Layout
+from letterhead.state.storage.layouts import LAYOUTS, Layout
 
 __all__ = ["RocksDBKeyValueStore"]
-
-LAYOUTS = {"plain": PLAIN, "timestamped": TIMESTAMPED, "headers": HEADERS}
 
 
 class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads[bytes, bytes], KeyValueWrites):
@@ -86,7 +84,7 @@ class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads[bytes, bytes], KeyVal
         self._rows.write((record.key, record.value) for record in records)
 
     def _layout(self) -> Layout:
-        return LAYOUTS[self.format]
+        return LAYOUTS["key-value", self.format]
 
 
 def _before(rows: Iterator[tuple[bytes, bytes]], end: bytes | None) -> Iterator[tuple[bytes, bytes]]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from letterhead._invariants import present
 from letterhead.errors import DamagedRowError, DecodeError, UnsupportedOperationError
 from letterhead.state.base import ValueFormat, check_session_format, check_time
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.reads import SessionReads, StoreScan, WindowReads
-from letterhead.state.rocksdb.key_value import LAYOUTS
 from letterhead.state.rocksdb.store import PersistentStore
 from letterhead.state.storage.database import Database, RocksDBOptions
 from letterhead.state.storage.keys import (
@@ -29,7 +28,7 @@ from letterhead.state.storage.keys import (
     window_parts,
     windowed,
 )
-from letterhead.state.storage.layouts import PLAIN, SESSION_HEADERS, Layout
+from letterhead.state.storage.layouts import LAYOUTS
 from letterhead.state.storage.segments import Segments, segment_interval
 
 __all__ = ["RocksDBSessionStore", "RocksDBWindowStore", "SegmentedStore", "rows_of_segment"]
@@ -41,20 +40,15 @@ class SegmentedStore(PersistentStore, Generic[K]):
     """A store with rows in segments of time, ordered by segment and then by stored key."""
 
     _keys: type[KeySchema]
+    _store_type: ClassVar[str]
 
     def __init__(
-        self,
-        name: str,
-        retention: int,
-        interval: int | None,
-        format: ValueFormat,
-        layout: Layout,
-        options: RocksDBOptions | None,
+        self, name: str, retention: int, interval: int | None, format: ValueFormat, options: RocksDBOptions | None
     ) -> None:
         super().__init__(name, format, options)
         self.retention = retention
         self.segment_interval = interval or segment_interval(retention)
-        self._layout = layout
+        self._layout = LAYOUTS[self._store_type, format]
         self._segments: Segments | None = None
         self._observed = -1
 
@@ -214,6 +208,7 @@ class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes])
     """
 
     _keys = WindowKeys
+    _store_type = "window"
 
     def __init__(
         self,
@@ -226,7 +221,7 @@ class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes])
         format: ValueFormat = "headers",
         options: RocksDBOptions | None = None,
     ) -> None:
-        super().__init__(name, retention, segment_interval, format, self._layout_of(format), options)
+        super().__init__(name, retention, segment_interval, format, options)
         self.window_size = window_size
         self.retain_duplicates = retain_duplicates
         self._sequence = 0
@@ -248,9 +243,6 @@ class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes])
         key, start, _ = window_parts(stored)
         return windowed(key, start, self.window_size)
 
-    def _layout_of(self, format: ValueFormat) -> Layout:
-        return LAYOUTS.get(format, PLAIN)
-
 
 class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]):
     """A session store in RocksDB.
@@ -264,6 +256,7 @@ class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]
     """
 
     _keys = SessionKeys
+    _store_type = "session"
     _times_in_keys = True
     _key_of = staticmethod(session_parts)
 
@@ -277,7 +270,7 @@ class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]
         options: RocksDBOptions | None = None,
     ) -> None:
         check_session_format(format)
-        super().__init__(name, retention, segment_interval, format, self._layout_of(format), options)
+        super().__init__(name, retention, segment_interval, format, options)
 
     def put(self, key: SessionKey, value: bytes | None) -> None:
         """Write a row; ``None`` deletes it. A row older than the retention is dropped."""
@@ -303,6 +296,3 @@ class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]
         if query.by_time:
             raise UnsupportedOperationError("This API is not supported by this implementation of SessionStore.")
         return super().scan(query)
-
-    def _layout_of(self, format: ValueFormat) -> Layout:
-        return SESSION_HEADERS if format == "headers" else PLAIN

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from letterhead.errors import DamagedRowError
-from letterhead.state.base import ValueFormat
 from letterhead.state.interfaces import StoreIterator
 from letterhead.state.reads import StoreScan
 from letterhead.state.rocksdb.segmented import RocksDBSessionStore, RocksDBWindowStore, SegmentedStore, rows_of_segment
@@ -30,7 +29,6 @@ from letterhead.state.storage.keys import (
     TimeOrderedWindowKeys,
     WindowedKey,
 )
-from letterhead.state.storage.layouts import PLAIN, TIME_ORDERED_HEADERS, TIME_ORDERED_SESSION, Layout
 
 __all__ = ["RocksDBTimeOrderedSessionStore", "RocksDBTimeOrderedWindowStore"]
 
@@ -150,15 +148,13 @@ class RocksDBTimeOrderedWindowStore(_TimeOrdered[WindowedKey], RocksDBWindowStor
     """
 
     _by_time = TimeOrderedWindowKeys
+    _store_type = "time-ordered-window"
 
     def _oldest(self) -> int:
         return self._observed - self.retention
 
     def _earliest(self, time_from: int) -> int:
         return max(time_from, self._oldest())
-
-    def _layout_of(self, format: ValueFormat) -> Layout:
-        return TIME_ORDERED_HEADERS if format == "headers" else PLAIN
 
 
 class RocksDBTimeOrderedSessionStore(_TimeOrdered[SessionKey], RocksDBSessionStore):
@@ -172,10 +168,8 @@ class RocksDBTimeOrderedSessionStore(_TimeOrdered[SessionKey], RocksDBSessionSto
     """
 
     _by_time = TimeOrderedSessionKeys
+    _store_type = "time-ordered-session"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.format = "plain"
-
-    def _layout_of(self, format: ValueFormat) -> Layout:
-        return TIME_ORDERED_SESSION if format == "headers" else PLAIN
+        self.format = "plain"  # the layout is that of the requested format

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from letterhead.state.rocksdb.store import OneDatabaseStore
 from letterhead.state.storage.database import RocksDBOptions
-from letterhead.state.storage.layouts import PLAIN, VERSIONED_HEADERS, Layout
+from letterhead.state.storage.layouts import LAYOUTS, Layout
 from letterhead.state.storage.position import Position
 from letterhead.state.versioned import VersionedStore
 
@@ -62,4 +62,4 @@ class RocksDBVersionedStore(OneDatabaseStore, VersionedStore):
         self._find_segments()
 
     def _layout(self) -> Layout:
-        return VERSIONED_HEADERS if self.headers else PLAIN
+        return LAYOUTS["versioned", self.format]

@@ -16,6 +16,7 @@ from letterhead.state.storage.versioned_rows import with_headers
 
 __all__ = [
     "HEADERS",
+    "LAYOUTS",
     "PLAIN",
     "SESSION_HEADERS",
     "TIMESTAMPED",
@@ -162,3 +163,22 @@ TIME_ORDERED_HEADERS = Layout("windowKeyValueWithHeaders", (Legacy(DEFAULT, _ADD
 
 VERSIONED_HEADERS = Layout("versionedKeyValueWithHeaders", (Legacy(DEFAULT, with_headers),), version=1)
 """Versioned stores with headers, which Kafka Streams does not have yet: its format may become another one."""
+
+LAYOUTS: dict[tuple[str, str], Layout] = {
+    ("key-value", "plain"): PLAIN,
+    ("key-value", "timestamped"): TIMESTAMPED,
+    ("key-value", "headers"): HEADERS,
+    ("window", "plain"): PLAIN,
+    ("window", "timestamped"): TIMESTAMPED,
+    ("window", "headers"): HEADERS,
+    ("session", "plain"): PLAIN,
+    ("session", "headers"): SESSION_HEADERS,
+    ("time-ordered-window", "plain"): PLAIN,
+    ("time-ordered-window", "timestamped"): PLAIN,
+    ("time-ordered-window", "headers"): TIME_ORDERED_HEADERS,
+    ("time-ordered-session", "plain"): PLAIN,
+    ("time-ordered-session", "headers"): TIME_ORDERED_SESSION,
+    ("versioned", "plain"): PLAIN,
+    ("versioned", "headers"): VERSIONED_HEADERS,
+}
+"""The column families of each type of store, by the name of the layout."""
