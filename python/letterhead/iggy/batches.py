@@ -18,19 +18,17 @@ A batch begins with its partition, base offset and base timestamp, which the ser
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from letterhead._native import xxh3_64
+from letterhead.iggy.batch_header import BATCH_HEADER_LEN, CHECKSUM_LEN, FRAME, BatchHeader
 
 __all__ = ["BATCH_BYTES", "BATCH_ROWS", "MOST_DELTA", "EncodedBatch", "MessageFields", "batch_of", "batches_of"]
 
 BATCH_ROWS = 1000
 BATCH_BYTES = 1 << 20
 
-_HEADER_LEN = 256
-_FRAME = struct.Struct("<16sIIIIQ")
 MOST_DELTA = (1 << 32) - 1
 """Microseconds between the messages of a batch."""
 
@@ -74,12 +72,12 @@ def batch_of(
     frames: list[bytes] = []
     checksums = []
     for index, (id, time, headers, payload) in enumerate(messages):
-        frame = _FRAME.pack(id[::-1], index, time - origin, len(headers), len(payload), 0) + payload + headers
+        fields = (id[::-1], index, time - origin, len(headers), len(payload), 0)
+        frame = FRAME.pack(0, *fields)[CHECKSUM_LEN:] + payload + headers
         checksum = xxh3_64(frame)
         checksums.append(checksum)
-        frames += (checksum.to_bytes(8, "little"), frame)
-    length = _HEADER_LEN + sum(len(frame) for frame in frames)
-    head = struct.pack("<QQQQQ", partition, offset, timestamp, origin, length)
-    count = len(messages).to_bytes(4, "little")
-    head += xxh3_64(head + count + b"".join(frames[::2])).to_bytes(8, "little") + count
-    return EncodedBatch(head.ljust(_HEADER_LEN, b"\0") + b"".join(frames), checksums)
+        frames += (checksum.to_bytes(CHECKSUM_LEN, "little"), frame)
+    length = BATCH_HEADER_LEN + sum(len(frame) for frame in frames)
+    header = BatchHeader(partition, offset, timestamp, origin, length, 0, len(messages))
+    header = header._replace(checksum=xxh3_64(header.checked() + b"".join(frames[::2])))
+    return EncodedBatch(header.pack() + b"".join(frames), checksums)

@@ -33,6 +33,7 @@ from typing import Literal, NamedTuple
 from letterhead._context_managers import Closing
 from letterhead._invariants import present
 from letterhead.errors import ProtocolError
+from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BatchHeader
 from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Address, Connection, Refused, length_prefixed
 from letterhead.offsets.partition_log import TopicPartition
 
@@ -43,9 +44,6 @@ _GET_ME, _GET_CLIENTS = 20, 22
 _BY_OFFSET, _BY_TIME, _FIRST, _LAST = 1, 2, 3, 4
 _CONSUMER = struct.pack("<BBBI", 1, 1, 4, 1)
 _PREFIX = struct.Struct("<IQI")
-_BATCH = struct.Struct("<QQ16xQ8xI")
-_BATCH_HEADER_LEN = 256
-_FIRST_DELTA_AT = _BATCH_HEADER_LEN + 24
 _END_OF_OFFSETS = 1 << 63
 _NO_PARTITION = 3007
 
@@ -290,15 +288,15 @@ class IggyClient(Closing):
             left, at = number, _PREFIX.size
             first = end = None
             while at < len(reply):
-                sent_partition, base, length, count = _BATCH.unpack_from(reply, at)
-                offset = base + struct.unpack_from("<I", reply, at + _FIRST_DELTA_AT)[0]
+                header = BatchHeader.unpack_from(reply, at)
+                offset = header.first_offset(reply, at)
                 if (
-                    sent_partition != partition.partition or not _BATCH_HEADER_LEN < length <= len(reply) - at
-                    or count > left or offset < (poll.first if end is None else end)
+                    header.partition != partition.partition or not BATCH_HEADER_LEN < header.length <= len(reply) - at
+                    or header.count > left or offset < (poll.first if end is None else end)
                 ):  # fmt: skip
                     raise ProtocolError(f"{self.address} sent batches that are not the next messages of {partition}")
                 first = offset if first is None else first
-                end, left, at = offset + count, left - count, at + length
+                end, left, at = offset + header.count, left - header.count, at + header.length
             if left:
                 raise ProtocolError(
                     f"{self.address} announces {number} messages of {partition} and sent {number - left}"

@@ -10,7 +10,7 @@ from letterhead._formatting import counted
 from letterhead._invariants import present
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.iggy.errors import refuse_bytes, refuse_value
-from letterhead.iggy.formats import LONGEST
+from letterhead.iggy.formats import MAX_FIELD_LEN
 from letterhead.iggy.kinds import HeaderKind
 from letterhead.iggy.text import format_value, parse_value
 from letterhead.message import bytes_of
@@ -229,8 +229,8 @@ class HeaderField:
         size = len(self._typed.bits)
         if size == 0:
             refuse_value(f"empty_{self._part}", f"the {self._part} has no bytes")
-        if size > LONGEST:
-            refuse_value("too_long", f"{self._part} of {size} bytes is longer than {LONGEST}")
+        if size > MAX_FIELD_LEN:
+            refuse_value("too_long", f"{self._part} of {size} bytes is longer than {MAX_FIELD_LEN}")
         return self
 
     def _with_size(self) -> Self:

@@ -8,7 +8,9 @@ from letterhead._names import check_name
 from letterhead.errors import EncodeError
 
 __all__ = [
-    "LONGEST",
+    "MAX_FIELD_LEN",
+    "MAX_HEADER_BYTES",
+    "MAX_PAYLOAD_BYTES",
     "MESSAGES",
     "POLLED",
     "Format",
@@ -27,13 +29,13 @@ MESSAGES: dict[str, str] = {"iggy-2023": "iggy-message-2023", "iggy": "iggy-batc
 POLLED: dict[str, str] = {"iggy-2023": "iggy-polled-2023", "iggy": "iggy-batch"}
 """The format of polled messages."""
 
-LONGEST = 255
+MAX_FIELD_LEN = 255
 """Bytes of the longest key, value or name; the shortest has 1."""
 
-_MOST_HEADER_BYTES = 100_000
+MAX_HEADER_BYTES = 100_000
 """In ``iggy-2023`` a limit on all header values of a request, in ``iggy`` on the encoded headers of a message."""
 
-_MOST_PAYLOAD_BYTES: dict[Format, int] = {"iggy-2023": 10_000_000, "iggy": 64_000_000}
+MAX_PAYLOAD_BYTES: dict[Format, int] = {"iggy-2023": 10_000_000, "iggy": 64_000_000}
 """In ``iggy-2023`` a limit on all payloads of a request, in ``iggy`` on each payload."""
 
 
@@ -44,9 +46,9 @@ def check_format(format: str, *, read: bool = False) -> None:
 
 def check_header_bytes(size: int, format: Format) -> None:
     """Raise if there are more bytes of headers than a format allows."""
-    if size > _MOST_HEADER_BYTES:
+    if size > MAX_HEADER_BYTES:
         part = "values" if format == "iggy-2023" else "headers"
-        message = f"the {part} take {size} bytes, more than {_MOST_HEADER_BYTES}"
+        message = f"the {part} take {size} bytes, more than {MAX_HEADER_BYTES}"
         raise EncodeError(message, format=format, code="too_large")
 
 
@@ -54,7 +56,7 @@ def check_payload(size: int, format: Format) -> None:
     """Raise if a payload is empty or too large."""
     if size == 0:
         raise EncodeError("the payload has no bytes", format=MESSAGES[format], code="empty_value")
-    most = _MOST_PAYLOAD_BYTES[format]
-    if size > most:
-        message = f"the payload takes {size} bytes, more than {most}"
+    limit = MAX_PAYLOAD_BYTES[format]
+    if size > limit:
+        message = f"the payload takes {size} bytes, more than {limit}"
         raise EncodeError(message, format=MESSAGES[format], code="too_large")

@@ -32,6 +32,7 @@ from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
 from letterhead.errors import ConversionError, DecodeError
+from letterhead.iggy.formats import MAX_FIELD_LEN, MAX_HEADER_BYTES
 
 __all__ = ["MAPPINGS", "IggyMessage", "KafkaRecord", "to_message", "to_record"]
 
@@ -39,8 +40,6 @@ MAPPINGS = ("kafka-gateway", "kafka-gateway-lossless")
 
 _RAW, _STRING, _INT64 = 1, 2, 7
 _VERSION = b"\1"
-_LONGEST = 255
-_MOST_HEADERS = 100_000
 _PREFIX = "kafka.h."
 _VALUES_BY_MARKER = {"null": None, "empty": b""}
 _KNOWN = ("kafka.v", "kafka.key", "kafka.value", "kafka.ts", "kafka.envelope")
@@ -89,14 +88,14 @@ def to_message(record: KafkaRecord, *, lossless: bool) -> IggyMessage:
     if record.key is not None:
         fields.append(("kafka.key", _RAW, record.key))
     fields += [(_PREFIX + name, _RAW, b"" if value is None else value) for name, value in record.headers]
-    fits = all(1 <= len(value) <= _LONGEST and len(name.encode()) <= _LONGEST for name, _, value in fields)
+    fits = all(1 <= len(value) <= MAX_FIELD_LEN and len(name.encode()) <= MAX_FIELD_LEN for name, _, value in fields)
     is_sorted = all(before < after for before, after in pairwise(names))
     payload = record.value
     if not payload:
         fields.append(("kafka.value", _STRING, b"null" if payload is None else b"empty"))
         payload = b"\0"
     block = _encoded(fields)
-    if not fits or len(block) > _MOST_HEADERS or (lossless and not is_sorted):
+    if not fits or len(block) > MAX_HEADER_BYTES or (lossless and not is_sorted):
         payload = _record_as_payload(record, names)
         block = _encoded([*fields[:kept_in_headers], ("kafka.envelope", _RAW, b"\1")])
     return IggyMessage(payload, block, origin)

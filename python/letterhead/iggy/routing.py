@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import EncodeError
 from letterhead.iggy.errors import need_unsigned, refuse_value
-from letterhead.iggy.formats import LONGEST
+from letterhead.iggy.formats import MAX_FIELD_LEN
 from letterhead.iggy.wire import Cursor
 from letterhead.message import bytes_of
 from letterhead.values import utf8
@@ -54,8 +54,8 @@ class Identifier:
             size = len(utf8(self.value))
             if size == 0:
                 refuse_value("empty_value", "the name has no bytes")
-            if size > LONGEST:
-                refuse_value("too_long", f"name of {size} bytes is longer than {LONGEST}")
+            if size > MAX_FIELD_LEN:
+                refuse_value("too_long", f"name of {size} bytes is longer than {MAX_FIELD_LEN}")
         else:
             need_unsigned(self.value, 32, "the identifier")
 
@@ -194,8 +194,8 @@ def _partitioning_error(kind: str, value: bytes) -> tuple[str, str] | None:
         return "unknown_type", "partitioning of this name is unknown"
     if kind == "messages_key" and not value:
         return "empty_value", "the messages key has no bytes"
-    if len(value) > LONGEST:
-        return "too_long", f"messages key of {len(value)} bytes is longer than {LONGEST}"
+    if len(value) > MAX_FIELD_LEN:
+        return "too_long", f"messages key of {len(value)} bytes is longer than {MAX_FIELD_LEN}"
     width = {"balanced": 0, "partition_id": 4}.get(kind, len(value))
     if len(value) != width:
         return "wrong_size", f"{len(value)} bytes where {kind} takes {width}"

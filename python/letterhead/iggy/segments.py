@@ -28,6 +28,7 @@ from letterhead import arrow as lha
 from letterhead._formatting import counted
 from letterhead.errors import DecodeError, HeaderError, replaced
 from letterhead.file_window import FileWindow, check_regular, open_regular
+from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BATCH_LENGTH_AT, FIRST_MESSAGE_LEN, BatchHeader
 from letterhead.iggy.rows import IggyRowReader, topic_in_errors
 from letterhead.kafka.indexes import index_entries
 from letterhead.kafka.log_directory import Paths
@@ -51,10 +52,6 @@ __all__ = [
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together."""
 
-_HEADER_LEN = 256
-_BATCH = struct.Struct("<8xQQ8xQ8xI")
-_FIRST_DELTA_AT = _HEADER_LEN + 24
-_LENGTH_AT = 32
 _INDEX_ENTRY = np.dtype([("offset", "<u8"), ("time", "<u8"), ("position", "<u8")])
 _LOG = re.compile(r"\d{20}\.log")
 
@@ -76,8 +73,8 @@ class IggySegment(NamedTuple):
         return self.path.stat().st_size
 
 
-class IggyBatchHeader(NamedTuple):
-    """The header of a batch."""
+class BatchRange(NamedTuple):
+    """Where a batch is in its file, and which messages it has."""
 
     position: int
     end: int
@@ -123,7 +120,7 @@ class IggySegmentsReader(SegmentsReader):
         position = _position_before(segment, file, self._range.start)
         next_offset, done_before = segment.base_offset, self.done
         constants = {"stream": segment.stream, "topic": segment.topic, "partition": segment.partition}
-        previous: IggyBatchHeader | None = None
+        previous: BatchRange | None = None
         while position < file.size:
             batches = _batches(file, position, self._message_bytes)
             requested = [batch for batch in batches if batch.last_offset >= self._range.start]
@@ -151,7 +148,7 @@ class IggySegmentsReader(SegmentsReader):
             return
 
     def _decoded(
-        self, segment: IggySegment, file: FileWindow, batches: Sequence[IggyBatchHeader], constants: dict[str, Any]
+        self, segment: IggySegment, file: FileWindow, batches: Sequence[BatchRange], constants: dict[str, Any]
     ) -> pa.RecordBatch | None:
         data = file.view(batches[0].position, batches[-1].end)
         try:
@@ -241,13 +238,12 @@ def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
 def is_iggy_log(file: Path) -> bool:
     """Return whether a log file is of a server of Iggy, by its first batch, or by its path if it is empty."""
     with open_regular(file) as data:
-        head = data.read(_HEADER_LEN)
-    if len(head) < _BATCH.size:
+        head = data.read(BATCH_HEADER_LEN)
+    if not BatchHeader.is_within(head):
         return file.absolute().parent.parts[-6::2] == ("streams", "topics", "partitions")
-    offset, _, length, count = _BATCH.unpack_from(head)
-    base_offset = _base_offset(file)
-    is_first = base_offset is None or offset == base_offset
-    return is_first and _HEADER_LEN <= length <= file.stat().st_size and bool(count)
+    header = BatchHeader.unpack_from(head)
+    is_first = _base_offset(file) in (None, header.base_offset)
+    return is_first and BATCH_HEADER_LEN <= header.length <= file.stat().st_size and bool(header.count)
 
 
 def _sort_key(file: Path) -> tuple[list[tuple[int, str]], str]:
@@ -273,10 +269,10 @@ def _base_offset(file: Path) -> int | None:
     return int(file.stem) if _LOG.fullmatch(file.name) else None
 
 
-def _batches(file: FileWindow, position: int, message_bytes: int) -> list[IggyBatchHeader]:
+def _batches(file: FileWindow, position: int, message_bytes: int) -> list[BatchRange]:
     """Read the headers of whole batches of a few MiB together, or of one larger batch, from a byte on."""
     data, origin = file.view(position, position + PIECE_LEN), position
-    batches: list[IggyBatchHeader] = []
+    batches: list[BatchRange] = []
     at = 0
     while (batch := _batch_in(data, at, origin, file.size)) is not None:
         if batch.end - origin > len(data) and (batches or batch.end - batch.position > message_bytes):
@@ -286,23 +282,23 @@ def _batches(file: FileWindow, position: int, message_bytes: int) -> list[IggyBa
     return batches
 
 
-def _headers(file: FileWindow, position: int, message_bytes: int) -> Iterator[IggyBatchHeader]:
+def _headers(file: FileWindow, position: int, message_bytes: int) -> Iterator[BatchRange]:
     """Yield the headers of batches up to the first byte at which none begins."""
     while batches := _batches(file, position, message_bytes):
         yield from batches
         position = batches[-1].end
 
 
-def _batch_in(data: Any, at: int, origin: int, size: int) -> IggyBatchHeader | None:
+def _batch_in(data: Any, at: int, origin: int, size: int) -> BatchRange | None:
     """Read the header of the batch at a place of bytes that begin at ``origin`` of a file of ``size`` bytes."""
-    if at + _FIRST_DELTA_AT + 4 > len(data):
+    if at + FIRST_MESSAGE_LEN > len(data):
         return None
-    offset, time, length, count = _BATCH.unpack_from(data, at)
+    header = BatchHeader.unpack_from(data, at)
     position = origin + at
-    if not _HEADER_LEN <= length <= size - position or not count:
+    if not BATCH_HEADER_LEN <= header.length <= size - position or not header.count:
         return None
-    first = offset + struct.unpack_from("<I", data, at + _FIRST_DELTA_AT)[0]
-    return IggyBatchHeader(position, position + length, first, first + count - 1, time)
+    first = header.first_offset(data, at)
+    return BatchRange(position, position + header.length, first, first + header.count - 1, header.base_timestamp)
 
 
 def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, str]:
@@ -310,12 +306,13 @@ def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, 
     left = file.size - position
     if not any(any(file.peek(at, at + PIECE_LEN)) for at in range(position, file.size, PIECE_LEN)):
         return "truncated", f"{counted(left, 'byte')} of zeros are left"
-    header = file.peek(position, position + _HEADER_LEN)
-    if len(header) < _BATCH.size:
+    head = file.peek(position, position + BATCH_HEADER_LEN)
+    if not BatchHeader.is_within(head):
         return "truncated", f"no whole batch begins here: {counted(left, 'byte')} of a batch are left"
-    *_, length, count = _BATCH.unpack_from(header)
+    header = BatchHeader.unpack_from(head)
+    length, count = header.length, header.count
     if length > left:
-        if _HEADER_LEN <= left <= LARGEST_CHECKED and _is_valid(file, position, left):
+        if BATCH_HEADER_LEN <= left <= LARGEST_CHECKED and _is_valid(file, position, left):
             return "wrong_size", f"its length is {length}, and a whole batch of {counted(left, 'byte')} begins here"
         return "truncated", f"no whole batch begins here: it takes {counted(length, 'byte')} and {left} are left"
     if length > message_bytes:
@@ -327,7 +324,7 @@ def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, 
 def _is_valid(file: FileWindow, position: int, length: int) -> bool:
     """Return whether a valid batch of this length begins at a position; the length in its header is ignored."""
     data = bytearray(file.peek(position, position + length))
-    struct.pack_into("<Q", data, _LENGTH_AT, length)
+    struct.pack_into("<Q", data, BATCH_LENGTH_AT, length)
     return bool(lha.validate(pa.array([bytes(data)], pa.binary()), "iggy-batch").null_count)
 
 

@@ -23,6 +23,7 @@ from letterhead.errors import EncodeError, HeaderError
 from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MessageFields
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address
+from letterhead.iggy.formats import MAX_PAYLOAD_BYTES
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_mapping import COLUMNS as RECORD_COLUMNS
 from letterhead.iggy.kafka_mapping import mapped
@@ -50,8 +51,6 @@ _BROKER_COLUMNS = (
 
 _MAPPED_TYPES = (pa.binary(), pa.binary(), pa.int64())
 """Types of the payloads, headers and times of mapped records."""
-
-_MOST_PAYLOAD = 64_000_000
 
 
 @documented
@@ -197,7 +196,8 @@ class IggySink(Closing):
             payloads, headers, times = self._mapped(batch)
         size = pc.fill_null(pc.binary_length(payloads), 0)
         self._refuse(pc.equal(size, 0), "the payload is null or empty", "empty_value")
-        self._refuse(pc.greater(size, _MOST_PAYLOAD), f"the payload has more than {_MOST_PAYLOAD} bytes", "too_large")
+        limit = MAX_PAYLOAD_BYTES["iggy"]
+        self._refuse(pc.greater(size, limit), f"the payload has more than {limit} bytes", "too_large")
         return pa.record_batch([self._ids(batch), times, headers, payloads], MessageFields._fields)
 
     def _mapped(self, batch: pa.RecordBatch) -> list[pa.Array]:

@@ -5,18 +5,14 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, NoReturn
 
 from letterhead._formatting import counted
+from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BATCH_LENGTH_AT, FRAME, BatchHeader
 from letterhead.iggy.errors import refuse_bytes, refuse_value
 
 __all__ = ["Cursor", "Frame", "begins_batch", "read_batches", "write_batch"]
-
-_BATCH_HEADER_BYTES = 256
-_BATCH = struct.Struct("<QQQQQ")
-_FRAME = struct.Struct("<Q16sIIIIQ")
 
 
 class Cursor:
@@ -90,15 +86,15 @@ def read_batches(cursor: Cursor) -> Iterator[Frame]:
     index = 0
     while cursor.left:
         start = cursor.at
-        head = cursor.take(_BATCH_HEADER_BYTES, "batch header")
-        _, offset, timestamp, origin, length = _BATCH.unpack_from(head)
+        header = BatchHeader.unpack_from(cursor.take(BATCH_HEADER_LEN, "batch header"))
+        offset, timestamp, origin = header.base_offset, header.base_timestamp, header.origin_timestamp
         left = len(cursor.data) - start
-        if not _BATCH_HEADER_BYTES <= length <= left:
-            message = f"the batch takes {length} bytes and {left} are left"
-            cursor.refuse("truncated", message, back=cursor.at - start - 32)
-        while cursor.at < start + length:
+        if not BATCH_HEADER_LEN <= header.length <= left:
+            message = f"the batch takes {header.length} bytes and {left} are left"
+            cursor.refuse("truncated", message, back=cursor.at - start - BATCH_LENGTH_AT)
+        while cursor.at < start + header.length:
             cursor.prefix = f"message {index}: "
-            frame = _FRAME.unpack(cursor.take(_FRAME.size, "frame header"))
+            frame = FRAME.unpack(cursor.take(FRAME.size, "frame header"))
             checksum, identity, offset_delta, origin_delta, headers_length, payload_length, _ = frame
             # A batch has one server timestamp; the deltas belong to the origin timestamps.
             numbers = {
@@ -107,7 +103,7 @@ def read_batches(cursor: Cursor) -> Iterator[Frame]:
                 "origin timestamp": origin + origin_delta,
             }
             for field, number in numbers.items():
-                cursor.check_int64(number, field, back=_FRAME.size)
+                cursor.check_int64(number, field, back=FRAME.size)
             payload = cursor.take(payload_length, "payload")
             headers = cursor.take(headers_length, "headers block")
             id = int.from_bytes(identity, "little")
@@ -118,10 +114,10 @@ def read_batches(cursor: Cursor) -> Iterator[Frame]:
 
 def begins_batch(data: bytes, at: int) -> bool:
     """Return whether a complete batch may begin at a position."""
-    head = data[at : at + _BATCH_HEADER_BYTES]
-    if len(head) < _BATCH_HEADER_BYTES or any(head[72:]):
+    head = data[at : at + BATCH_HEADER_LEN]
+    if len(head) < BATCH_HEADER_LEN or any(head[72:]):
         return False
-    return _BATCH_HEADER_BYTES <= int.from_bytes(head[32:40], "little") <= len(data) - at
+    return BATCH_HEADER_LEN <= BatchHeader.unpack_from(head).length <= len(data) - at
 
 
 def write_batch(frames: Sequence[Frame], *, partition: int = 0, offset: int = 0, timestamp: int = 0) -> bytes:

@@ -1,0 +1,59 @@
+"""The header of a batch as servers of Apache Iggy store it: :class:`BatchHeader`. :mod:`letterhead.iggy.batches` draws it."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+__all__ = ["BATCH_HEADER_LEN", "BATCH_LENGTH_AT", "CHECKSUM_LEN", "FIRST_MESSAGE_LEN", "FRAME", "BatchHeader"]
+
+BATCH_HEADER_LEN = 256
+BATCH_LENGTH_AT = 32
+"""Where the length of a batch is in its header."""
+
+FRAME = struct.Struct("<Q16sIIIIQ")
+"""Checksum, id, offset delta, timestamp delta, bytes of headers, bytes of payload, and zeros."""
+
+CHECKSUM_LEN = 8
+_CHECKSUM_AT = BATCH_LENGTH_AT + 8
+_FIELDS = struct.Struct("<QQQQQQI")
+_OFFSET_DELTA = struct.Struct("<I")
+_FIRST_DELTA_AT = BATCH_HEADER_LEN + 24
+FIRST_MESSAGE_LEN = _FIRST_DELTA_AT + _OFFSET_DELTA.size
+"""Bytes of a batch from which the offset of its first message can be read."""
+
+
+class BatchHeader(NamedTuple):
+    """The fields of the header; the server sets partition, base offset and base timestamp."""
+
+    partition: int
+    base_offset: int
+    base_timestamp: int  # microseconds since 1970, as is the next one
+    origin_timestamp: int
+    length: int
+    checksum: int
+    count: int
+
+    @classmethod
+    def unpack_from(cls, data: bytes | memoryview, at: int = 0) -> BatchHeader:
+        """Read the header at a byte; raise ``struct.error`` if the data ends inside of its fields."""
+        return cls._make(_FIELDS.unpack_from(data, at))
+
+    @classmethod
+    def is_within(cls, data: bytes | memoryview) -> bool:
+        """Return whether data has all fields of a header."""
+        return len(data) >= _FIELDS.size
+
+    def checked(self) -> bytes:
+        """Return the bytes of the header that its checksum covers."""
+        fields = _FIELDS.pack(*self)
+        return fields[:_CHECKSUM_AT] + fields[_CHECKSUM_AT + CHECKSUM_LEN :]
+
+    def pack(self) -> bytes:
+        """Return the bytes of the header."""
+        return _FIELDS.pack(*self).ljust(BATCH_HEADER_LEN, b"\0")
+
+    def first_offset(self, data: bytes | memoryview, at: int) -> int:
+        """Return the offset of the first message of the batch at a byte: earlier ones may have been deleted."""
+        delta: int = _OFFSET_DELTA.unpack_from(data, at + _FIRST_DELTA_AT)[0]
+        return self.base_offset + delta
