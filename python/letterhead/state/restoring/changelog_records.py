@@ -21,15 +21,16 @@ if TYPE_CHECKING:
     from letterhead._arrow_types import ArrowStream
 
 __all__ = [
+    "EndTracker",
     "Integers",
     "Records",
     "Source",
-    "read_batches",
     "changelog_records",
     "check_end",
     "milliseconds_of",
+    "read_batches",
     "read_path",
-    "stop_index",
+    "records_by_partition",
 ]
 
 Source: TypeAlias = "ArrowStream | str | Path"
@@ -96,7 +97,7 @@ def changelog_records(
     """
     topics: set[str | None] = set()
     last: dict[int, int] = {}
-    ended: set[int] = set()
+    tracker = EndTracker(end)
     for batch in read_batches(source, (*REQUIRED, *OPTIONAL)):
         for records in _by_partition(batch, partition):
             topics.add(records.topic)
@@ -109,14 +110,9 @@ def changelog_records(
                     "partition and offset"
                 )
             last[records.partition] = int(records.offsets[-1])
-            if records.partition in ended:
-                continue
-            stop = stop_index(records.offsets, records.timestamps, end)
-            if stop < len(records.offsets):
-                ended.add(records.partition)
-                records = records.slice(0, stop)
+            stop = tracker.count(records.partition, records.offsets, records.timestamps)
             if stop:
-                yield records
+                yield records.slice(0, stop)
 
 
 def check_end(end: object) -> None:
@@ -139,7 +135,24 @@ def check_end(end: object) -> None:
             raise ValueError(f"end is {end}: an offset is not negative")
 
 
-def stop_index(offsets: Integers, timestamps: Integers, end: int | datetime | None) -> int:
+class EndTracker:
+    """Cuts the records of each partition at an end, which all records after it are behind."""
+
+    def __init__(self, end: int | datetime | None) -> None:
+        self._end = end
+        self._ended: set[int] = set()
+
+    def count(self, partition: int, offsets: Integers, timestamps: Integers) -> int:
+        """Return how many of the next records of a partition are before the end."""
+        if partition in self._ended:
+            return 0
+        stop = _stop_index(offsets, timestamps, self._end)
+        if stop < len(offsets):
+            self._ended.add(partition)
+        return stop
+
+
+def _stop_index(offsets: Integers, timestamps: Integers, end: int | datetime | None) -> int:
     """Return the index of the first record at or after the end, or the number of records if there is none."""
     if isinstance(end, datetime):
         late = np.flatnonzero(timestamps >= round(end.timestamp() * 1000))
@@ -191,18 +204,12 @@ def _by_partition(batch: pa.RecordBatch, requested: int | None) -> Iterator[Reco
     for name in REQUIRED:
         if name not in names:
             raise ValueError(f"the source has no column {name!r}: a changelog has {', '.join(REQUIRED + OPTIONAL)}")
-    has_partition = "partition" in names
-    if not has_partition and requested is None:
+    if "partition" not in names and requested is None:
         raise ValueError("the source has no column 'partition': pass partition=")
     topics = batch.column("topic").unique().to_pylist() if "topic" in names else [None]
     if len(topics) > 1:
         raise _several_topics(topics)
-    partitions = batch.column("partition") if has_partition else None
-    numbers: list[Any] = [requested] if partitions is None else partitions.unique().to_pylist()
-    for number in numbers:
-        if requested not in (None, number):
-            continue
-        records = batch if len(numbers) == 1 else batch.filter(pc.equal(partitions, number))
+    for number, records in records_by_partition(batch, requested):
         keys = records.column("key").cast(pa.binary())
         offsets = records.column("offset").cast(pa.int64()).to_numpy()
         if keys.null_count:
@@ -212,6 +219,15 @@ def _by_partition(batch: pa.RecordBatch, requested: int | None) -> Iterator[Reco
         values = records.column("value").cast(pa.binary())
         times = milliseconds_of(records.column("timestamp"))
         yield Records(topics[0], number, offsets, times, keys, values, headers)
+
+
+def records_by_partition(batch: pa.RecordBatch, requested: int | None) -> Iterator[tuple[Any, pa.RecordBatch]]:
+    """Split a batch by its column ``partition``; without one, all records are of the requested partition."""
+    partitions = batch.column("partition") if "partition" in batch.schema.names else None
+    numbers = [requested] if partitions is None else partitions.unique().to_pylist()
+    for number in numbers:
+        if requested in (None, number):
+            yield number, batch if len(numbers) == 1 else batch.filter(pc.equal(partitions, number))
 
 
 def _several_topics(topics: Iterable[str | None]) -> ValueError:

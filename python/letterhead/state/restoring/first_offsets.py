@@ -17,9 +17,15 @@ from letterhead._optional_dependencies import needed
 with needed("the records of a changelog", "'letterhead[arrow,state]'"):
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-from letterhead.state.restoring.changelog_records import Integers, Source, milliseconds_of, read_batches, stop_index
+from letterhead.state.restoring.changelog_records import (
+    EndTracker,
+    Integers,
+    Source,
+    milliseconds_of,
+    read_batches,
+    records_by_partition,
+)
 
 __all__ = ["can_be_read_again", "retained_from", "topic_retained_from"]
 
@@ -133,25 +139,16 @@ def seek_times(last: Iterable[_RecordTimes], retention: int) -> dict[int, int]:
 
 
 def _record_times(source: Source, partition: int | None, end: int | datetime | None) -> Iterator[_RecordTimes]:
-    ended: set[int] = set()
+    tracker = EndTracker(end)
     for batch in read_batches(source, (*COLUMNS, TRANSACTIONAL)):
-        columns = {name: batch.column(name) for name in batch.schema.names}
+        names = batch.schema.names
         for name in ("offset", "timestamp"):
-            if name not in columns:
+            if name not in names:
                 raise ValueError(f"the source has no column {name!r}: a changelog has offset and timestamp")
-        if "partition" in columns:
-            numbers = columns["partition"]
-        else:
-            numbers = pa.repeat(pa.scalar(partition, pa.int32()), batch.num_rows)
-        for number in numbers.unique().to_pylist():
-            if number in ended or partition not in (None, number):
-                continue
-            selected = pc.equal(numbers, number)
-            offsets = columns["offset"].filter(selected).cast(pa.int64()).to_numpy()
-            timestamps = milliseconds_of(columns["timestamp"].filter(selected))
-            stop = stop_index(offsets, timestamps, end)
-            if stop < len(offsets):
-                ended.add(number)
+        for number, records in records_by_partition(batch, partition):
+            offsets = records.column("offset").cast(pa.int64()).to_numpy()
+            timestamps = milliseconds_of(records.column("timestamp"))
+            stop = tracker.count(number, offsets, timestamps)
             if stop:
-                transactional = TRANSACTIONAL in columns and columns[TRANSACTIONAL].filter(selected)[stop - 1].as_py()
+                transactional = TRANSACTIONAL in names and records.column(TRANSACTIONAL)[stop - 1].as_py()
                 yield _RecordTimes(number, offsets[:stop], timestamps[:stop], bool(transactional))
