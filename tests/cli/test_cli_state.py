@@ -28,7 +28,7 @@ import letterhead as lh
 from command import bytes_of, milliseconds
 from letterhead.errors import DamagedRowError
 from letterhead.state import SessionKey
-from letterhead.state.reading.store_types import values_of
+from letterhead.state.reading.store_types import value_format_of
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
     RocksDBSessionStore,
@@ -514,7 +514,7 @@ def make(task: Path, store_type: str, values: Any, name: str = "store") -> None:
         elif store_type == "versioned":
             store.put(key[:2], aggregation(b"v") if values == "headers" else b"v", time)
         else:
-            with_headers = values_of(store_type, values) == "headers"
+            with_headers = value_format_of(store_type, values) == "headers"
             store.put(SessionKey(key, time, time + 500), aggregation(b"v") if with_headers else b"v")
     store.close()
 
@@ -544,7 +544,7 @@ def test_the_type_of_a_store_follows_from_its_families_and_rows(run, tmp_path, s
     [listed] = document(result)
     assert (listed["store_type"], listed["values"], listed["assumed"]) == (
         store_type,
-        values_of(store_type, values),
+        value_format_of(store_type, values),
         assumed,
     )
     assert listed["rows"] == (50 if store_type != "versioned" else listed["rows"])

@@ -52,13 +52,13 @@ def test_no_window_is_outside_the_bounds_in_which_it_is_looked_for(
     (key_from, key, key_to), (time_from, time, time_to) = three_keys, three_times
     stored, schema = keys.window_key(key, time, sequence), keys.WindowKeys
     for low, high, bounds in (
-        (key, key, schema.fixed(key, time_from, time_to)),
-        (key_from, key_to, schema.between(key_from, key_to, time_from, time_to)),
+        (key, key, schema.bounds_of_key(key, time_from, time_to)),
+        (key_from, key_to, schema.bounds_of_range(key_from, key_to, time_from, time_to)),
     ):
-        assert schema.holds(stored, low, high, time_from, time_to)
+        assert schema.contains(stored, low, high, time_from, time_to)
         assert bounds.first <= stored <= bounds.last
-    assert schema.holds(stored, None, None, time, time)
-    assert schema.between(None, None, 0, 0) == (None, None)
+    assert schema.contains(stored, None, None, time, time)
+    assert schema.bounds_of_range(None, None, 0, 0) == (None, None)
 
 
 @given(three(KEYS), TIMES, TIMES, st.just(0) | TIMES, st.just(0) | TIMES)
@@ -69,10 +69,10 @@ def test_no_session_is_outside_the_bounds_in_which_it_is_looked_for(
     earliest_end, latest_start = max(0, end - before), min(start + after, MAX_TIME)
     stored, schema = keys.session_key(key, start, end), keys.SessionKeys
     for low, high, bounds in (
-        (key, key, schema.fixed(key, earliest_end, latest_start)),
-        (key_from, key_to, schema.between(key_from, key_to, earliest_end, latest_start)),
+        (key, key, schema.bounds_of_key(key, earliest_end, latest_start)),
+        (key_from, key_to, schema.bounds_of_range(key_from, key_to, earliest_end, latest_start)),
     ):
-        assert schema.holds(stored, low, high, earliest_end, latest_start)
+        assert schema.contains(stored, low, high, earliest_end, latest_start)
         assert bounds.first <= stored <= bounds.last
 
 

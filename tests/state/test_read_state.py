@@ -339,7 +339,7 @@ def one_by_one(directory: Path, **options: Any) -> Iterator[dict[str, Any]]:
     """Parse the rows of the stores of a directory one by one."""
     for store in open_stores(directory, None, **options):
         for segment, families in store.databases():
-            for stored in store.stored(families):
+            for stored in store.encoded_rows(families):
                 for row in store.parse_row(segment, stored)[::-1]:
                     yield {
                         "key": row.key, **row.times, "sequence": row.sequence, "timestamp": row.timestamp, "value": row.value,

@@ -67,7 +67,7 @@ class StoreOptions(NamedTuple):
 
     name: str | None = None
     store_type: str | None = None
-    values: str | None = None
+    value_format: str | None = None
     keys: KeyBounds | None = None
     backward: bool = False
 

@@ -98,7 +98,9 @@ class StateStores(Source):
         if self._stores:
             return self._stores
         find_one_store(self._directory, options.name)
-        self._stores = open_stores(self._directory, options.name, options.store_type, options.values, request.limits)
+        self._stores = open_stores(
+            self._directory, options.name, options.store_type, options.value_format, request.limits
+        )
         for remark in remarks(self._stores):
             warnings.warn(remark, stacklevel=4)
         return self._stores

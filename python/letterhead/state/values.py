@@ -10,7 +10,7 @@ from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Header, Headers
 from letterhead.limits import Limits
 from letterhead.one_message import decode
-from letterhead.state.storage.keys import RowKey, stored_key
+from letterhead.state.storage.keys import RowKey, encode_key
 from letterhead.state.storage.raw import shifted
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class LazyHeaders(Headers):
             if origin is None:
                 raise error from None
             store, row = origin
-            raise DamagedRowError(store, stored_key(row), error) from error
+            raise DamagedRowError(store, encode_key(row), error) from error
         return instance(headers, Headers)._items
 
     @classmethod

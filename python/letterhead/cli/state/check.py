@@ -22,9 +22,10 @@ from letterhead.cli.state.shown import store_json
 from letterhead.cli.state.upgrade import upgrade_all_rows
 from letterhead.errors import StateStoreError, UnexpectedColumnFamilyError
 from letterhead.offsets.partition_log import TopicPartition
+from letterhead.state.base import FORMATS
 from letterhead.state.reading.directory import StoreFiles, find_stores
 from letterhead.state.reading.rows import StoreReader
-from letterhead.state.reading.store_types import VALUES, DetectedType
+from letterhead.state.reading.store_types import DetectedType
 from letterhead.state.restoring.diff import diff
 from letterhead.state.restoring.restore import restore
 from letterhead.state.storage.database import Database, RocksDBOptions
@@ -63,11 +64,11 @@ class Outcome:
 
 def opens(stored: DetectedType, layout: str) -> str:
     """Return the outcome when Kafka Streams opens a store with a layout: kept, converted, damaged or refused."""
-    if stored.keys == "versioned" and "headers" in (stored.layout_name, layout):
+    if stored.key_format == "versioned" and "headers" in (stored.layout_name, layout):
         return REFUSED  # there is no such store
     if LAYOUTS[stored.name, layout].family == stored.layout.family:
         return KEPT
-    if VALUES.index(layout) < VALUES.index(stored.layout_name):
+    if FORMATS.index(layout) < FORMATS.index(stored.layout_name):
         return REFUSED
     return DAMAGED if stored.name == "time-ordered-session" else CONVERTED
 
@@ -87,8 +88,8 @@ def run_check(
     for name, version in (("--to", to), ("--from", before)):
         if version not in VERSIONS:
             raise Failure(f"{name} is one of {', '.join(VERSIONS)}")
-    if layout is not None and layout not in VALUES:
-        raise Failure(f"--layout is one of {', '.join(VALUES)}")
+    if layout is not None and layout not in FORMATS:
+        raise Failure(f"--layout is one of {', '.join(FORMATS)}")
     with reading_errors():
         stores = find_stores(selection.directory, selection.name)
         if source is not None and source.brokers is None and len(stores) > 1:
@@ -136,7 +137,7 @@ def _predict(store: StoreReader, to: str, before: str, layout: str | None) -> Ou
 
 def _layout_of(store_type: DetectedType, layout: str) -> str:
     """Return the layout with which Kafka Streams opens a store: sessions have no timestamps, versions no headers."""
-    if store_type.keys == "versioned" or (store_type.name, layout) not in LAYOUTS:
+    if store_type.key_format == "versioned" or (store_type.name, layout) not in LAYOUTS:
         return "plain"
     return layout
 

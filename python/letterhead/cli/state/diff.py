@@ -85,21 +85,23 @@ def _sides(row: RowDifference, limit: int | None, epoch_ms: bool) -> tuple[Text,
     if row.first is None or row.second is None:
         return _whole(row.first, limit), _whole(row.second, limit)
     first, second = row.first, row.second
-    ours: list[Text] = []
-    theirs: list[Text] = []
+    first_lines: list[Text] = []
+    second_lines: list[Text] = []
     if "timestamp" in row.differs:
-        ours.append(Text(time_field(first.timestamp, epoch_ms=epoch_ms)))
-        theirs.append(Text(time_field(second.timestamp, epoch_ms=epoch_ms)))
+        first_lines.append(Text(time_field(first.timestamp, epoch_ms=epoch_ms)))
+        second_lines.append(Text(time_field(second.timestamp, epoch_ms=epoch_ms)))
     if "headers" in row.differs:
-        for mine, yours in _header_differences(list(first.headers or ()), list(second.headers or ())):
-            others = dict(yours), dict(mine)
-            for headers, other_values, lines in ((mine, others[0], ours), (yours, others[1], theirs)):
+        for first_headers, second_headers in _header_differences(list(first.headers or ()), list(second.headers or ())):
+            for headers, other_values, lines in (
+                (first_headers, dict(second_headers), first_lines),
+                (second_headers, dict(first_headers), second_lines),
+            ):
                 lines += [_header(key, value, other_values.get(key), limit) for key, value in headers]
                 lines += [Text("no header", style="dim")] * (not headers)
     if "value" in row.differs:
-        ours.append(_excerpt(first.value, second.value, limit))
-        theirs.append(_excerpt(second.value, first.value, limit))
-    return Text("\n").join(ours), Text("\n").join(theirs)
+        first_lines.append(_excerpt(first.value, second.value, limit))
+        second_lines.append(_excerpt(second.value, first.value, limit))
+    return Text("\n").join(first_lines), Text("\n").join(second_lines)
 
 
 def _whole(row: StoredRow | None, limit: int | None) -> Text:
@@ -109,9 +111,9 @@ def _whole(row: StoredRow | None, limit: int | None) -> Text:
 def _header_differences(first: list[Header], second: list[Header]) -> Iterator[tuple[list[Header], list[Header]]]:
     """Yield the headers that differ, headers in the same place together."""
     if len(first) * len(second) > ALIGNED:
-        for mine, yours in itertools.zip_longest(first, second):
-            if mine != yours:
-                yield [mine] if mine is not None else [], [yours] if yours is not None else []
+        for header, other in itertools.zip_longest(first, second):
+            if header != other:
+                yield [header] if header is not None else [], [other] if other is not None else []
         return
     matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
     for operation, start, end, other_start, other_end in matcher.get_opcodes():
@@ -130,7 +132,7 @@ def _excerpt(value: bytes | None, other_value: Any, limit: int | None) -> Text:
     if limit is None or value is None or not isinstance(other_value, bytes) or len(value) <= limit:
         return short(value, limit)
     pairs = enumerate(zip(value, other_value, strict=False))
-    same = next((at for at, (mine, yours) in pairs if mine != yours), min(len(value), len(other_value)))
+    same = next((at for at, (byte, other) in pairs if byte != other), min(len(value), len(other_value)))
     begin = max(0, same - BEFORE_DIFFERENCE)
     while begin and value[begin] & 0xC0 == 0x80:
         begin -= 1  # do not begin inside a UTF-8 character

@@ -56,7 +56,7 @@ def run_get(
 
 def _check_times(store: StoreReader, times: dict[str, int | None]) -> None:
     """Refuse times that the store type does not have, and require its own times."""
-    key_type = store.type.keys
+    key_type = store.type.key_format
     for option, time in times.items():
         if time is None and option in REQUIRED_TIMES[key_type]:
             needed = " and ".join(REQUIRED_TIMES[key_type])
@@ -69,14 +69,14 @@ def _check_times(store: StoreReader, times: dict[str, int | None]) -> None:
 
 
 def _rows(store: StoreReader, key: bytes, times: dict[str, int | None]) -> Iterator[StoreRow]:
-    if store.type.keys == "versioned":
+    if store.type.key_format == "versioned":
         yield from _version(store, key, times["--as-of"])
         return
     first, last = _stored_keys(store, key, times)
     for segment, families in store.databases():
         if segment.start is not None and segment.start > max(time or 0 for time in times.values()):
             break
-        for stored in store.stored(families, first, last):
+        for stored in store.encoded_rows(families, first, last):
             # Windows of longer keys may lie between two windows of a key that have different sequence numbers.
             if len(stored.key) == len(first):
                 yield from store.parse_row(segment, stored)
@@ -85,9 +85,9 @@ def _rows(store: StoreReader, key: bytes, times: dict[str, int | None]) -> Itera
 def _stored_keys(store: StoreReader, key: bytes, times: dict[str, int | None]) -> tuple[bytes, bytes]:
     start, end = times["--start"] or 0, times["--end"] or 0
     first = last = key
-    if store.type.keys == "window":
+    if store.type.key_format == "window":
         first, last = window_key(key, start), window_key(key, start, MAX_SEQUENCE)
-    elif store.type.keys == "session":
+    elif store.type.key_format == "session":
         first = last = session_key(key, start, end)
     if not store.type.time_ordered:
         return first, last
@@ -117,7 +117,7 @@ class _StoredVersions(VersionedStore):
     persistent = True
 
     def __init__(self, store: StoreReader, families: StoredFamilies) -> None:
-        super().__init__(store.files.name, MAX_TIME, MAX_TIME, headers=store.type.values == "headers")
+        super().__init__(store.files.name, MAX_TIME, MAX_TIME, headers=store.type.value_format == "headers")
         self._store = store
         self._families = families
         self._find_segments()
@@ -127,5 +127,5 @@ class _StoredVersions(VersionedStore):
         return self._store.get(self._families, key)
 
     def _key_from(self, key: bytes) -> bytes | None:
-        row = next(self._store.stored(self._families, key), None)
+        row = next(self._store.encoded_rows(self._families, key), None)
         return None if row is None else row.key

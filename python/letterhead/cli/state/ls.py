@@ -152,7 +152,7 @@ def _examine(files: StoreFiles, selection: Selection, quick: bool) -> StoreListi
 
 
 def _estimate_rows(store: StoreReader, segment: StoreSegment, families: StoredFamilies) -> list[SegmentContents]:
-    rows = sum(families.estimate(family) for family, _ in store.sources(families))
+    rows = sum(families.estimate(family) for family, _ in store.row_families(families))
     return [SegmentContents(segment.directory.name, rows)]
 
 
@@ -161,10 +161,10 @@ def _count_rows(
 ) -> list[SegmentContents]:
     """Count the rows of a database; the database of a versioned store has all segments of the store."""
     contents_by_prefix: dict[bytes, SegmentContents] = {}
-    versioned = store.type.keys == "versioned"
-    total = sum(families.estimate(family) for family, _ in store.sources(families))
+    versioned = store.type.key_format == "versioned"
+    total = sum(families.estimate(family) for family, _ in store.row_families(families))
     with progress(total, f"reading {segment.directory.name}", prints=False) as advance:
-        for number, row in enumerate(store.stored(families)):
+        for number, row in enumerate(store.encoded_rows(families)):
             prefix = row.key[:8] if versioned else b""
             if prefix not in contents_by_prefix:
                 name = _segment_name(prefix) if versioned else segment.directory.name
@@ -174,7 +174,7 @@ def _count_rows(
                 contents.index += 1
                 continue
             contents.rows += 1
-            if row.older is not None:
+            if row.legacy is not None:
                 contents.older += 1
                 if row.family not in listing.older_families:
                     listing.older_families.append(row.family)
@@ -184,7 +184,7 @@ def _count_rows(
                 if versioned:
                     contents.versions += len(store.versions(row.key, row.newer()))
                 # The file has no headers for an older row.
-                contents.header_bytes += 0 if row.older is not None else store.header_bytes(row.key, row.value)
+                contents.header_bytes += 0 if row.legacy is not None else store.header_bytes(row.key, row.value)
                 for time in _times(store, row.key, row.value):
                     contents.first = time if contents.first is None else min(contents.first, time)
                     contents.last = time if contents.last is None else max(contents.last, time)
@@ -196,7 +196,7 @@ def _count_rows(
 
 
 def _times(store: StoreReader, key: bytes, value: bytes) -> list[int]:
-    if store.type.keys == "versioned":
+    if store.type.key_format == "versioned":
         if _INT64.unpack_from(key)[0] < 0:
             return [_INT64.unpack_from(value)[0]]
         return list(bounds(value))[::-1]
@@ -230,7 +230,7 @@ def _rows(listing: StoreListing, quick: bool) -> str:
 def _sizes(listing: StoreListing) -> list[str]:
     """Return the bytes of keys, values and headers, and the share of headers in values; empty for a store without headers."""
     keys, values, headers = (listing.total(f"{part}_bytes") for part in ("key", "value", "header"))
-    with_headers = listing.store is not None and listing.store.type.values == "headers"
+    with_headers = listing.store is not None and listing.store.type.value_format == "headers"
     return [f"{keys:,}", f"{values:,}", f"{headers:,} ({_share(headers, values)})" if with_headers else ""]
 
 
@@ -269,13 +269,13 @@ def _facts(listing: StoreListing, quick: bool) -> list[tuple[str, Text]]:
     rows = f"about {listing.total('rows'):,} (an estimate)" if quick else f"{listing.total('rows'):,}"
     if store.type.time_ordered and not quick:
         rows += f", and {listing.total('index'):,} entries of the index"
-    if store.type.keys == "versioned" and not quick:
+    if store.type.key_format == "versioned" and not quick:
         rows += f", with {counted(listing.total('versions'), 'version')}"
     facts.append(("rows", Text(rows)))
     if not quick:
         keys, values, headers = (listing.total(f"{part}_bytes") for part in ("key", "value", "header"))
         facts += [("keys", Text(f"{keys:,} bytes")), ("values", Text(f"{values:,} bytes"))]
-        if store.type.values == "headers":
+        if store.type.value_format == "headers":
             facts.append(("headers", Text(f"{headers:,} bytes ({_share(headers, values)}) of the values")))
     facts.append(("families", Text(printable(", ".join(listing.families)))))
     if older := listing.total("older"):
@@ -321,7 +321,7 @@ def _document(listing: StoreListing, quick: bool, epoch_ms: bool) -> dict[str, A
 
     document |= {
         "store_type": store_type.name,
-        "values": store_type.values,
+        "values": store_type.value_format,
         "assumed": store_type.assumed or None,
         "families": listing.families,
         "rows": listing.total("rows"),
@@ -331,14 +331,14 @@ def _document(listing: StoreListing, quick: bool, epoch_ms: bool) -> dict[str, A
     }
     if store_type.time_ordered:
         document["index_entries"] = counted_total("index")
-    if store_type.keys == "versioned":
+    if store_type.key_format == "versioned":
         document["versions"] = counted_total("versions")
     document |= {name: counted_total(name) for name in ("key_bytes", "value_bytes", "header_bytes")}
     document |= {"damaged_rows": counted_total("damaged"), "closed": not listing.open_or_not_closed}
     document |= {"offsets": listing.offsets, "position": listing.position.offsets}
     if listing.lag:
         document["lag"] = listing.lag
-    if listing.files.segmented or store_type.keys == "versioned":
+    if listing.files.segmented or store_type.key_format == "versioned":
         document["segments"] = [
             asdict(segment)
             | times_json({"first": segment.first, "last": segment.last}, epoch_ms=epoch_ms)

@@ -28,7 +28,7 @@ class Selection(NamedTuple):
     directory: Path
     name: str | None
     store_type: str | None
-    values: str | None = None
+    value_format: str | None = None
     limits: Limits | None = None
 
 

@@ -32,7 +32,7 @@ class DamagedRows:
 
 def open_selected(files: StoreFiles, selection: Selection) -> StoreReader:
     """Open a store; warn about an assumed type, and if another process has it open."""
-    store = open_store(files, selection.store_type, selection.values, selection.limits)
+    store = open_store(files, selection.store_type, selection.value_format, selection.limits)
     for remark in remarks([store]):
         warn(as_options(remark))
     return store

@@ -33,7 +33,7 @@ def row_json(files: StoreFiles, store_type: DetectedType, row: StoreRow, *, epoc
     if store_type.has_timestamps:
         document |= times_json({"timestamp": row.timestamp}, epoch_ms=epoch_ms)
     document["value"] = value_json(row.value)
-    if store_type.values == "headers":
+    if store_type.value_format == "headers":
         document["headers"] = None if row.headers is None else headers_json(row.headers)
     return document
 

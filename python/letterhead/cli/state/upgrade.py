@@ -18,9 +18,10 @@ from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import open_selected
 from letterhead.cli.state.shown import store_json
 from letterhead.errors import StateStoreError
+from letterhead.state.base import FORMATS
 from letterhead.state.reading.directory import StoreSegment, find_stores
 from letterhead.state.reading.rows import StoreReader
-from letterhead.state.reading.store_types import VALUES, DetectedType
+from letterhead.state.reading.store_types import DetectedType
 from letterhead.state.storage.database import Database, RocksDBOptions
 from letterhead.state.storage.layouts import LAYOUTS, Layout, mixed_formats_error
 from letterhead.state.storage.upgrade import UpgradingRows
@@ -71,18 +72,18 @@ def _plan(store: StoreReader, to: str) -> UpgradePlan:
     layout = LAYOUTS.get((store_type.name, to))
     if layout is None:
         values = " or ".join(values for name, values in LAYOUTS if name == store_type.name)
-        raise Failure(f"store {label} is a {store_type.keys} store: --to is {values}")
-    if VALUES.index(to) < VALUES.index(store_type.layout_name):
+        raise Failure(f"store {label} is a {store_type.key_format} store: --to is {values}")
+    if FORMATS.index(to) < FORMATS.index(store_type.layout_name):
         raise Failure(
             f"store {label} is {store_type}: it cannot become {to} again. To restore a store of the older type from the "
             f"changelog, delete {store.files.directory}"
         )
     target = DetectedType(store_type.name, to)
     families, rows = _older_rows(store, layout)
-    if sum(rows) and (store_type.name, store_type.values, to) == ("time-ordered-window", "plain", "headers"):
+    if sum(rows) and (store_type.name, store_type.value_format, to) == ("time-ordered-window", "plain", "headers"):
         raise Failure(f"store {label}: plain rows of time-ordered windows have no timestamps: there is no upgrade")
     if sum(rows) and store_type.assumed:
-        values = f" --values {store_type.values}" if store_type.name == "time-ordered-window" else ""
+        values = f" --values {store_type.value_format}" if store_type.name == "time-ordered-window" else ""
         raise Failure(
             f"store {label}: {store_type.assumed}: the type must not be assumed here. If it is {store_type}, pass "
             f"--store-type {store_type.name}{values}"
@@ -119,7 +120,7 @@ def _ask(pending: list[UpgradePlan], yes: bool, json: bool) -> None:
     if not sys.stdin.isatty() or json:
         raise Failure("moved rows do not move back: pass --yes, or --dry-run to see what would be done")
     console(sys.stderr).print(_table(pending, dry_run=True))
-    if any(plan.store.type.keys == "versioned" for plan in pending):
+    if any(plan.store.type.key_format == "versioned" for plan in pending):
         warn("Kafka Streams has no versioned store with headers, and will not open the directory afterwards")
     if not typer.confirm("Move these rows? Only the changelog restores the older store", err=True):
         raise Failure("nothing was changed", BAD_DATA)

@@ -122,7 +122,7 @@ def _family(
     after: int | None,
 ) -> Iterator[RowError]:
     where = (segment.directory.name, family)
-    legacy_by_family = dict(store.sources(families))
+    legacy_by_family = dict(store.row_families(families))
     total = families.estimate(family)
     with progress(total, f"reading {family} of {segment.directory.name}", prints=True) as advance:
         for number, (key, value) in enumerate(families.rows(family)):
@@ -206,7 +206,7 @@ def _summary(result: StoreResult) -> Text:
 def _document(result: StoreResult) -> dict[str, Any]:
     return store_json(result.files) | {
         "store_type": None if result.store_type is None else result.store_type.name,
-        "values": None if result.store_type is None else result.store_type.values,
+        "values": None if result.store_type is None else result.store_type.value_format,
         "rows": result.rows,
         "index_entries_without_row": result.entries_without_row,
     }

@@ -30,7 +30,7 @@ from letterhead.state.serdes import (
     StateSerdes,
     ValueTimestampHeadersSerde,
 )
-from letterhead.state.storage.keys import RowKey, stored_key
+from letterhead.state.storage.keys import RowKey, encode_key
 from letterhead.state.values import Origin
 
 __all__ = ["Change", "Metered", "MeteredIterator", "ScanErrors", "timed"]
@@ -262,7 +262,7 @@ class Metered(Layer, Generic[K, V]):
             raise
         except DecodeError as error:
             self.metrics.damaged_rows += 1
-            raise DamagedRowError(self.name, stored_key(row), error) from error
+            raise DamagedRowError(self.name, encode_key(row), error) from error
 
     def _key(self, row: Any, value: Any) -> Any:
         """Deserialize the key of a row, which is bytes, or a window or session of bytes."""

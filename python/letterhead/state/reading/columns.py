@@ -55,7 +55,7 @@ class StoreColumns:
         # Plain values are never decoded, so the options are checked here.
         checked = lha.decode(_EMPTY, "streams", errors=errors, error_column=error_column, limits=limits)
         self._type = stores[0].type
-        self._format = stores[0].value_format
+        self._format = stores[0].message_format
         self._headers = headers
         self._window_size = window_size
         self._errors: OnError = errors
@@ -79,7 +79,7 @@ class StoreColumns:
         self._where = where if where is None else RowFilter(
             where, list(fields), headers, self._format, errors=errors, limits=limits
         )  # fmt: skip
-        if self._where and self._where.has_headers and self._type.values != "headers":
+        if self._where and self._where.has_headers and self._type.value_format != "headers":
             raise StoreChoiceError(f"store {stores[0].files.name} is {self._type}: it has no headers for where=")
 
     @property
@@ -113,11 +113,11 @@ class StoreColumns:
         """Check the window size and the headers against the type of store."""
         type, size = self._type, self._window_size
         missing = None
-        if size is not None and type.keys != "window":
+        if size is not None and type.key_format != "window":
             missing = "it has no windows"
         elif size is not None and size <= 0:
             missing = f"the window size {size} is not positive"
-        elif self._headers is not None and type.values != "headers":
+        elif self._headers is not None and type.value_format != "headers":
             missing = "it has no headers to make columns of"
         if missing is not None:
             raise StoreChoiceError(f"store {name} is {type}: {missing}")
@@ -127,19 +127,19 @@ class StoreColumns:
         type = self._type
         time = TIMES[self._dialect]
         fields = {name: time if name in _TIMES else _INTEGERS.get(name, pa.binary()) for name in _KEYS[type.name]}
-        if type.keys == "versioned":
+        if type.key_format == "versioned":
             fields |= {"valid_from": time, "valid_to": time}
         if self._window_size is not None:
             fields["window_end"] = time
         if type.has_timestamps:
             fields["timestamp"] = time
         fields["value"] = pa.binary()
-        if type.values == "headers":
+        if type.value_format == "headers":
             fields["headers"] = lha.decode(_EMPTY, self._format).type.field("headers").type
         return fields
 
     def _batch(self, rows: _DatabaseRows) -> pa.RecordBatch:
-        columns = rows.split_versions() if self._type.keys == "versioned" else {}
+        columns = rows.split_versions() if self._type.key_format == "versioned" else {}
         columns |= self._keys(rows)
         if self._where is not None:
             kept = self._selected(self._where, rows, columns)
@@ -190,7 +190,7 @@ class StoreColumns:
 
     def _keys(self, rows: _DatabaseRows) -> dict[str, pa.Array]:
         type, keys = self._type, pa.array(rows.keys, pa.binary())
-        least = SUFFIXES[type.keys] + type.time_ordered
+        least = SUFFIXES[type.key_format] + type.time_ordered
         bad = pc.less(pc.binary_length(keys), least)
         if type.time_ordered:
             bad = pc.or_(bad, pc.not_equal(pc.binary_slice(keys, 0, 1), b"\0"))
@@ -206,9 +206,9 @@ class StoreColumns:
         if self._headers is None and not self._requested & _STORED_FIELDS.keys():
             return {}
         values = pa.array(rows.values, pa.binary())
-        if self._type.values == "plain":
+        if self._type.value_format == "plain":
             return {"value": values}
-        if self._type.values == "timestamped":
+        if self._type.value_format == "timestamped":
             bad = pc.less(pc.binary_length(values), 8)
             rows.find_errors(bad, lambda row: rows.store.value_parts(rows.values[row] or b""))
             return _slices(values, bad, 8, _TIMESTAMPED)

@@ -25,7 +25,7 @@ class KeyBounds(NamedTuple):
         """Return bounds of stored keys that enclose the range; other keys may lie between them."""
         if store_type.time_ordered:
             return b"\0", INDEX
-        if store_type.keys == "versioned":
+        if store_type.key_format == "versioned":
             return None, None
         first, last = self.first, self.last
         if self.prefix:
@@ -34,7 +34,7 @@ class KeyBounds(NamedTuple):
                 last = increment(self.prefix)
             except PrefixError:
                 last = None
-        if store_type.keys == "key-value":
+        if store_type.key_format == "key-value":
             return first, last
-        schema = WindowKeys if store_type.keys == "window" else SessionKeys
-        return schema.between(first, last, 0, MAX_TIME)
+        schema = WindowKeys if store_type.key_format == "window" else SessionKeys
+        return schema.bounds_of_range(first, last, 0, MAX_TIME)

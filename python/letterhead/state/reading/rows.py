@@ -44,11 +44,11 @@ class EncodedRow(NamedTuple):
     key: bytes
     value: bytes
     family: str
-    older: Legacy | None  # converts an older value to the newer form
+    legacy: Legacy | None  # converts an older value to the newer form
 
     def newer(self) -> bytes:
         """Return the value in the newer form."""
-        return self.value if self.older is None else self.older.convert(self.key, self.value)
+        return self.value if self.legacy is None else self.legacy.convert(self.key, self.value)
 
     @property
     def added(self) -> int:
@@ -117,20 +117,20 @@ class StoreReader:
         """Read the offsets of its last changelog records, by ``topic-partition``."""
         return latest_offsets(families.offsets() for _, families in self.databases())
 
-    def sources(self, families: StoredFamilies) -> list[tuple[str, Legacy | None]]:
+    def row_families(self, families: StoredFamilies) -> list[tuple[str, Legacy | None]]:
         """Return the column families of a database that have rows of the store, newest first."""
         layout = self.type.layout
-        sources: list[tuple[str, Legacy | None]] = [(layout.family, None)]
-        sources += [(older.family, older) for older in layout.legacy]
-        return [(family, older) for family, older in sources if family in families.names]
+        all_families: list[tuple[str, Legacy | None]] = [(layout.family, None)]
+        all_families += [(legacy.family, legacy) for legacy in layout.legacy]
+        return [(family, legacy) for family, legacy in all_families if family in families.names]
 
-    def stored(
+    def encoded_rows(
         self, families: StoredFamilies, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[EncodedRow]:
         """Read the rows of all families, in order of their keys; if two rows have the same key, only the newer row."""
         scans = [
-            _tagged(families.rows(family, first, last, backward=backward), family, older)
-            for family, older in self.sources(families)
+            _tagged(families.rows(family, first, last, backward=backward), family, legacy)
+            for family, legacy in self.row_families(families)
         ]
         before = None
         # If both families have a key, yield the row of the newer family first.
@@ -141,11 +141,11 @@ class StoreReader:
 
     def rows(self, families: StoredFamilies) -> Iterator[tuple[bytes, bytes]]:
         """Read the keys and values of a database, with values in the newer form, without index entries."""
-        older = [family for family, legacy in self.sources(families) if legacy is not None]
+        older = [family for family, legacy in self.row_families(families) if legacy is not None]
         family = self.type.layout.family
         rows: Iterator[tuple[bytes, bytes]] = iter(())
         if any(next(families.rows(legacy_family), None) for legacy_family in older):
-            rows = ((row.key, _newer_or_damaged(row)) for row in self.stored(families))
+            rows = ((row.key, _newer_or_damaged(row)) for row in self.encoded_rows(families))
         elif family in families.names:
             rows = families.rows(family)
         return ((key, value) for key, value in rows if key[:1] != INDEX) if self.type.time_ordered else rows
@@ -154,7 +154,7 @@ class StoreReader:
         self, families: StoredFamilies, keys: KeyBounds, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
         """Read the rows of some keys of a database as :meth:`rows` does, including rows whose keys are damaged."""
-        for row in self.stored(families, *keys.stored(self.type), backward=backward):
+        for row in self.encoded_rows(families, *keys.stored(self.type), backward=backward):
             try:
                 is_selected = self.key_parts(row.key)[0] in keys
             except DecodeError:
@@ -169,10 +169,10 @@ class StoreReader:
 
     def find(self, families: StoredFamilies, key: bytes) -> EncodedRow | None:
         """Read the row of a stored key."""
-        for family, older in self.sources(families):
+        for family, legacy in self.row_families(families):
             value = families.get(family, key)
             if value is not None:
-                return EncodedRow(key, value, family, older)
+                return EncodedRow(key, value, family, legacy)
         return None
 
     def parse_row(self, segment: StoreSegment, row: EncodedRow) -> list[StoreRow]:
@@ -185,7 +185,7 @@ class StoreReader:
             if self.is_index(row.key):
                 return []
             value = row.newer()
-            if self.type.keys == "versioned":
+            if self.type.key_format == "versioned":
                 return [self._version(key, version) for version in self.versions(row.key, value)]
             try:
                 timestamp, headers, payload = self.value_parts(value)
@@ -195,58 +195,60 @@ class StoreReader:
         except DecodeError as error:
             raise DamagedRowError(segment.directory.name, row.key, error) from error
 
-    def is_index(self, stored: bytes) -> bool:
+    def is_index(self, stored_key: bytes) -> bool:
         """Return whether a stored key is an index entry of a time-ordered store."""
-        return self.type.time_ordered and stored[:1] == INDEX
+        return self.type.time_ordered and stored_key[:1] == INDEX
 
     def has_index(self, families: StoredFamilies) -> bool:
         """Return whether a database of a time-ordered store has an index: Kafka Streams leaves it out if nothing reads it."""
-        scans = (families.rows(family, INDEX, AFTER_INDEX) for family, _ in self.sources(families))
+        scans = (families.rows(family, INDEX, AFTER_INDEX) for family, _ in self.row_families(families))
         return self.type.time_ordered and any(
             key[:1] == INDEX for rows in scans for key, _ in itertools.islice(rows, 1)
         )
 
-    def plain_key(self, stored: bytes) -> bytes:
+    def plain_key(self, stored_key: bytes) -> bytes:
         """Return a stored key as a store that is not time-ordered would store it."""
         if not self.type.time_ordered:
-            return stored
-        if stored[:1] not in (b"\0", INDEX):
+            return stored_key
+        if stored_key[:1] not in (b"\0", INDEX):
             raise _decode_error("the key begins with neither 00 nor 01", code="out_of_range")
-        return stored[1:] if self.is_index(stored) else TIME_ORDERED_KEYS[self.type.name].changelog_key(stored)
+        return (
+            stored_key[1:] if self.is_index(stored_key) else TIME_ORDERED_KEYS[self.type.name].changelog_key(stored_key)
+        )
 
     def row_key(self, index: bytes) -> bytes:
         """Return the key of the row of an index entry."""
         return TIME_ORDERED_KEYS[self.type.name].row(index[1:])
 
-    def key_parts(self, stored: bytes) -> KeyParts:
+    def key_parts(self, stored_key: bytes) -> KeyParts:
         """Parse a stored key; raise DecodeError if it is invalid."""
-        keys = self.type.keys
+        keys = self.type.key_format
         least = SUFFIXES[keys] + self.type.time_ordered
-        if len(stored) < least:
-            raise _decode_error(f"a stored key of {len(stored)} bytes is too short: {least} of it are the time")
-        stored = self.plain_key(stored)
+        if len(stored_key) < least:
+            raise _decode_error(f"a stored key of {len(stored_key)} bytes is too short: {least} of it are the time")
+        stored_key = self.plain_key(stored_key)
         if keys == "window":
-            key, start, sequence = window_parts(stored)
+            key, start, sequence = window_parts(stored_key)
             return KeyParts(key, {"window_start": start}, sequence)
         if keys == "session":
-            session = session_parts(stored)
+            session = session_parts(stored_key)
             return KeyParts(session.key, {"session_start": session.start, "session_end": session.end})
-        return KeyParts(stored[8:] if keys == "versioned" else stored, {})
+        return KeyParts(stored_key[8:] if keys == "versioned" else stored_key, {})
 
     def value_parts(self, value: bytes) -> tuple[int | None, lh.Headers | None, bytes]:
         """Parse a value into timestamp, headers and payload; raise DecodeError if it is invalid."""
-        if self.type.values == "plain":
+        if self.type.value_format == "plain":
             return None, None, value
-        if self.type.values == "timestamped":
+        if self.type.value_format == "timestamped":
             if len(value) < 8:
                 raise _decode_error(f"timestamp takes 8 bytes and {len(value)} are left", 0)
             return _INT64.unpack_from(value)[0], None, value[8:]
-        message: Any = lh.decode(value, self.value_format, limits=self.limits)
+        message: Any = lh.decode(value, self.message_format, limits=self.limits)
         return getattr(message, "timestamp", None), message.headers, message.payload
 
-    def versions(self, stored: bytes, value: bytes) -> list[StoredVersion]:
+    def versions(self, stored_key: bytes, value: bytes) -> list[StoredVersion]:
         """Parse a row of a versioned store, newest version first; raise DecodeError if it is invalid."""
-        if stored.startswith(LATEST):
+        if stored_key.startswith(LATEST):
             latest = Latest.read(value)
             return [StoredVersion(latest.timestamp, None, latest.value, 8)]
         row, end, versions = SegmentRow.read(value), len(value), []
@@ -256,17 +258,19 @@ class StoreReader:
         return versions
 
     @property
-    def value_format(self) -> str:
+    def message_format(self) -> str:
         """The format of values with headers."""
-        return "streams" if self.type.keys in ("session", "versioned") else "streams-timestamped"
+        return "streams" if self.type.key_format in ("session", "versioned") else "streams-timestamped"
 
-    def header_bytes(self, stored: bytes, value: bytes) -> int:
+    def header_bytes(self, stored_key: bytes, value: bytes) -> int:
         """Count the bytes of headers in a row in the newer form; raise DecodeError if it is invalid."""
-        if self.type.values != "headers" or self.is_index(stored):
+        if self.type.value_format != "headers" or self.is_index(stored_key):
             return 0
-        if self.type.keys != "versioned":
+        if self.type.key_format != "versioned":
             return headers_end(value)
-        return sum(headers_end(version.value) for version in self.versions(stored, value) if version.value is not None)
+        return sum(
+            headers_end(version.value) for version in self.versions(stored_key, value) if version.value is not None
+        )
 
     def _version(self, key: bytes, version: StoredVersion) -> StoreRow:
         times = {"valid_from": version.valid_from, "valid_to": version.valid_to}
@@ -284,11 +288,11 @@ SUFFIXES = {"key-value": 0, "window": WindowKeys.suffix, "session": SessionKeys.
 
 
 def open_store(
-    files: StoreFiles, store_type: str | None = None, values: str | None = None, limits: Limits | None = None
+    files: StoreFiles, store_type: str | None = None, value_format: str | None = None, limits: Limits | None = None
 ) -> StoreReader:
     """Determine the type of a store, as :func:`store_type_of` does, and the process that has it open."""
     names = [list_families(segment.directory.name, segment.directory) for segment in files.segments]
-    type = store_type_of(files, names, store_type, values)
+    type = store_type_of(files, names, store_type, value_format)
     if type.layout.version is not None:
         for segment in files.segments:
             with StoredFamilies(segment.directory) as families:
@@ -316,9 +320,9 @@ def _newer_or_damaged(row: EncodedRow) -> bytes:
         return row.value
 
 
-def _tagged(rows: Iterator[tuple[bytes, bytes]], family: str, older: Legacy | None) -> Iterator[EncodedRow]:
+def _tagged(rows: Iterator[tuple[bytes, bytes]], family: str, legacy: Legacy | None) -> Iterator[EncodedRow]:
     for key, value in rows:
-        yield EncodedRow(key, value, family, older)
+        yield EncodedRow(key, value, family, legacy)
 
 
 def _decode_error(message: str, byte_offset: int | None = None, code: str = "truncated") -> DecodeError:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from letterhead._names import unknown_name
 from letterhead.errors import DecodeError, StoreChoiceError, UnexpectedColumnFamilyError
+from letterhead.state.base import FORMATS
 from letterhead.state.reading.directory import StoreFiles, StoreSegment
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.keys import (
@@ -28,15 +29,7 @@ from letterhead.state.storage.keys import (
 from letterhead.state.storage.layouts import DEFAULT, LAYOUTS, OFFSETS, WITH_HEADERS, WITH_TIMESTAMP, Layout
 from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow
 
-__all__ = [
-    "STORE_TYPES",
-    "TIME_ORDERED_KEYS",
-    "VALUES",
-    "DetectedType",
-    "check_store_type",
-    "store_type_of",
-    "values_of",
-]
+__all__ = ["STORE_TYPES", "TIME_ORDERED_KEYS", "DetectedType", "check_store_type", "store_type_of", "value_format_of"]
 
 TIME_ORDERED_KEYS: dict[str, type[TimeOrderedKeys]] = {
     "time-ordered-window": TimeOrderedWindowKeys,
@@ -45,14 +38,13 @@ TIME_ORDERED_KEYS: dict[str, type[TimeOrderedKeys]] = {
 """The keys of each type of time-ordered store."""
 
 STORE_TYPES = tuple(dict.fromkeys(name for name, _ in LAYOUTS))
-VALUES = ("plain", "timestamped", "headers")
 
 ROWS_EXAMINED = 500
 SEGMENTS_EXAMINED = 4
 
 
-def values_of(store_type: str, layout: str) -> str:
-    """Return the format of the values in a layout, one of VALUES: the name of the layout, except for time-ordered sessions.
+def value_format_of(store_type: str, layout: str) -> str:
+    """Return the format of the values in a layout, one of FORMATS: the name of the layout, except for time-ordered sessions.
 
     Kafka Streams opens a family for their headers, but writes bare aggregations into it.
     """
@@ -64,7 +56,7 @@ class DetectedType:
     """The type of a store."""
 
     name: str  # one of STORE_TYPES
-    layout_name: str  # one of VALUES
+    layout_name: str  # one of FORMATS
     assumed: str = ""  # why it may be another type; empty if it is certain
 
     @property
@@ -73,14 +65,14 @@ class DetectedType:
         return LAYOUTS[self.name, self.layout_name]
 
     @property
-    def values(self) -> str:
-        """The format of its values, one of VALUES."""
-        return values_of(self.name, self.layout_name)
+    def value_format(self) -> str:
+        """The format of its values, one of FORMATS."""
+        return value_format_of(self.name, self.layout_name)
 
     @property
     def has_timestamps(self) -> bool:
         """Whether its values have timestamps."""
-        return self.values != "plain" and self.keys in ("key-value", "window")
+        return self.value_format != "plain" and self.key_format in ("key-value", "window")
 
     @property
     def time_ordered(self) -> bool:
@@ -88,12 +80,12 @@ class DetectedType:
         return self.name.startswith("time-ordered")
 
     @property
-    def keys(self) -> str:
+    def key_format(self) -> str:
         """The format of its keys: `key-value`, `window`, `session` or `versioned`."""
         return self.name.removeprefix("time-ordered-")
 
     def __str__(self) -> str:
-        values = {"headers": "with headers", "timestamped": "with timestamps", "plain": "plain"}[self.values]
+        values = {"headers": "with headers", "timestamped": "with timestamps", "plain": "plain"}[self.value_format]
         return f"{self.name.replace('time-ordered-', 'time-ordered ')}, {values}"
 
 
@@ -104,11 +96,14 @@ def check_store_type(name: str) -> None:
 
 
 def store_type_of(
-    store: StoreFiles, families_of_databases: list[list[str]], store_type: str | None = None, values: str | None = None
+    store: StoreFiles,
+    families_of_databases: list[list[str]],
+    store_type: str | None = None,
+    value_format: str | None = None,
 ) -> DetectedType:
     """Determine the type of a store from the names of the column families in its databases.
 
-    ``store_type`` and ``values`` are the user's choices; a StoreChoiceError is raised if they do not fit the files, an
+    ``store_type`` and ``value_format`` are the user's choices; a StoreChoiceError is raised if they do not fit the files, an
     UnexpectedColumnFamilyError if there is an unknown family.
     """
     families = set().union(*families_of_databases)
@@ -117,9 +112,9 @@ def store_type_of(
         detected = _as_chosen(store, families, detected, store_type)
     elif len(candidates := _candidates(store, detected)) > 1:
         detected = _by_rows(store, detected, candidates)
-    if values is not None:
-        detected = _with_values(store, detected, values)
-    elif detected.name == "time-ordered-window" and detected.values == "plain":
+    if value_format is not None:
+        detected = _with_value_format(store, detected, value_format)
+    elif detected.name == "time-ordered-window" and detected.value_format == "plain":
         reasons = [detected.assumed] if detected.assumed else []
         detected = DetectedType(
             detected.name, "timestamped", ", and ".join([*reasons, "its values may have no timestamps"])
@@ -220,13 +215,13 @@ def _as_chosen(store: StoreFiles, families: set[str], detected: DetectedType, ch
     return DetectedType(chosen, detected.layout_name)
 
 
-def _with_values(store: StoreFiles, detected: DetectedType, chosen: str) -> DetectedType:
-    if chosen not in VALUES:
-        raise StoreChoiceError(str(unknown_name("values", chosen, VALUES)))
-    for layout_name in VALUES:
+def _with_value_format(store: StoreFiles, detected: DetectedType, chosen: str) -> DetectedType:
+    if chosen not in FORMATS:
+        raise StoreChoiceError(str(unknown_name("values", chosen, FORMATS)))
+    for layout_name in FORMATS:
         if (
             LAYOUTS.get((detected.name, layout_name)) is detected.layout
-            and values_of(detected.name, layout_name) == chosen
+            and value_format_of(detected.name, layout_name) == chosen
         ):
             return replace(detected, layout_name=layout_name)
     raise StoreChoiceError(f"store {store.label} is {detected}, by its column families: its values cannot be {chosen}")

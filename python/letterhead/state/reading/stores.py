@@ -7,9 +7,10 @@ from pathlib import Path
 
 from letterhead.errors import StoreChoiceError
 from letterhead.limits import Limits
+from letterhead.state.base import FORMATS
 from letterhead.state.reading.directory import find_stores
 from letterhead.state.reading.rows import StoreReader, open_store
-from letterhead.state.reading.store_types import VALUES, DetectedType, check_store_type
+from letterhead.state.reading.store_types import DetectedType, check_store_type
 
 __all__ = ["open_stores", "remarks"]
 
@@ -18,36 +19,38 @@ def open_stores(
     directory: Path,
     name: str | None = None,
     store_type: str | None = None,
-    values: str | None = None,
+    value_format: str | None = None,
     limits: Limits | None = None,
 ) -> list[StoreReader]:
     """Open the stores in a directory, or only the stores of a name, by task and name.
 
-    Each task upgrades its store at its own time, so all tasks are read as the newest of them. ``store_type``, ``values``
-    and ``limits`` are as in :func:`letterhead.read.state`, and so are the errors.
+    Each task upgrades its store at its own time, so all tasks are read as the newest of them. ``store_type``,
+    ``limits`` and ``value_format`` (there ``values``) are as in :func:`letterhead.read.state`, and so are the errors.
     """
     if store_type is not None:
         check_store_type(store_type)
     opened: dict[str, list[StoreReader]] = {}
     for files in find_stores(directory, name):
-        opened.setdefault(files.name, []).append(open_store(files, store_type, values, limits))
-    stores = [store for tasks in opened.values() for store in _with_common_type(tasks, values, limits)]
+        opened.setdefault(files.name, []).append(open_store(files, store_type, value_format, limits))
+    stores = [store for tasks in opened.values() for store in _with_common_type(tasks, value_format, limits)]
     stores.sort(key=lambda store: (store.files.task, store.files.name))
-    if len({(store.type.keys, store.type.values) for store in stores}) > 1:
+    if len({(store.type.key_format, store.type.value_format) for store in stores}) > 1:
         types = "; ".join(sorted({f"{store.files.name} is {store.type}" for store in stores}))
         remedy = "say which by store=" if len(opened) > 1 else "give the directory of one task"
         raise StoreChoiceError(f"the stores in {directory} differ in type: {types}: {remedy}")
     return stores
 
 
-def _with_common_type(tasks: list[StoreReader], values: str | None, limits: Limits | None) -> list[StoreReader]:
+def _with_common_type(tasks: list[StoreReader], value_format: str | None, limits: Limits | None) -> list[StoreReader]:
     """Return the stores of one name, with the type of the newest of them."""
     # If a task has few rows or none, other tasks show the type of the store.
     certain = {store.type.name for store in tasks if not store.type.assumed}
     if len(certain) == 1:
         [name] = certain
-        tasks = [open_store(store.files, name, values, limits) if store.type.name != name else store for store in tasks]
-    newest = max((store.type for store in tasks), key=lambda type: VALUES.index(type.layout_name))
+        tasks = [
+            open_store(store.files, name, value_format, limits) if store.type.name != name else store for store in tasks
+        ]
+    newest = max((store.type for store in tasks), key=lambda type: FORMATS.index(type.layout_name))
     return [replace(store, type=_as_newest(store.type, newest)) for store in tasks]
 
 

@@ -51,7 +51,7 @@ class RestorePlan(NamedTuple):
     name: str
     store_type: str
     layout_name: str
-    values: str
+    value_format: str
     layout: Layout
     retention: int | None
     segment_interval: int | None
@@ -111,14 +111,14 @@ def rows_of(records: Records, plan: RestorePlan, position: Position) -> RowBatch
 
 
 def _values(records: Records, plan: RestorePlan) -> pa.BinaryArray:
-    if plan.values == "headers":
+    if plan.value_format == "headers":
         fields = {"headers": records.headers, "payload": records.values}
         with_time = plan.store_type in ("key-value", "window", "time-ordered-window")
         if with_time:
             fields["timestamp"] = pa.array(records.timestamps)
         messages = pa.StructArray.from_arrays(list(fields.values()), list(fields), mask=records.values.is_null())
         return arrow.encode(messages, "streams-timestamped" if with_time else "streams")
-    if plan.values == "timestamped":
+    if plan.value_format == "timestamped":
         big_endian = pa.py_buffer(records.timestamps.astype(">i8"))
         times = pa.FixedSizeBinaryArray.from_buffers(pa.binary(8), len(records.timestamps), [None, big_endian])
         return pc.binary_join_element_wise(times.cast(pa.binary()), records.values, b"")
@@ -316,7 +316,7 @@ class _BufferedVersions(VersionedStore):
 
     def __init__(self, plan: RestorePlan, database: Database) -> None:
         retention = present(plan.retention, "the retention")
-        super().__init__(plan.name, retention, plan.segment_interval, headers=plan.values == "headers")
+        super().__init__(plan.name, retention, plan.segment_interval, headers=plan.value_format == "headers")
         self._rows = database.rows
         self.changed: dict[bytes, bytes | None] = {}
         self.dropped: list[tuple[bytes, bytes]] = []

@@ -129,14 +129,14 @@ def diff(
     >>> list(lh.state.diff(state, "tests/samples/orders-app-latest-changelog-0"))
     []
     """
-    ours = find_stores(Path(first), store)
+    first_stores = find_stores(Path(first), store)
     if isinstance(second, str | Path) and _has_stores(Path(second)):
-        yield from _compare_directories(ours, find_stores(Path(second), store), store_type, on_error, limits)
+        yield from _compare_directories(first_stores, find_stores(Path(second), store), store_type, on_error, limits)
         return
-    if len(ours) > 1:
-        names = ", ".join(files.label for files in ours)
+    if len(first_stores) > 1:
+        names = ", ".join(files.label for files in first_stores)
         raise StoreChoiceError(f"a changelog belongs to one store: choose one of {names}")
-    opened = open_store(ours[0], store_type, None, limits)
+    opened = open_store(first_stores[0], store_type, None, limits)
     with _restored(opened, second, retention, segment_interval) as directory:
         yield from _compare_stores(
             opened, open_store(find_stores(directory)[0], opened.type.name, None, limits), on_error
@@ -151,29 +151,31 @@ def _has_stores(path: Path) -> bool:
 
 
 def _compare_directories(
-    ours: list[StoreFiles],
-    theirs: list[StoreFiles],
+    first: list[StoreFiles],
+    second: list[StoreFiles],
     store_type: str | None,
     on_error: ErrorCallback,
     limits: Limits | None,
 ) -> Iterator[RowDifference]:
-    if len(ours) == len(theirs) == 1:
-        pairs = [(ours[0], theirs[0])]
+    if len(first) == len(second) == 1:
+        pairs = [(first[0], second[0])]
     else:
         # If there is one task on each side, its name may differ, for example if the directory was copied.
-        one_task = all(len({files.task for files in side}) == 1 for side in (ours, theirs))
-        ours_by_name, theirs_by_name = (
-            {files.name if one_task else files.label: files for files in side} for side in (ours, theirs)
+        one_task = all(len({files.task for files in side}) == 1 for side in (first, second))
+        first_by_name, second_by_name = (
+            {files.name if one_task else files.label: files for files in side} for side in (first, second)
         )
-        if missing := ours_by_name.keys() ^ theirs_by_name.keys():
+        if missing := first_by_name.keys() ^ second_by_name.keys():
             names = ", ".join(sorted(missing))
             raise StoreNotFoundError(
                 f"only one of the directories has {names}: name a store that both have (store=, --store)"
             )
-        pairs = [(files, theirs_by_name[name]) for name, files in ours_by_name.items()]
-    for our_files, their_files in pairs:
-        first, second = (open_store(side, store_type, None, limits) for side in (our_files, their_files))
-        yield from _compare_stores(first, second, on_error)
+        pairs = [(files, second_by_name[name]) for name, files in first_by_name.items()]
+    for first_files, second_files in pairs:
+        first_store, second_store = (
+            open_store(files, store_type, None, limits) for files in (first_files, second_files)
+        )
+        yield from _compare_stores(first_store, second_store, on_error)
 
 
 @contextmanager
@@ -216,12 +218,12 @@ def _compare_stores(
             "with store_type="
         )
     compared = ["value"]
-    compared += ["timestamp"] * all(store.type.values != "plain" for store in (first_store, second_store))
-    compared += ["headers"] * all(store.type.values == "headers" for store in (first_store, second_store))
+    compared += ["timestamp"] * all(store.type.value_format != "plain" for store in (first_store, second_store))
+    compared += ["headers"] * all(store.type.value_format == "headers" for store in (first_store, second_store))
     first_segments, second_segments = (
         {segment.start: segment for segment in store.files.segments} for store in (first_store, second_store)
     )
-    same = first_store.type.values == second_store.type.values
+    same = first_store.type.value_format == second_store.type.value_format
     for start in sorted({*first_segments, *second_segments}, key=lambda start: start or 0):
         for stored, first_value, second_value in _merged(
             first_store, first_segments.get(start), second_store, second_segments.get(start)
@@ -229,17 +231,17 @@ def _compare_stores(
             if same and first_value == second_value:
                 continue
             errors: list[DamagedRowError] = []
-            before = _parse(first_store, first_segments.get(start), stored, first_value, errors)
-            after = _parse(second_store, second_segments.get(start), stored, second_value, errors)
+            first_parsed = _parse(first_store, first_segments.get(start), stored, first_value, errors)
+            second_parsed = _parse(second_store, second_segments.get(start), stored, second_value, errors)
             for error in errors:
                 if on_error is None:
                     raise error
                 on_error(error)
             if errors:
                 continue
-            for row_id in dict.fromkeys([*before, *after]):
+            for row_id in dict.fromkeys([*first_parsed, *second_parsed]):
                 yield from _compare_rows(
-                    first_store.files.label, row_id, before.get(row_id), after.get(row_id), compared
+                    first_store.files.label, row_id, first_parsed.get(row_id), second_parsed.get(row_id), compared
                 )
 
 
@@ -262,17 +264,17 @@ def _merged(
 ) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
     """Read a segment of both sides in the order of their keys: the key, and the newer value of each side."""
     first_rows, second_rows = _rows(first_store, first_segment), _rows(second_store, second_segment)
-    left, right = next(first_rows, None), next(second_rows, None)
-    while left is not None or right is not None:
-        if left is not None and (right is None or left[0] < right[0]):
-            yield left[0], left[1], None
-            left = next(first_rows, None)
-        elif right is not None and (left is None or right[0] < left[0]):
-            yield right[0], None, right[1]
-            right = next(second_rows, None)
-        elif left is not None and right is not None:
-            yield left[0], left[1], right[1]
-            left, right = next(first_rows, None), next(second_rows, None)
+    first, second = next(first_rows, None), next(second_rows, None)
+    while first is not None or second is not None:
+        if first is not None and (second is None or first[0] < second[0]):
+            yield first[0], first[1], None
+            first = next(first_rows, None)
+        elif second is not None and (first is None or second[0] < first[0]):
+            yield second[0], None, second[1]
+            second = next(second_rows, None)
+        elif first is not None and second is not None:
+            yield first[0], first[1], second[1]
+            first, second = next(first_rows, None), next(second_rows, None)
 
 
 def _rows(store: StoreReader, segment: StoreSegment | None) -> Iterator[tuple[bytes, bytes]]:

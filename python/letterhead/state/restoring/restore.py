@@ -18,9 +18,10 @@ from letterhead._names import check_name
 from letterhead.durable_files import make_directory, replace_file, sync_directory
 from letterhead.errors import ProcessorStateError
 from letterhead.offsets.partition_log import TopicPartition
+from letterhead.state.base import FORMATS
 from letterhead.state.durations import Milliseconds, milliseconds
 from letterhead.state.reading.directory import task_partition
-from letterhead.state.reading.store_types import STORE_TYPES, VALUES, values_of
+from letterhead.state.reading.store_types import STORE_TYPES, value_format_of
 from letterhead.state.storage.database import StoredFamilies, load_rocksdict
 from letterhead.state.storage.files import read_text
 from letterhead.state.storage.layouts import LAYOUTS
@@ -292,7 +293,7 @@ def plan_of(
     from letterhead.state.restoring.bulk_rows import RestorePlan
 
     check_name("store type", store_type, STORE_TYPES)
-    check_name("layout", layout, VALUES)
+    check_name("layout", layout, FORMATS)
     if (store_type, layout) not in LAYOUTS:
         layouts = " or ".join(values for name, values in LAYOUTS if name == store_type)
         raise ValueError(f"a {store_type} store cannot be {layout}: its layout is {layouts}")
@@ -306,7 +307,7 @@ def plan_of(
         raise ValueError(f"rows of a {store_type} store expire: pass retention=, as the application does")
     if not store or "/" in store or store.startswith("."):
         raise ValueError(f"{store!r} is not the name of a store")
-    values, families = values_of(store_type, layout), LAYOUTS[store_type, layout]
+    values, families = value_format_of(store_type, layout), LAYOUTS[store_type, layout]
     return RestorePlan(store, store_type, layout, values, families, retention_ms, interval_ms)
 
 
@@ -377,7 +378,7 @@ class _PartitionRestore:
 
         if records.headers is not None:
             records, self._position = without_positions(records, self._position)
-        elif self._plan.values == "headers":
+        elif self._plan.value_format == "headers":
             raise ValueError("the source has no column 'headers': pass layout='timestamped' or 'plain' to do without")
         return rows_of(records, self._plan, self._position)
 

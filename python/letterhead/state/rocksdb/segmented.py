@@ -76,9 +76,9 @@ class SegmentedStore(PersistentStore, Generic[K]):
 
     # Rows by the keys of the changelog.
 
-    def _put_stored(self, stored: bytes, value: bytes | None) -> None:
+    def _put_by_stored_key(self, stored_key: bytes, value: bytes | None) -> None:
         self._check_open()
-        time = self._keys.time(stored)
+        time = self._keys.time(stored_key)
         check_time(time)
         self._observed = max(self._observed, time)
         segment = self._open_segments().live(time, self._observed)
@@ -86,21 +86,21 @@ class SegmentedStore(PersistentStore, Generic[K]):
             self._count_expired("segment")
             return
         self._update_position()
-        self._write(segment, stored, value)
+        self._write(segment, stored_key, value)
 
-    def _remove_stored(self, stored: bytes) -> None:
+    def _remove_by_stored_key(self, stored_key: bytes) -> None:
         self._check_open()
-        time = self._keys.time(stored)
+        time = self._keys.time(stored_key)
         self._observed = max(self._observed, time)
         segment = self._open_segments().at(time)
         if segment is not None:
-            self._write(segment, stored, None)
+            self._write(segment, stored_key, None)
 
-    def _get_stored(self, stored: bytes) -> bytes | None:
+    def _get_by_stored_key(self, stored_key: bytes) -> bytes | None:
         self._check_open()
-        time = self._keys.time(stored)
+        time = self._keys.time(stored_key)
         segment = self._open_segments().at(time) if time >= self._oldest() else None
-        return None if segment is None else segment.rows.get(self._row_key(stored))
+        return None if segment is None else segment.rows.get(self._row_key(stored_key))
 
     def scan(self, query: StoreScan) -> StoreIterator[K, bytes]:
         """Return the rows of a scan."""
@@ -115,27 +115,27 @@ class SegmentedStore(PersistentStore, Generic[K]):
     def _read(self, segments: list[Database], query: StoreScan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
         bounds = query.bounds
         first, last = self._between(query)
-        key_of, holds, suffix = self._key_of, self._keys.holds, self._keys.suffix
+        key_of, contains, suffix = self._key_of, self._keys.contains, self._keys.suffix
         for segment in segments:
-            for stored, value in rows_of_segment(segment, first, last, query.backward):
-                if len(stored) < suffix:
-                    yield self._damaged_row_error(stored, suffix)
-                elif holds(stored, *bounds):
-                    yield key_of(stored), value
+            for stored_key, value in rows_of_segment(segment, first, last, query.backward):
+                if len(stored_key) < suffix:
+                    yield self._damaged_row_error(stored_key, suffix)
+                elif contains(stored_key, *bounds):
+                    yield key_of(stored_key), value
 
     def _between(self, query: StoreScan) -> StoredRange:
         if query.one_key:
-            return self._keys.fixed(query.key_from, query.time_from, query.time_to)
-        return self._keys.between(*query.bounds)
+            return self._keys.bounds_of_key(query.key_from, query.time_from, query.time_to)
+        return self._keys.bounds_of_range(*query.bounds)
 
-    def _key_of(self, stored: bytes) -> K:
+    def _key_of(self, stored_key: bytes) -> K:
         """Return the key of a row from its stored key."""
         raise NotImplementedError
 
-    def _damaged_row_error(self, stored: bytes, least: int) -> DamagedRowError:
-        reason = f"a stored key of {len(stored)} bytes is too short: it has at least {least}"
-        error = DecodeError(reason, format=None, code="truncated", byte_offset=len(stored))
-        return DamagedRowError(self.name, stored, error)
+    def _damaged_row_error(self, stored_key: bytes, least: int) -> DamagedRowError:
+        reason = f"a stored key of {len(stored_key)} bytes is too short: it has at least {least}"
+        error = DecodeError(reason, format=None, code="truncated", byte_offset=len(stored_key))
+        return DamagedRowError(self.name, stored_key, error)
 
     # Overridden by time-ordered stores.
 
@@ -143,14 +143,14 @@ class SegmentedStore(PersistentStore, Generic[K]):
         """Return the oldest time whose rows can be read."""
         return self._observed - self.retention + 1
 
-    def _row_key(self, stored: bytes) -> bytes:
-        return stored
+    def _row_key(self, stored_key: bytes) -> bytes:
+        return stored_key
 
-    def _changes(self, stored: bytes, value: bytes | None) -> list[tuple[bytes, bytes | None]]:
-        return [(stored, value)]
+    def _changes(self, stored_key: bytes, value: bytes | None) -> list[tuple[bytes, bytes | None]]:
+        return [(stored_key, value)]
 
-    def _write(self, segment: Database, stored: bytes, value: bytes | None) -> None:
-        segment.rows.put(stored, value)
+    def _write(self, segment: Database, stored_key: bytes, value: bytes | None) -> None:
+        segment.rows.put(stored_key, value)
 
     # Files.
 
@@ -233,14 +233,14 @@ class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes])
                 self._check_open()
                 return  # a null value does not identify one of the duplicates
             self._sequence = (self._sequence + 1) & MAX_SEQUENCE
-        self._put_stored(window_key(key, start, self._sequence), value)
+        self._put_by_stored_key(window_key(key, start, self._sequence), value)
 
     def fetch(self, key: bytes, start: int) -> bytes | None:
         """Read a row."""
-        return self._get_stored(window_key(key, start, self._sequence))
+        return self._get_by_stored_key(window_key(key, start, self._sequence))
 
-    def _key_of(self, stored: bytes) -> WindowedKey:
-        key, start, _ = window_parts(stored)
+    def _key_of(self, stored_key: bytes) -> WindowedKey:
+        key, start, _ = window_parts(stored_key)
         return windowed(key, start, self.window_size)
 
 
@@ -275,15 +275,15 @@ class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]
     def put(self, key: SessionKey, value: bytes | None) -> None:
         """Write a row; ``None`` deletes it. A row older than the retention is dropped."""
         check_time(key.start)
-        self._put_stored(session_key(*key), value)
+        self._put_by_stored_key(session_key(*key), value)
 
     def remove(self, key: SessionKey) -> None:
         """Delete a row."""
-        self._remove_stored(session_key(*key))
+        self._remove_by_stored_key(session_key(*key))
 
     def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
         """Read a row."""
-        return self._get_stored(session_key(key, start, end))
+        return self._get_by_stored_key(session_key(key, start, end))
 
     def scan(self, query: StoreScan) -> StoreIterator[SessionKey, bytes]:
         """Return the rows of a scan.

@@ -42,17 +42,17 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
         super().__init__(*args, **kwargs)
         self.with_index = with_index
 
-    def _row_key(self, stored: bytes) -> bytes:
-        return self._by_time.row(stored)
+    def _row_key(self, stored_key: bytes) -> bytes:
+        return self._by_time.row(stored_key)
 
-    def _changes(self, stored: bytes, value: bytes | None) -> list[tuple[bytes, bytes | None]]:
-        row = self._by_time.row(stored), value
+    def _changes(self, stored_key: bytes, value: bytes | None) -> list[tuple[bytes, bytes | None]]:
+        row = self._by_time.row(stored_key), value
         if not self.with_index:
             return [row]
-        return [(self._by_time.index(stored), None if value is None else b""), row]
+        return [(self._by_time.index(stored_key), None if value is None else b""), row]
 
-    def _write(self, segment: Database, stored: bytes, value: bytes | None) -> None:
-        segment.rows.write(self._changes(stored, value))
+    def _write(self, segment: Database, stored_key: bytes, value: bytes | None) -> None:
+        segment.rows.write(self._changes(stored_key, value))
 
     def scan(self, query: StoreScan) -> StoreIterator[K, bytes]:
         """Return the rows of a scan."""
@@ -72,40 +72,40 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
     def _read(self, segments: list[Database], query: StoreScan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
         bounds, backward = query.bounds, query.backward
 
-        def holds(stored: bytes) -> bool:
-            return self._keys.holds(stored, *bounds)
+        def contains(stored_key: bytes) -> bool:
+            return self._keys.contains(stored_key, *bounds)
 
         if self.with_index:
             first, last = self._between(query)
             lowest, highest = INDEX + (first or b""), AFTER_INDEX if last is None else INDEX + last
-            return self._read_index(segments, lowest, highest, holds, backward)
+            return self._read_index(segments, lowest, highest, contains, backward)
         latest = query.time_to if self._keys.bounded_by_start else MAX_TIME
-        return self._read_times(segments, query.time_from, latest, holds, backward)
+        return self._read_times(segments, query.time_from, latest, contains, backward)
 
     def _read_index(
-        self, segments: list[Database], lowest: bytes, highest: bytes, holds: Callable[[bytes], bool], backward: bool
+        self, segments: list[Database], lowest: bytes, highest: bytes, contains: Callable[[bytes], bool], backward: bool
     ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
         least = 1 + self._keys.suffix
         for segment in segments:
             for entry, _ in rows_of_segment(segment, lowest, highest, backward):
-                stored = entry[1:]
+                stored_key = entry[1:]
                 if len(entry) < least:
                     yield self._damaged_row_error(entry, least)
                     continue
-                if not holds(stored):
+                if not contains(stored_key):
                     continue
-                value = segment.rows.get(self._by_time.row(stored))
+                value = segment.rows.get(self._by_time.row(stored_key))
                 if value is None:
                     segment.rows.put(entry, None)  # Kafka Streams leaves entries behind whose row was deleted
                 else:
-                    yield self._key_of(stored), value
+                    yield self._key_of(stored_key), value
 
     def _read_times(
         self,
         segments: list[Database],
         time_from: int,
         time_to: int,
-        holds: Callable[[bytes], bool] | None,
+        contains: Callable[[bytes], bool] | None,
         backward: bool,
     ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
         least = 1 + self._keys.suffix
@@ -114,14 +114,14 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
                 if len(row) < least:
                     yield self._damaged_row_error(row, least)
                     continue
-                stored = self._by_time.changelog_key(row)
-                at = self._keys.time(stored)
+                stored_key = self._by_time.changelog_key(row)
+                at = self._keys.time(stored_key)
                 if at > time_to:
                     if backward:
                         continue
                     break
-                if at >= time_from and (holds is None or holds(stored)):
-                    yield self._key_of(stored), value
+                if at >= time_from and (contains is None or contains(stored_key)):
+                    yield self._key_of(stored_key), value
 
     def _open_files(self, directory: Path) -> None:
         super()._open_files(directory)

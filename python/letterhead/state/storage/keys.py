@@ -23,7 +23,7 @@ from letterhead.errors import PrefixError
 __all__ = [
     "AFTER_INDEX", "INDEX", "MAX_SEQUENCE", "MAX_TIME", "KeySchema", "RowKey", "SessionKey", "SessionKeys", "StoredRange",
     "TimeOrderedKeys", "TimeOrderedSessionKeys", "TimeOrderedWindowKeys", "WindowKeys", "WindowedKey", "increment",
-    "segment_of", "session_end", "session_key", "session_parts", "stored_key", "window_key", "window_parts", "window_start",
+    "segment_of", "session_end", "session_key", "session_parts", "encode_key", "window_key", "window_parts", "window_start",
     "windowed", "within",
 ]  # fmt: skip
 
@@ -90,14 +90,14 @@ def window_key(key: bytes, start: int, sequence: int = 0) -> bytes:
     return key + _WINDOW.pack(start, sequence)
 
 
-def window_parts(stored: bytes) -> tuple[bytes, int, int]:
+def window_parts(stored_key: bytes) -> tuple[bytes, int, int]:
     """Parse the stored key of a window into key, start and sequence."""
-    return stored[:-12], *_WINDOW.unpack_from(stored, _tail(stored, 12))
+    return stored_key[:-12], *_WINDOW.unpack_from(stored_key, _tail(stored_key, 12))
 
 
-def window_start(stored: bytes) -> int:
+def window_start(stored_key: bytes) -> int:
     """Return the start in the stored key of a window."""
-    start: int = _WINDOW.unpack_from(stored, _tail(stored, 12))[0]
+    start: int = _WINDOW.unpack_from(stored_key, _tail(stored_key, 12))[0]
     return start
 
 
@@ -112,24 +112,24 @@ def session_key(key: bytes, start: int, end: int) -> bytes:
     return key + _SESSION.pack(end, start)
 
 
-def session_parts(stored: bytes) -> SessionKey:
+def session_parts(stored_key: bytes) -> SessionKey:
     """Parse the stored key of a session."""
-    end, start = _SESSION.unpack_from(stored, _tail(stored, 16))
-    return SessionKey(stored[:-16], start, end)
+    end, start = _SESSION.unpack_from(stored_key, _tail(stored_key, 16))
+    return SessionKey(stored_key[:-16], start, end)
 
 
-def session_end(stored: bytes) -> int:
+def session_end(stored_key: bytes) -> int:
     """Return the end in the stored key of a session."""
-    end: int = _SESSION.unpack_from(stored, _tail(stored, 16))[0]
+    end: int = _SESSION.unpack_from(stored_key, _tail(stored_key, 16))[0]
     return end
 
 
-def stored_key(row: RowKey) -> bytes:
-    """Return the stored key of a row of any store. A windowed key has no sequence number, so 0 is used.
+def encode_key(row: RowKey) -> bytes:
+    """Return the stored key of a row of any store. A windowed key has no sequence: it is taken as 0.
 
     Examples
     --------
-    >>> stored_key(b"k").hex(), stored_key(SessionKey(b"k", 5, 9)).hex()
+    >>> encode_key(b"k").hex(), encode_key(SessionKey(b"k", 5, 9)).hex()
     ('6b', '6b00000000000000090000000000000005')
     """
     if isinstance(row, WindowedKey):
@@ -168,8 +168,8 @@ def windowed(key: bytes, start: int, window_size: int) -> WindowedKey:
 class KeySchema:
     """The encoding of the keys of a segmented store, and the bounds of searches for them.
 
-    ``fixed`` and ``between`` return bounds of the stored keys of one key, or of a range of keys, in a segment. Other keys
-    can be between them: ``holds`` decides whether a stored key belongs to the result.
+    ``bounds_of_key`` and ``bounds_of_range`` return bounds of stored keys in a segment. Other keys can be between them:
+    ``contains`` decides whether a stored key belongs to the result.
     """
 
     suffix: int
@@ -179,23 +179,23 @@ class KeySchema:
     """Whether the upper bound limits the segments: true for windows, which have one time, and false for sessions."""
 
     @staticmethod
-    def time(stored: bytes) -> int:
+    def time(stored_key: bytes) -> int:
         """Return the time of a key in the form of changelogs."""
         raise NotImplementedError
 
     @staticmethod
-    def fixed(key: bytes, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds that enclose the stored keys with one key."""
+    def bounds_of_key(key: bytes, time_from: int, time_to: int) -> StoredRange:
+        """Return bounds of the stored keys of one key."""
         raise NotImplementedError
 
     @staticmethod
-    def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds that enclose the stored keys in a range of keys."""
+    def bounds_of_range(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
+        """Return bounds of the stored keys of a range of keys."""
         raise NotImplementedError
 
     @staticmethod
-    def holds(stored: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
-        """Return whether a key in the form of changelogs is in the range of keys and times."""
+    def contains(stored_key: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
+        """Return whether a stored key is in the range of keys and times."""
         raise NotImplementedError
 
 
@@ -207,19 +207,19 @@ class WindowKeys(KeySchema):
     time = staticmethod(window_start)
 
     @staticmethod
-    def fixed(key: bytes, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds that enclose the stored keys with one key."""
+    def bounds_of_key(key: bytes, time_from: int, time_to: int) -> StoredRange:
+        """Return bounds of the stored keys of one key."""
         return StoredRange(key + _WINDOW.pack(max(0, time_from), 0), key + _WINDOW.pack(time_to, MAX_SEQUENCE))
 
     @staticmethod
-    def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds that enclose the stored keys in a range of keys."""
+    def bounds_of_range(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
+        """Return bounds of the stored keys of a range of keys."""
         return _between(key_from, key_to, _WINDOW.pack(time_to, MAX_SEQUENCE))
 
     @staticmethod
-    def holds(stored: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
+    def contains(stored_key: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
         """Return whether a key is in the range and its window starts between the two times."""
-        return time_from <= window_start(stored) <= time_to and within(stored[:-12], key_from, key_to)
+        return time_from <= window_start(stored_key) <= time_to and within(stored_key[:-12], key_from, key_to)
 
 
 class SessionKeys(KeySchema):
@@ -230,19 +230,19 @@ class SessionKeys(KeySchema):
     time = staticmethod(session_end)
 
     @staticmethod
-    def fixed(key: bytes, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds that enclose the stored keys with one key."""
+    def bounds_of_key(key: bytes, time_from: int, time_to: int) -> StoredRange:
+        """Return bounds of the stored keys of one key."""
         return StoredRange(key + _SESSION.pack(max(0, time_from), 0), key + _SESSION.pack(MAX_TIME, time_to))
 
     @staticmethod
-    def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds that enclose the stored keys in a range of keys."""
+    def bounds_of_range(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
+        """Return bounds of the stored keys of a range of keys."""
         return _between(key_from, key_to, _SESSION.pack(MAX_TIME, time_to))
 
     @staticmethod
-    def holds(stored: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
+    def contains(stored_key: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
         """Return whether a key is in the range, and its session ends no earlier and starts no later."""
-        session = session_parts(stored)
+        session = session_parts(stored_key)
         return session.end >= time_from and session.start <= time_to and within(session.key, key_from, key_to)
 
 
@@ -250,7 +250,7 @@ class TimeOrderedKeys:
     """Conversions between changelog keys and the keys of a time-ordered store."""
 
     @staticmethod
-    def row(stored: bytes) -> bytes:
+    def row(stored_key: bytes) -> bytes:
         """Return the key of a row."""
         raise NotImplementedError
 
@@ -260,9 +260,9 @@ class TimeOrderedKeys:
         raise NotImplementedError
 
     @staticmethod
-    def index(stored: bytes) -> bytes:
+    def index(stored_key: bytes) -> bytes:
         """Return the key of an index entry."""
-        return INDEX + stored
+        return INDEX + stored_key
 
     @staticmethod
     def rows_from(time: int) -> bytes:
@@ -274,9 +274,9 @@ class TimeOrderedWindowKeys(TimeOrderedKeys):
     """Keys of time-ordered windows."""
 
     @staticmethod
-    def row(stored: bytes) -> bytes:
+    def row(stored_key: bytes) -> bytes:
         """Return the key of a row."""
-        return b"\0" + stored[-12:-4] + stored[:-12] + stored[-4:]
+        return b"\0" + stored_key[-12:-4] + stored_key[:-12] + stored_key[-4:]
 
     @staticmethod
     def changelog_key(row: bytes) -> bytes:
@@ -288,9 +288,9 @@ class TimeOrderedSessionKeys(TimeOrderedKeys):
     """Keys of time-ordered sessions."""
 
     @staticmethod
-    def row(stored: bytes) -> bytes:
+    def row(stored_key: bytes) -> bytes:
         """Return the key of a row."""
-        return b"\0" + stored[-16:] + stored[:-16]
+        return b"\0" + stored_key[-16:] + stored_key[:-16]
 
     @staticmethod
     def changelog_key(row: bytes) -> bytes:
@@ -302,10 +302,10 @@ _WINDOW = struct.Struct(">qi")
 _SESSION = struct.Struct(">qq")
 
 
-def _tail(stored: bytes, size: int) -> int:
-    at = len(stored) - size
+def _tail(stored_key: bytes, size: int) -> int:
+    at = len(stored_key) - size
     if at < 0:
-        raise ValueError(f"a stored key of {len(stored)} bytes is too short: {size} of it are the time")
+        raise ValueError(f"a stored key of {len(stored_key)} bytes is too short: {size} of it are the time")
     return at
 
 
