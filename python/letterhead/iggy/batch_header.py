@@ -32,7 +32,7 @@ class BatchHeader(NamedTuple):
     origin_timestamp: int
     length: int
     checksum: int
-    count: int
+    message_count: int
 
     @classmethod
     def unpack_from(cls, data: bytes | memoryview, at: int = 0) -> BatchHeader:

@@ -292,11 +292,11 @@ class IggyClient(Closing):
                 offset = header.first_offset(reply, at)
                 if (
                     header.partition != partition.partition or not BATCH_HEADER_LEN < header.length <= len(reply) - at
-                    or header.count > left or offset < (poll.first if end is None else end)
+                    or header.message_count > left or offset < (poll.first if end is None else end)
                 ):  # fmt: skip
                     raise ProtocolError(f"{self.address} sent batches that are not the next messages of {partition}")
                 first = offset if first is None else first
-                end, left, at = offset + header.count, left - header.count, at + header.length
+                end, left, at = offset + header.message_count, left - header.message_count, at + header.length
             if left:
                 raise ProtocolError(
                     f"{self.address} announces {number} messages of {partition} and sent {number - left}"

@@ -243,7 +243,7 @@ def is_iggy_log(file: Path) -> bool:
         return file.absolute().parent.parts[-6::2] == ("streams", "topics", "partitions")
     header = BatchHeader.unpack_from(head)
     is_first = _base_offset(file) in (None, header.base_offset)
-    return is_first and BATCH_HEADER_LEN <= header.length <= file.stat().st_size and bool(header.count)
+    return is_first and BATCH_HEADER_LEN <= header.length <= file.stat().st_size and bool(header.message_count)
 
 
 def _sort_key(file: Path) -> tuple[list[tuple[int, str]], str]:
@@ -295,10 +295,10 @@ def _batch_in(data: Any, at: int, origin: int, size: int) -> BatchRange | None:
         return None
     header = BatchHeader.unpack_from(data, at)
     position = origin + at
-    if not BATCH_HEADER_LEN <= header.length <= size - position or not header.count:
+    if not BATCH_HEADER_LEN <= header.length <= size - position or not header.message_count:
         return None
     first = header.first_offset(data, at)
-    return BatchRange(position, position + header.length, first, first + header.count - 1, header.base_timestamp)
+    return BatchRange(position, position + header.length, first, first + header.message_count - 1, header.base_timestamp)
 
 
 def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, str]:
@@ -310,7 +310,7 @@ def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, 
     if not BatchHeader.is_within(head):
         return "truncated", f"no whole batch begins here: {counted(left, 'byte')} of a batch are left"
     header = BatchHeader.unpack_from(head)
-    length, count = header.length, header.count
+    length, count = header.length, header.message_count
     if length > left:
         if BATCH_HEADER_LEN <= left <= LARGEST_CHECKED and _is_valid(file, position, left):
             return "wrong_size", f"its length is {length}, and a whole batch of {counted(left, 'byte')} begins here"
