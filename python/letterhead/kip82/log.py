@@ -24,7 +24,7 @@ from letterhead.kip82.compaction import (
 from letterhead.kip82.header_formats import CODECS, MESSAGE_FORMATS, Codec, HeaderFormat, check_header_format
 from letterhead.kip82.interceptors import ProducerInterceptor, ProducerInterceptors
 from letterhead.kip82.log_files import Compacted, LogFiles
-from letterhead.kip82.properties import check_format_version
+from letterhead.kip82.properties import RequestedProperties, check_format_version
 from letterhead.kip82.records import ProducerRecord, RecordMetadata
 from letterhead.kip82.requests import (
     ErrorCode,
@@ -188,7 +188,7 @@ class MessageLog(Closing):
         self._options_out: dict[str, Any] = {"on_loss": on_loss, "types": types_out}
         self._files = LogFiles(
             self.path,
-            (header_format, topic, partition, message_format_version),
+            RequestedProperties(header_format, topic, partition, message_format_version),
             readonly=readonly,
             segment_bytes=segment_bytes,
             sync=sync == "append",

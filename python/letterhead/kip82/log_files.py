@@ -16,9 +16,8 @@ from typing import NamedTuple
 from letterhead._invariants import present
 from letterhead.durable_files import make_directory, sync_directory
 from letterhead.errors import Damage, DamagedLogError, LogClosedError, MessageLogError
-from letterhead.kip82.header_formats import HeaderFormat
 from letterhead.kip82.lock import Lock
-from letterhead.kip82.properties import ANYWHERE, Properties
+from letterhead.kip82.properties import ANYWHERE, Properties, RequestedProperties
 from letterhead.kip82.recovery import check_kafka_segment, open_tail
 from letterhead.kip82.segment import SegmentFile, StoredMessages, segment_name
 from letterhead.kip82.versions import pack, write_message
@@ -49,7 +48,7 @@ class LogFiles:
     def __init__(
         self,
         path: Path,
-        properties: tuple[HeaderFormat | None, str | None, int | None, int | None],
+        properties: RequestedProperties,
         *,
         readonly: bool,
         segment_bytes: int,

@@ -13,18 +13,27 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from letterhead.durable_files import replace_file
 from letterhead.errors import MessageLogError
 from letterhead.kip82.header_formats import HeaderFormat, check_header_format
 
-__all__ = ["ANYWHERE", "Properties", "check_format_version"]
+__all__ = ["ANYWHERE", "Properties", "RequestedProperties", "check_format_version"]
 
 NAME = "log.json"
 
 ANYWHERE: Final = (1 << 63) - 1
 """``compacted_to`` of a log of Kafka until its end is known: Kafka does not record the progress of its cleaner."""
+
+
+class RequestedProperties(NamedTuple):
+    """The properties that a log must have; None accepts any."""
+
+    header_format: HeaderFormat | None
+    topic: str | None
+    partition: int | None
+    message_format_version: int | None
 
 
 @dataclass(frozen=True)
@@ -57,17 +66,10 @@ class Properties:
         return properties
 
     @classmethod
-    def open(
-        cls,
-        directory: Path,
-        requested: tuple[HeaderFormat | None, str | None, int | None, int | None],
-        *,
-        readonly: bool,
-    ) -> Self:
+    def open(cls, directory: Path, requested: RequestedProperties, *, readonly: bool) -> Self:
         """Read the properties of a log and compare them with the requested ones, or save the properties of a new log.
 
-        ``requested`` is a header format, topic, partition and message format version; None accepts any. The properties of
-        a log of Kafka are derived from its name, and not saved yet.
+        The properties of a log of Kafka are derived from its name, and not saved yet.
         """
         header_format, topic, partition, message_format_version = requested
         saved = cls.read(directory)

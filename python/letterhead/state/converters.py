@@ -16,7 +16,7 @@ from letterhead.state.processor import RecordContext
 from letterhead.state.values import LazyHeaders
 
 __all__ = [
-    "Parts",
+    "ChangelogFields",
     "RecordConverter",
     "Split",
     "converter_for",
@@ -29,11 +29,11 @@ __all__ = [
 
 RecordConverter: TypeAlias = Callable[[ChangelogRecord], ChangelogRecord]
 
-Parts: TypeAlias = tuple[bytes | None, int, Headers]
+ChangelogFields: TypeAlias = tuple[bytes | None, int, Headers]
 """The value, timestamp and headers of a changelog record."""
 
-Split: TypeAlias = Callable[[bytes, RecordContext], Parts]
-"""Splits a stored value into the parts of its changelog record."""
+Split: TypeAlias = Callable[[bytes, RecordContext], ChangelogFields]
+"""Splits a stored value into the fields of its changelog record."""
 
 
 def converter_for(store_type: str, format: str) -> RecordConverter:
@@ -87,22 +87,22 @@ def raw_value_to_session_headers_value(record: ChangelogRecord) -> ChangelogReco
     return record._replace(value=join_value(record.headers._list(), None, record.value))
 
 
-def _split_plain(value: bytes, context: RecordContext) -> Parts:
+def _split_plain(value: bytes, context: RecordContext) -> ChangelogFields:
     return value, context.timestamp, Headers()
 
 
-def _split_timestamped(value: bytes, context: RecordContext) -> Parts:
+def _split_timestamped(value: bytes, context: RecordContext) -> ChangelogFields:
     return value[8:], int.from_bytes(value[:8], "big", signed=True), Headers()
 
 
-def _split_headers(value: bytes, context: RecordContext) -> Parts:
+def _split_headers(value: bytes, context: RecordContext) -> ChangelogFields:
     payload, timestamp, start, end = split_value(value, True)
     headers = _new(LazyHeaders)  # without the call of __init__: this runs at every write
     headers._encoded = value, start, end, None, None
     return payload, timestamp, headers
 
 
-def _split_aggregation(value: bytes, context: RecordContext) -> Parts:
+def _split_aggregation(value: bytes, context: RecordContext) -> ChangelogFields:
     payload, _, start, end = split_value(value, False)
     return payload, context.timestamp, LazyHeaders(value, start, end)
 

@@ -13,7 +13,7 @@ from typing import Any
 from letterhead.errors import InvalidTimestampError
 from letterhead.headers import Headers
 from letterhead.state.context import StoreContext, changelog_topic, with_position
-from letterhead.state.converters import Parts, Split
+from letterhead.state.converters import ChangelogFields, Split
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.base import Layer
 from letterhead.state.storage import keys
@@ -47,29 +47,30 @@ class ChangeLogging(Layer):
         super().open(directory, context)
         self._topic = changelog_topic(context.application_id, self.name)
 
-    def _parts(self, value: bytes | None) -> Parts:
+    def _fields(self, value: bytes | None) -> ChangelogFields:
         record = self.context.record or self.context.current()
         if value is not None:
-            parts = self._split(value, record)
+            fields = self._split(value, record)
         else:
-            parts = None, record.timestamp, Headers(record.headers) if self._headers else Headers()
-        if parts[1] < 0:
-            raise _negative_timestamp_error(parts[1])
-        return parts
+            fields = None, record.timestamp, Headers(record.headers) if self._headers else Headers()
+        _, timestamp, _ = fields
+        if timestamp < 0:
+            raise _negative_timestamp_error(timestamp)
+        return fields
 
     def check(self, value: bytes) -> None:
         """Raise an :class:`InvalidTimestampError` for a value that cannot be logged, before a cache holds it."""
-        self._parts(value)
+        self._fields(value)
 
-    def _change(self, key: bytes, parts: Parts, write: Callable[..., Any], *arguments: Any) -> Any:
+    def _change(self, key: bytes, fields: ChangelogFields, write: Callable[..., Any], *arguments: Any) -> Any:
         """Write to the store, log the change, and return the result of the write."""
         result = write(*arguments)
-        self._log(key, parts)
+        self._log(key, fields)
         return result
 
-    def _log(self, key: bytes, parts: Parts) -> None:
+    def _log(self, key: bytes, fields: ChangelogFields) -> None:
         context = self.context
-        value, timestamp, headers = parts
+        value, timestamp, headers = fields
         if context.consistency_vectors:
             headers = with_position(headers, self.inner.position)
         record = _new_record(ChangelogRecord, (key, value, timestamp, headers))
@@ -82,34 +83,36 @@ _new_record = tuple.__new__  # ChangelogRecord(...) calls it, too, but takes one
 class ChangeLoggingKeyValueStore(ChangeLogging):
     """Logs the changes of a key-value store."""
 
-    def put(self, key: bytes, value: bytes | None, parts: Parts | None = None) -> None:
-        """Put a value, or delete the key; a caller that has split the value already passes its parts."""
-        if parts is None:
-            parts = self._parts(value)
-        elif parts[1] < 0:
-            raise _negative_timestamp_error(parts[1])
+    def put(self, key: bytes, value: bytes | None, fields: ChangelogFields | None = None) -> None:
+        """Put a value, or delete the key; a caller that has split the value already passes its fields."""
+        if fields is None:
+            fields = self._fields(value)
+        else:
+            _, timestamp, _ = fields
+            if timestamp < 0:
+                raise _negative_timestamp_error(timestamp)
         self.inner.put(key, value)
-        self._log(key, parts)
+        self._log(key, fields)
 
     def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
         """Put a value if the key has none; logged only then."""
-        parts = self._parts(value)
+        fields = self._fields(value)
         before: bytes | None = self.inner.put_if_absent(key, value)
         if before is None:
-            self._log(key, parts)
+            self._log(key, fields)
         return before
 
     def put_all(self, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Put many values; each is logged."""
         entries = list(entries)
-        changes = [(key, self._parts(value)) for key, value in entries]
+        changes = [(key, self._fields(value)) for key, value in entries]
         self.inner.put_all(entries)
-        for key, parts in changes:
-            self._log(key, parts)
+        for key, fields in changes:
+            self._log(key, fields)
 
     def delete(self, key: bytes) -> bytes | None:
         """Delete a key; logged even if it had no value."""
-        before: bytes | None = self._change(key, self._parts(None), self.inner.delete, key)
+        before: bytes | None = self._change(key, self._fields(None), self.inner.delete, key)
         return before
 
 
@@ -124,13 +127,13 @@ class ChangeLoggingWindowStore(ChangeLogging):
 
     def put(self, key: bytes, value: bytes | None, start: int) -> None:
         """Put the value of a window, or delete it."""
-        parts = self._parts(value)
+        fields = self._fields(value)
         self.inner.put(key, value, start)
         if self.retain_duplicates:
             if value is None:
                 return
             self._sequence = (self._sequence + 1) & keys.MAX_SEQUENCE
-        self._log(keys.window_key(key, start, self._sequence), parts)
+        self._log(keys.window_key(key, start, self._sequence), fields)
 
 
 class ChangeLoggingSessionStore(ChangeLogging):
@@ -138,11 +141,11 @@ class ChangeLoggingSessionStore(ChangeLogging):
 
     def put(self, session: SessionKey, value: bytes | None) -> None:
         """Put the aggregation of a session, or delete it."""
-        self._change(keys.session_key(*session), self._parts(value), self.inner.put, session, value)
+        self._change(keys.session_key(*session), self._fields(value), self.inner.put, session, value)
 
     def remove(self, session: SessionKey) -> None:
         """Delete a session."""
-        self._change(keys.session_key(*session), self._parts(None), self.inner.remove, session)
+        self._change(keys.session_key(*session), self._fields(None), self.inner.remove, session)
 
 
 class ChangeLoggingVersionedStore(ChangeLogging):
@@ -150,16 +153,16 @@ class ChangeLoggingVersionedStore(ChangeLogging):
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> Any:
         """Put a version, or a tombstone; return the end of its validity."""
-        return self._change(key, self._parts_at(value, timestamp), self.inner.put, key, value, timestamp)
+        return self._change(key, self._fields_at(value, timestamp), self.inner.put, key, value, timestamp)
 
     def delete(self, key: bytes, timestamp: int) -> Any:
         """Put a tombstone; return the version that was valid before."""
-        return self._change(key, self._parts_at(None, timestamp), self.inner.delete, key, timestamp)
+        return self._change(key, self._fields_at(None, timestamp), self.inner.delete, key, timestamp)
 
-    def _parts_at(self, value: bytes | None, timestamp: int) -> Parts:
+    def _fields_at(self, value: bytes | None, timestamp: int) -> ChangelogFields:
         if timestamp < 0:
             raise InvalidTimestampError(timestamp)
-        plain, _, headers = self._parts(value)
+        plain, _, headers = self._fields(value)
         return plain, timestamp, headers
 
 

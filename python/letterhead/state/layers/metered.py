@@ -184,9 +184,9 @@ class Metered(Layer, Generic[K, V]):
         """Return the rows of a scan; all reads of several rows call it."""
         began = perf_counter_ns()
         low, high, prefix = query.key_from, query.key_to, query.prefix
-        first = self._bound(low)
-        last = first if high is low else self._bound(high)  # a serializer sees one key once
-        rows = self.reads.scan(query._replace(key_from=first, key_to=last, prefix=self._bound(prefix)))
+        first = self._serialize_bound(low)
+        last = first if high is low else self._serialize_bound(high)  # a serializer sees one key once
+        rows = self.reads.scan(query._replace(key_from=first, key_to=last, prefix=self._serialize_bound(prefix)))
         self._timers[query.operation].add(perf_counter_ns() - began)
         return MeteredIterator(self, rows, self._row)
 
@@ -195,13 +195,13 @@ class Metered(Layer, Generic[K, V]):
         return [getattr(layer, "layer_name", type(layer).__name__) for layer in chain(self)]
 
     def _row(self, row: Any, stored: bytes) -> tuple[Any, V]:
-        value: Any = self._value(row, stored)
-        return self._key(row, value), value
+        value: Any = self._deserialize_value(row, stored)
+        return self._deserialize_key(row, value), value
 
     def _change(self, row: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
-        value, before = self._value(row, new), self._value(row, old)
+        value, before = self._deserialize_value(row, new), self._deserialize_value(row, old)
         timestamp = context.timestamp if value is None else getattr(value, "timestamp", context.timestamp)
-        return Record(self._key(row, value or before), Change(value, before), timestamp, context.headers)
+        return Record(self._deserialize_key(row, value or before), Change(value, before), timestamp, context.headers)
 
     # Serializing.
 
@@ -210,7 +210,7 @@ class Metered(Layer, Generic[K, V]):
     _read_row: Callable[[bytes, Origin], Any | None]
     """Deserialize a value with headers."""
 
-    def _raw_key(self, key: Any, headers: Headers) -> bytes:
+    def _serialize_key(self, key: Any, headers: Headers) -> bytes:
         if self._keys_are_bytes and type(key) is bytes:
             return key
         raw = self.serdes.raw_key(key, headers)
@@ -218,24 +218,24 @@ class Metered(Layer, Generic[K, V]):
             raise TypeError("key cannot be null")
         return raw
 
-    def _read_key(self, key: Any) -> bytes:
+    def _serialize_key_to_read(self, key: Any) -> bytes:
         """Serialize the key of a row to read."""
         if self._keys_are_bytes and type(key) is bytes:
             return key
-        return self._raw_key(not_null(key), self.context.current().headers)
+        return self._serialize_key(not_null(key), self.context.current().headers)
 
-    def _bound(self, key: Any) -> bytes | None:
+    def _serialize_bound(self, key: Any) -> bytes | None:
         """Serialize a bound of a scan; ``None`` means no bound."""
-        return None if key is None else self._raw_key(key, self.context.current().headers)
+        return None if key is None else self._serialize_key(key, self.context.current().headers)
 
-    def _key_of(self, key: Any, value: Any) -> bytes:
+    def _check_and_serialize_key(self, key: Any, value: Any) -> bytes:
         """Serialize the key of a value to write, and check the type of the value."""
         expected = self._value_type
         if expected is not None and not isinstance(value, expected):
             raise TypeError(f"store {self.name} holds {expected.__name__}, not {type(value).__name__}")
         if self._keys_are_bytes and type(key) is bytes:
             return key
-        return self._raw_key(key, value.headers if self._keeps_headers else self.context.current().headers)
+        return self._serialize_key(key, value.headers if self._keeps_headers else self.context.current().headers)
 
     def _serialized(self, value: Any) -> bytes | None:
         return self.serdes.raw_value(value, self.context.current().headers)
@@ -250,7 +250,7 @@ class Metered(Layer, Generic[K, V]):
 
     # Deserializing.
 
-    def _value(self, row: RowKey, stored: bytes | None) -> V | None:
+    def _deserialize_value(self, row: RowKey, stored: bytes | None) -> V | None:
         if stored is None:
             return None
         try:
@@ -264,7 +264,7 @@ class Metered(Layer, Generic[K, V]):
             self.metrics.damaged_rows += 1
             raise DamagedRowError(self.name, encode_key(row), error) from error
 
-    def _key(self, row: Any, value: Any) -> Any:
+    def _deserialize_key(self, row: Any, value: Any) -> Any:
         """Deserialize the key of a row, which is bytes, or a window or session of bytes."""
         if self._keys_are_bytes:
             return row
@@ -285,12 +285,12 @@ class _Encoded:
     def __enter__(self) -> tuple[bytes, bytes | None]:
         store = self._store
         if self._value is not None:
-            return store._key_of(self._key, self._value), store._raw_value(self._value)
+            return store._check_and_serialize_key(self._key, self._value), store._raw_value(self._value)
         self._before = store.context.current()
         headers = Headers(self._before.headers) if self._headers is None else self._headers
         store.context.record = self._before.with_headers(headers)
         try:
-            return store._raw_key(self._key, headers), None
+            return store._serialize_key(self._key, headers), None
         except BaseException:
             self.__exit__()
             raise

@@ -77,7 +77,7 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
         """Put a value if the key has none; return the existing value, or ``None``."""
         with self._encoded(key, value) as (raw_key, stored):
             before = self.inner.put_if_absent(raw_key, stored)
-        return self._value(raw_key, before)
+        return self._deserialize_value(raw_key, before)
 
     @timed("put_all")
     def put_all(self, entries: Iterable[tuple[K, V | None]]) -> None:
@@ -89,14 +89,16 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
             for key, value in entries:
                 self.put(key, value)
         else:
-            self.inner.put_all([(self._key_of(key, value), self._raw_value(value)) for key, value in entries])
+            self.inner.put_all(
+                [(self._check_and_serialize_key(key, value), self._raw_value(value)) for key, value in entries]
+            )
 
     @timed("delete")
     def delete(self, key: K) -> V | None:
         """Delete a key; return the previous value, or ``None``."""
         with self._encoded(key, None) as (raw_key, _):
             before = self.inner.delete(raw_key)
-        return self._value(raw_key, before)
+        return self._deserialize_value(raw_key, before)
 
     def get(self, key: K) -> V | None:
         """Return the value of a key; ``None`` if there is none.
@@ -107,8 +109,8 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
             If the row cannot be read.
         """
         began = perf_counter_ns()  # without the decorator, which would add a tenth to the time of the call
-        raw_key = self._read_key(key)
-        value: V | None = self._value(raw_key, self.reads.get(raw_key))
+        raw_key = self._serialize_key_to_read(key)
+        value: V | None = self._deserialize_value(raw_key, self.reads.get(raw_key))
         self._timers["get"].add(perf_counter_ns() - began)
         return value
 
@@ -144,7 +146,7 @@ class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders
             super().put(key, None)
             return
         began = perf_counter_ns()  # without the decorator, as in get
-        raw_key = self._key_of(not_null(key), value)
+        raw_key = self._check_and_serialize_key(not_null(key), value)
         raw, payload, headers = self._join(value)
         if raw is None or not self._is_logged:
             self.inner.put(raw_key, raw)
@@ -181,9 +183,9 @@ class WindowStore(Metered[K, V], WindowReads[K, V]):
     @timed("fetch")
     def fetch(self, key: K, start: int) -> V | None:
         """Return the value of a window; ``None`` if there is none."""
-        raw_key = self._read_key(key)
+        raw_key = self._serialize_key_to_read(key)
         row = WindowedKey(raw_key, start, start)  # for an error, which does not contain the end
-        return self._value(row, self.reads.fetch(raw_key, start))
+        return self._deserialize_value(row, self.reads.fetch(raw_key, start))
 
 
 class TimestampedWindowStore(WindowStore[K, ValueAndTimestamp[V]], Generic[K, V]):
@@ -254,8 +256,8 @@ class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
     @timed("fetch")
     def fetch_session(self, key: K, start: int, end: int) -> V | None:
         """Return the aggregation of a session; ``None`` if there is none."""
-        raw_key = self._read_key(key)
-        return self._value(SessionKey(raw_key, start, end), self.reads.fetch_session(raw_key, start, end))
+        raw_key = self._serialize_key_to_read(key)
+        return self._deserialize_value(SessionKey(raw_key, start, end), self.reads.fetch_session(raw_key, start, end))
 
     def _change(self, row: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
         change = super()._change(row, new, old, context)
@@ -320,7 +322,7 @@ class _MeteredVersions(Metered[K, V], Generic[K, V, R]):
     def get(self, key: K, as_of: int | None = None) -> R | None:
         """Return the latest version of a key, or the version that was valid ``as_of`` a time; ``None`` if there is none."""
         began = perf_counter_ns()
-        raw_key = self._read_key(key)
+        raw_key = self._serialize_key_to_read(key)
         stored = self.reads.get(raw_key) if as_of is None else self.reads.get_as_of(raw_key, as_of)
         version = self._version(raw_key, stored)
         self._timers["get" if as_of is None else "get_as_of"].add(perf_counter_ns() - began)
@@ -331,7 +333,7 @@ class _MeteredVersions(Metered[K, V], Generic[K, V, R]):
         self, key: K, time_from: int | None = None, time_to: int | None = None, *, ascending: bool = False
     ) -> StoreIterator[K, R]:
         """Return the versions of a key that were valid at any time between two, the latest first by default."""
-        raw_key = self._read_key(key)
+        raw_key = self._serialize_key_to_read(key)
 
         def row(raw: bytes, stored: VersionedBytes) -> tuple[K, Any]:
             return key, self._record(raw, stored)
@@ -378,7 +380,7 @@ class VersionedKeyValueStore(_MeteredVersions[K, V, VersionedRecord[V]], Generic
         return super()._version(raw_key, stored and stored._replace(valid_to=None))
 
     def _record(self, raw_key: bytes, stored: VersionedBytes) -> VersionedRecord[V] | None:
-        value = self._value(raw_key, stored.value)
+        value = self._deserialize_value(raw_key, stored.value)
         return None if value is None else VersionedRecord(value, stored.timestamp, stored.valid_to)
 
 
@@ -405,7 +407,7 @@ class VersionedKeyValueStoreWithHeaders(_MeteredVersions[K, V, VersionedRecordWi
         return valid_to
 
     def _record(self, raw_key: bytes, stored: VersionedBytes) -> VersionedRecordWithHeaders[V] | None:
-        value: Any = self._value(raw_key, stored.value)
+        value: Any = self._deserialize_value(raw_key, stored.value)
         if value.aggregation is None:
             return None
         return VersionedRecordWithHeaders(value.aggregation, stored.timestamp, value.headers, stored.valid_to)
