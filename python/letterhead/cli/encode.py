@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +13,7 @@ import letterhead as lh
 from letterhead.cli.document import read_message
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import is_batch
-from letterhead.cli.json_records import json_records
+from letterhead.cli.json_records import JsonRecord, json_records
 from letterhead.cli.losses import header_count, warn_if_emptied
 from letterhead.cli.message_input import is_table, read_lines, refuse_table
 from letterhead.cli.options import Canonical, EncodeOnLoss, Written, WrittenAs, grouped, option, types_option
@@ -80,14 +80,6 @@ def encode_command(
     return OK
 
 
-class RecordMessage(NamedTuple):
-    """The message of a record, and the place and the length of its JSON."""
-
-    message: Any
-    line: int
-    bytes: int
-
-
 def _lines(file: str | None) -> Generator[bytes, None, None]:
     """Read lines; refuse a table."""
     lines = read_lines(file)
@@ -100,17 +92,17 @@ def _lines(file: str | None) -> Generator[bytes, None, None]:
     yield from lines
 
 
-def _messages(lines: Iterable[bytes], format: str, *, with_types: bool, left_out: set[str]) -> Iterator[RecordMessage]:
+def _messages(lines: Iterable[bytes], format: str, *, with_types: bool, left_out: set[str]) -> Iterator[JsonRecord]:
     for record in json_records(lines):
         try:
             message = read_message(record.document, format, with_types=with_types, left_out=left_out)
         except Failure as failure:
             raise Failure(f"{failure} (line {record.line})") from failure
-        yield RecordMessage(message, record.line, record.bytes)
+        yield record._replace(document=message)
 
 
 def _encoded(
-    messages: Iterable[RecordMessage], format: str, types: Any, on_loss: EncodeOnLoss, *, canonical: bool
+    messages: Iterable[JsonRecord], format: str, types: Any, on_loss: EncodeOnLoss, *, canonical: bool
 ) -> Iterator[bytes]:
     """Encode each message."""
     for row, (message, line, _) in enumerate(messages):
@@ -134,9 +126,7 @@ def _only(written: Iterator[bytes], format: str) -> Iterator[bytes]:
     yield data
 
 
-def _encoded_batches(
-    messages: Iterable[RecordMessage], format: str, types: Any, on_loss: EncodeOnLoss
-) -> Iterator[bytes]:
+def _encoded_batches(messages: Iterable[JsonRecord], format: str, types: Any, on_loss: EncodeOnLoss) -> Iterator[bytes]:
     """Encode messages as batches: another one begins where it is large enough, or where a field of the batch changes."""
     row, next_offset = 0, 0
     for group in _divided(messages):
@@ -154,7 +144,7 @@ def _encoded_batches(
         yield data
 
 
-def _divided(messages: Iterable[RecordMessage]) -> Iterator[list[lh.Message]]:
+def _divided(messages: Iterable[JsonRecord]) -> Iterator[list[lh.Message]]:
     group: list[lh.Message] = []
     size, common = 0, None
     for row, (message, _, length) in enumerate(messages):

@@ -22,7 +22,7 @@ class JsonRecord(NamedTuple):
 
     document: Any
     line: int
-    bytes: int
+    byte_len: int
 
 
 def json_records(lines: Iterable[bytes]) -> Iterator[JsonRecord]:

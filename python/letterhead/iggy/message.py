@@ -64,7 +64,7 @@ class Message(transport.JsonModel):
         number = id.int if isinstance(id, uuid.UUID) else id
         self.id = 0 if number is None else need_unsigned(number, 128, "the id")
         self.payload = bytes_of(payload, "the payload")
-        self.headers = message_headers.as_map(headers)
+        self.headers = message_headers.normalize_headers(headers)
         if origin_timestamp is not None:
             need_unsigned(origin_timestamp, 63, "the origin timestamp")
         self.origin_timestamp = origin_timestamp

@@ -12,12 +12,20 @@ from letterhead.iggy.formats import Format, ReadFormat
 from letterhead.iggy.headers import HeaderMap
 from letterhead.iggy.wire import Cursor
 
-__all__ = ["MessageHeaders", "as_map", "encoded", "headers_tree", "map_or_bytes", "read_headers", "read_headers_tree"]
+__all__ = [
+    "MessageHeaders",
+    "normalize_headers",
+    "encoded",
+    "headers_tree",
+    "map_or_bytes",
+    "read_headers",
+    "read_headers_tree",
+]
 
 MessageHeaders: TypeAlias = HeaderMap | bytes | None
 
 
-def as_map(headers: Any) -> MessageHeaders:
+def normalize_headers(headers: Any) -> MessageHeaders:
     """Return the headers of a message; decoded ones that are empty are ``None``, as in Iggy's library."""
     if headers is None or isinstance(headers, HeaderMap):
         return headers

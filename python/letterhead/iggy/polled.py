@@ -172,7 +172,7 @@ class PolledMessage(transport.JsonModel):
             timestamp=message.timestamp,
             id=int.from_bytes(message.id, "big"),
             payload=message.payload,
-            headers=message_headers.as_map(message.headers),
+            headers=message_headers.normalize_headers(message.headers),
             state=None if state is None else MessageState(state),
             checksum=None if checksum is None else int(checksum),
             origin_timestamp=fields.get("origin_timestamp"),

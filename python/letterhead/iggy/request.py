@@ -14,7 +14,7 @@ from letterhead.iggy.errors import placed
 from letterhead.iggy.formats import MESSAGES, Format, ReadFormat
 from letterhead.iggy.headers import HeaderMap
 from letterhead.iggy.message import Message
-from letterhead.iggy.message_headers import as_map, map_or_bytes
+from letterhead.iggy.message_headers import map_or_bytes, normalize_headers
 from letterhead.iggy.routing import Identifier, Partitioning, as_identifier
 from letterhead.iggy.wire import Cursor, read_batches, write_batch
 from letterhead.message import bytes_of
@@ -199,4 +199,6 @@ def _read_batch(cursor: Cursor, metadata_size: int, *, validate: bool) -> list[M
 
 def _from_message(message: Any) -> Message:
     identity = int.from_bytes(message.id, "big")
-    return Message(identity, message.payload, as_map(message.headers), origin_timestamp=message.origin_timestamp)
+    return Message(
+        identity, message.payload, normalize_headers(message.headers), origin_timestamp=message.origin_timestamp
+    )
