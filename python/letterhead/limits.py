@@ -103,8 +103,8 @@ class Limits(_Fields):
                 continue
             if isinstance(limit, bool) or not isinstance(limit, int):
                 raise TypeError(f"{name} must be int, not {type(limit).__name__}")
-            if not 0 <= limit <= _MOST:
-                raise ValueError(f"{name} must be between 0 and {_MOST}, not {limit}")
+            if not 0 <= limit <= _MAX_LIMIT:
+                raise ValueError(f"{name} must be between 0 and {_MAX_LIMIT}, not {limit}")
         return self
 
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, int | None]]:
@@ -126,7 +126,7 @@ class Limits(_Fields):
         return Limits(**dict(zip(self._fields, _native.limits(self), strict=True)))
 
 
-_MOST = (1 << 63) - 1
+_MAX_LIMIT = (1 << 63) - 1
 
 
 def how_to_raise(limit: str) -> str:

@@ -15,7 +15,7 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import EncodeError, OffsetsGone, ProtocolError
 from letterhead.iggy import connection as iggy_connection
-from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MOST_DELTA, MessageFields, batches_of
+from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MAX_DELTA, MessageFields, batches_of
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address
 from letterhead.iggy.topic_writer import IggySink
@@ -107,9 +107,9 @@ def test_a_batch_ends_at_its_rows_its_bytes_or_its_time() -> None:
     assert rows_of(*[message()] * (2 * BATCH_ROWS + 1)) == [BATCH_ROWS, BATCH_ROWS, 1]
     assert rows_of(message(0, BATCH_BYTES - 1), message(), message()) == [2, 1]
     assert rows_of(message(0, BATCH_BYTES), message()) == [1, 1]
-    assert rows_of(message(5), message(5 + MOST_DELTA)) == [2]
-    assert rows_of(message(5), message(6 + MOST_DELTA)) == [1, 1]
-    assert rows_of(message(6 + MOST_DELTA), message(5), message(6)) == [1, 2]
+    assert rows_of(message(5), message(5 + MAX_DELTA)) == [2]
+    assert rows_of(message(5), message(6 + MAX_DELTA)) == [1, 1]
+    assert rows_of(message(6 + MAX_DELTA), message(5), message(6)) == [1, 2]
     assert rows_of() == []
 
 

@@ -24,12 +24,12 @@ from typing import NamedTuple
 from letterhead._native import xxh3_64
 from letterhead.iggy.batch_header import BATCH_HEADER_LEN, CHECKSUM_LEN, FRAME, BatchHeader
 
-__all__ = ["BATCH_BYTES", "BATCH_ROWS", "MOST_DELTA", "EncodedBatch", "MessageFields", "batch_of", "batches_of"]
+__all__ = ["BATCH_BYTES", "BATCH_ROWS", "MAX_DELTA", "EncodedBatch", "MessageFields", "batch_of", "batches_of"]
 
 BATCH_ROWS = 1000
 BATCH_BYTES = 1 << 20
 
-MOST_DELTA = (1 << 32) - 1
+MAX_DELTA = (1 << 32) - 1
 """Microseconds between the messages of a batch."""
 
 
@@ -54,11 +54,11 @@ def batches_of(messages: Sequence[MessageFields]) -> Iterator[EncodedBatch]:
     part: list[MessageFields] = []
     size = low = high = 0
     for message in messages:
-        least, most = min(low, message.origin), max(high, message.origin)
-        if part and (len(part) == BATCH_ROWS or size >= BATCH_BYTES or most - least > MOST_DELTA):
+        earliest, latest = min(low, message.origin), max(high, message.origin)
+        if part and (len(part) == BATCH_ROWS or size >= BATCH_BYTES or latest - earliest > MAX_DELTA):
             yield batch_of(part, low)
             part, size = [], 0
-        low, high = (least, most) if part else (message.origin, message.origin)
+        low, high = (earliest, latest) if part else (message.origin, message.origin)
         part.append(message)
         size += len(message.headers) + len(message.payload)
     if part:

@@ -3,7 +3,7 @@
 ::
 
     topic       identifier stream, identifier topic
-    its reply   u32 id, u64 created, u32 partitions, u64 expiry, u8 compression, u64 most size, u64 size, u64 messages
+    its reply   u32 id, u64 created, u32 partitions, u64 expiry, u8 compression, u64 max size, u64 size, u64 messages
                 u8 length, name; u32 length, options; u32 length, derived options; then for each partition
                 u32 id, u64 created, u32 segments, u64 current offset, u64 size, u64 messages
     poll        u8 1, identifier consumer, identifier stream, identifier topic, u8 1, u32 partition
@@ -37,7 +37,7 @@ from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BatchHeader
 from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Address, Connection, Refused, length_prefixed
 from letterhead.offsets.partition_log import TopicPartition
 
-__all__ = ["MOST_BYTES", "IggyClient", "IggyTopic", "Lost", "Messages", "Poll"]
+__all__ = ["MAX_REPLY_BYTES", "IggyClient", "IggyTopic", "Lost", "Messages", "Poll"]
 
 _GET_STREAM, _GET_TOPIC, _POLL, _SEND = 200, 300, 100, 101
 _GET_ME, _GET_CLIENTS = 20, 22
@@ -48,11 +48,11 @@ _END_OF_OFFSETS = 1 << 63
 _NO_PARTITION = 3007
 
 _BACKOFF = 0.05
-_MOST_BACKOFF = 1.0
-MOST_BYTES = 1 << 26
+_MAX_BACKOFF = 1.0
+MAX_REPLY_BYTES = 1 << 26
 """Bytes of a reply with one message. A server accepts payloads of 64,000,000 bytes, and headers of 100,000."""
 
-_MOST_LISTED = 16 << 20
+_MAX_LISTED_BYTES = 16 << 20
 """Bytes of a reply that lists the topics of a stream, the partitions of a topic, or connections."""
 
 
@@ -81,7 +81,7 @@ class Poll(NamedTuple):
 
     partition: TopicPartition
     first: int  # no message has a smaller offset
-    most: int  # the largest number of messages
+    max_count: int  # the largest number of messages
     body: bytes
 
 
@@ -146,9 +146,9 @@ class IggyClient(Closing):
     def partitions(self, topic: IggyTopic) -> list[TopicPartition]:
         """Return the partitions of a topic, in order."""
         with self.shared_deadline(), self._parsing("topic"):
-            reply = self._read(_GET_TOPIC, topic.identifiers, _MOST_LISTED)
+            reply = self._read(_GET_TOPIC, topic.identifiers, _MAX_LISTED_BYTES)
             if not reply:
-                if not self._read(_GET_STREAM, _identifier("stream", topic.stream), _MOST_LISTED):
+                if not self._read(_GET_STREAM, _identifier("stream", topic.stream), _MAX_LISTED_BYTES):
                     raise ValueError(f"stream {topic.stream!r} does not exist on {self.address}")
                 raise ValueError(f"stream {topic.stream!r} has no topic {topic.topic!r}")
             number, count = struct.unpack_from("<I8xI", reply)
@@ -199,7 +199,7 @@ class IggyClient(Closing):
                     self.close()
         return poll
 
-    def end_poll(self, poll: Poll, most: int = MOST_BYTES) -> Messages:
+    def end_poll(self, poll: Poll, max_bytes: int = MAX_REPLY_BYTES) -> Messages:
         """Receive the reply to a request, which is repeated if the connection has ended.
 
         Raises
@@ -213,12 +213,12 @@ class IggyClient(Closing):
                 self._unanswered = None
                 with self._closing_after_errors():
                     try:
-                        reply = self._connection.receive(until, most)
+                        reply = self._connection.receive(until, max_bytes)
                     except PermissionError:
                         raise
                     except OSError:
                         self.close()
-            return self._messages(self._read(_POLL, poll.body, most) if reply is None else reply, poll)
+            return self._messages(self._read(_POLL, poll.body, max_bytes) if reply is None else reply, poll)
 
     def send(self, partition: TopicPartition, batch: bytes, count: int) -> int:
         """Append a batch to a partition and return the offset of its first message.
@@ -233,7 +233,7 @@ class IggyClient(Closing):
         with self.shared_deadline() as until:
             self._close_if_unanswered()
             if self._connection is None or self._session is None:
-                self._session = bytes(self._read(_GET_ME, b"", _MOST_LISTED))
+                self._session = bytes(self._read(_GET_ME, b"", _MAX_LISTED_BYTES))
             connection, session = present(self._connection, "the connection"), self._session
             with self._closing_after_errors(), self._parsing("acknowledgement"):
                 try:
@@ -255,7 +255,7 @@ class IggyClient(Closing):
     def has_session(self, session: bytes) -> bool | None:
         """Return whether the server still lists the connection of a :class:`Lost`; None if the user may not list connections."""
         try:
-            clients = self._read(_GET_CLIENTS, b"", _MOST_LISTED)
+            clients = self._read(_GET_CLIENTS, b"", _MAX_LISTED_BYTES)
         except PermissionError:
             return None
         at = 0
@@ -270,7 +270,7 @@ class IggyClient(Closing):
     def _poll_once(self, partition: TopicPartition, strategy: int, value: int) -> Messages:
         poll = _poll_of(partition, strategy, value, 1)
         try:
-            return self._messages(self._read(_POLL, poll.body, MOST_BYTES), poll)
+            return self._messages(self._read(_POLL, poll.body, MAX_REPLY_BYTES), poll)
         except Refused as error:
             raise _explained(error, partition) from None
 
@@ -283,8 +283,8 @@ class IggyClient(Closing):
                 raise ProtocolError(
                     f"{self.address} sent messages of partition {sent_partition} instead of {partition}"
                 )
-            if number > poll.most:
-                raise ProtocolError(f"{self.address} sent {number} messages of {partition} instead of {poll.most}")
+            if number > poll.max_count:
+                raise ProtocolError(f"{self.address} sent {number} messages of {partition} instead of {poll.max_count}")
             left, at = number, _PREFIX.size
             first = end = None
             while at < len(reply):
@@ -325,7 +325,7 @@ class IggyClient(Closing):
             self.close()
             raise
 
-    def _read(self, command: int, body: bytes, most: int) -> memoryview:
+    def _read(self, command: int, body: bytes, max_bytes: int) -> memoryview:
         """Send a read-only request, and retry it until the server answers or the deadline passes."""
         with self.shared_deadline() as until:
             pause = _BACKOFF
@@ -334,7 +334,7 @@ class IggyClient(Closing):
                 with self._closing_after_errors():
                     try:
                         connection.send(READ, command, body, until)
-                        return connection.receive(until, most)
+                        return connection.receive(until, max_bytes)
                     except PermissionError:
                         raise
                     except OSError as error:
@@ -367,7 +367,7 @@ class IggyClient(Closing):
         if time.monotonic() + pause >= until:
             raise TimeoutError(f"{self.address} did not answer in {self.timeout:g} s: {error}") from error
         time.sleep(pause)
-        return min(2 * pause, _MOST_BACKOFF)
+        return min(2 * pause, _MAX_BACKOFF)
 
 
 def _poll_of(partition: TopicPartition, strategy: int, value: int, count: int) -> Poll:

@@ -223,7 +223,7 @@ class Connection:
         self._send(header, until)
         self._send(body, until)
 
-    def receive(self, until: float, most: int) -> memoryview:
+    def receive(self, until: float, max_bytes: int) -> memoryview:
         """Receive the body of a reply, of at most some bytes. The next reply overwrites it.
 
         Raises
@@ -246,9 +246,9 @@ class Connection:
         (status,) = struct.unpack_from("<I", header, 216)
         if struct.unpack_from("<QB", header, 200) != (_request_number(self._operation), self._operation):
             raise ProtocolError(f"{self._address} sent the reply to another request")
-        if size - _HEADER_LEN > most:
+        if size - _HEADER_LEN > max_bytes:
             raise TooLarge(
-                f"{self._address} announces a reply of {size - _HEADER_LEN} bytes, where at most {most} are expected"
+                f"{self._address} announces a reply of {size - _HEADER_LEN} bytes, where at most {max_bytes} are expected"
             )
         body = self._receive(size - _HEADER_LEN, until)
         if self._operation == REGISTER and len(body) >= 12:  # the status of a login is part of its body

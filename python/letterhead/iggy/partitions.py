@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from letterhead.errors import HeaderError, OffsetsGone
-from letterhead.iggy.client import MOST_BYTES, IggyClient, Messages, Poll
+from letterhead.iggy.client import MAX_REPLY_BYTES, IggyClient, Messages, Poll
 from letterhead.iggy.connection import TooLarge
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, Reply, TopicPartition
 
@@ -22,8 +22,8 @@ FETCH_BYTES = 4 << 20
 
 # A poll requests a number of messages, not of bytes. The number follows from the size of the messages read before.
 _FIRST_COUNT = 256
-_MOST_COUNT = 1 << 20
-_MOST_GROWTH = 8
+_MAX_COUNT = 1 << 20
+_MAX_GROWTH = 8
 """How many times as many messages the next poll may request."""
 
 
@@ -74,19 +74,19 @@ class IggyPartitions(PartitionLog[IggyClient]):
 
     def request(self, rest: OffsetRange) -> Poll:
         """Send a poll."""
-        self._count = max(1, min(self._count, rest.end - rest.start, _MOST_COUNT))
+        self._count = max(1, min(self._count, rest.end - rest.start, _MAX_COUNT))
         return self.client.begin_poll(rest.partition, rest.start, self._count)
 
     def receive(self, handle: Poll, rest: OffsetRange) -> Reply:
         """Wait for the messages of a poll; repeat it with a smaller count if its reply is too large."""
         try:
             polled = self.client.end_poll(
-                handle, MOST_BYTES if handle.most == 1 else max(4 * self._fetch_bytes, 1 << 16)
+                handle, MAX_REPLY_BYTES if handle.max_count == 1 else max(4 * self._fetch_bytes, 1 << 16)
             )
         except TooLarge:
-            if handle.most == 1:
+            if handle.max_count == 1:
                 raise
-            self._count = max(1, handle.most // 16)
+            self._count = max(1, handle.max_count // 16)
             return self.receive(self.request(rest), rest)
         if not polled.message_count:
             first, end = self.client.first_offset(rest.partition), self.client.end_offset(rest.partition)
@@ -95,7 +95,7 @@ class IggyPartitions(PartitionLog[IggyClient]):
             why = f"it was deleted, and the first one is {polled.first}"
             return Reply(None, min(polled.first, rest.end), lost=OffsetsGone(rest.partition, rest.start, why))
         self._count = max(
-            1, min(polled.message_count * self._fetch_bytes // len(polled.data), _MOST_GROWTH * polled.message_count)
+            1, min(polled.message_count * self._fetch_bytes // len(polled.data), _MAX_GROWTH * polled.message_count)
         )
         return Reply(polled, max(polled.end, rest.start + 1))
 

@@ -298,7 +298,9 @@ def _batch_in(data: Any, at: int, origin: int, size: int) -> BatchRange | None:
     if not BATCH_HEADER_LEN <= header.length <= size - position or not header.message_count:
         return None
     first = header.first_offset(data, at)
-    return BatchRange(position, position + header.length, first, first + header.message_count - 1, header.base_timestamp)
+    return BatchRange(
+        position, position + header.length, first, first + header.message_count - 1, header.base_timestamp
+    )
 
 
 def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, str]:

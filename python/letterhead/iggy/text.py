@@ -20,7 +20,7 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(inf|infinity|nan)", re.IGNORECASE)
 
 # More digits than a number of 128 bits has. Python does not parse thousands of digits.
-_MOST_DIGITS = 40
+_MAX_DIGITS = 40
 
 
 def parse_value(kind: HeaderKind, text: str) -> Value:
@@ -60,7 +60,7 @@ def _parse_integer(kind: HeaderKind, text: str) -> Value:
     signed = str(kind).startswith("int")
     if not (_SIGNED if signed else _UNSIGNED).fullmatch(text):
         _raise_invalid(kind)
-    digits = text.lstrip("+-").lstrip("0")[:_MOST_DIGITS] or "0"
+    digits = text.lstrip("+-").lstrip("0")[:_MAX_DIGITS] or "0"
     number = -int(digits) if text.startswith("-") else int(digits)
     bits = 8 * (VALUE_TYPES[str(kind)] or 0)
     low, high = (-1 << bits - 1, 1 << bits - 1) if signed else (0, 1 << bits)

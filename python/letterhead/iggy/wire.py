@@ -126,7 +126,7 @@ def write_batch(frames: Sequence[Frame], *, partition: int = 0, offset: int = 0,
 
     origin = min(frame.origin_timestamp for frame in frames)
     for index, frame in enumerate(frames):
-        if frame.origin_timestamp - origin > batches.MOST_DELTA:
+        if frame.origin_timestamp - origin > batches.MAX_DELTA:
             refuse_value("out_of_range", f"message {index}: its time is too far from the time of the earliest message")
     messages = [
         batches.MessageFields(frame.id.to_bytes(16, "big"), frame.origin_timestamp, frame.headers, frame.payload)

@@ -75,7 +75,7 @@ _log = logging.getLogger(__name__)
 
 _NO_SESSION = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []}
 _BACKOFF = 0.1
-_MOST_FRAME = 128 << 20
+_MAX_FRAME_LEN = 128 << 20
 """Bytes that a response can have beyond the requested ones: a broker sends at least one whole batch."""
 
 _SETUP_MS = 10_000
@@ -114,7 +114,7 @@ class KafkaClient(Closing):
         self._mechanism = settings.login.mechanism if settings.login is not None else None
         self.timeout = settings.timeout_ms / 1000
         self._fetch_bytes = settings.fetch_bytes
-        self._most = settings.fetch_bytes + _MOST_FRAME
+        self._max_response_bytes = settings.fetch_bytes + _MAX_FRAME_LEN
         self._connections: dict[Any, Any] = {}
         self._unreachable: dict[str, _Unreachable] = {}
         self._answered: set[str] = set()  # brokers that have accepted a connection
@@ -127,7 +127,7 @@ class KafkaClient(Closing):
         options: dict[str, Any] = {
             "bootstrap_servers": settings.servers.split(","),
             "security_protocol": settings.protocol,
-            "receive_message_max_bytes": self._most,
+            "receive_message_max_bytes": self._max_response_bytes,
             "client_id": "letterhead",
             # Several brokers are tried within a short limit, too.
             "socket_connection_setup_timeout_ms": max(1, min(_SETUP_MS, settings.timeout_ms // 3)),
@@ -392,7 +392,7 @@ class KafkaClient(Closing):
         # Metadata is refreshed by _retried, not by kafka-python.
         connection = self._connections[node] = self._manager.get_connection(node, refresh_metadata_on_err=False)
         if not isinstance(connection.data_received, ResponseFrames):
-            connection.data_received = ResponseFrames(connection, self._most)
+            connection.data_received = ResponseFrames(connection, self._max_response_bytes)
         accepted = False
         try:
             setup = time.monotonic() + self._manager.socket_connection_setup_timeout_ms(node) / 1000

@@ -28,7 +28,7 @@ __all__ = ["index_entries", "offsets_every", "position_before"]
 
 _OFFSET_ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
 
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 """Bytes that are read of an index. A broker gives it 10 MiB unless its configuration has another size."""
 
 
@@ -50,7 +50,7 @@ def index_entries(path: Path, entry: np.dtype[Any]) -> Any:
     """Read the complete entries of an index; none if the file does not exist or is not a regular file."""
     try:
         with open_regular(path) as file:
-            data = file.read(_MOST_BYTES)
+            data = file.read(_MAX_BYTES)
     except OSError:
         data = b""
     return np.frombuffer(data[: len(data) // entry.itemsize * entry.itemsize], entry)

@@ -27,7 +27,7 @@ __all__ = ["OAuthSettings", "Token", "TokenProvider", "Tokens"]
 TokenProvider: TypeAlias = Callable[[], str]
 """A function that returns a token that has not expired."""
 
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 _TRIES = 3
 _REQUEST_SECONDS = 10.0
 _WITHOUT_EXPIRY_SECONDS = 300.0
@@ -196,7 +196,7 @@ def _requested(settings: OAuthSettings, until: float) -> Token:
             raise TimeoutError(f"no token from {place} in time{reason and ': '}{reason}")
         try:
             with opener.open(_request(settings), timeout=min(left, _REQUEST_SECONDS)) as response:
-                return _token_of(response.read(_MOST_BYTES), place)
+                return _token_of(response.read(_MAX_BYTES), place)
         except urllib.error.HTTPError as error:
             code = _error_code(error)
             if error.code in (400, 401, 403):
@@ -260,7 +260,7 @@ def _error_code(error: urllib.error.HTTPError) -> str:
         "invalid_scope",
     )  # fmt: skip
     try:
-        code = json.loads(error.read(_MOST_BYTES)).get("error")
+        code = json.loads(error.read(_MAX_BYTES)).get("error")
     except (OSError, ValueError, AttributeError):
         code = None
     return f"HTTP {error.code}, {code}" if code in known else f"HTTP {error.code}"

@@ -46,7 +46,7 @@ _NO_TIME = -(1 << 63)
 _FEW = 16
 """A condition selects few records if it selects at most one in this many."""
 
-_MOST_PIECES = 8
+_MAX_PIECES = 8
 
 _EPOCH_POSITION = 12
 _TRANSACTIONAL = 0x10
@@ -166,15 +166,15 @@ class KafkaRowReader(RowReader):
 
 
 def batches_of(
-    record_set: Any, start: int = 0, most: int | None = None, beyond: int = 0, *, origin: int = 0
+    record_set: Any, start: int = 0, max_bytes: int | None = None, beyond: int = 0, *, origin: int = 0
 ) -> tuple[list[BatchHeader], int]:
     """Read the headers of the whole batches in a record set, from byte ``start`` on.
 
-    Reading stops when ``most`` bytes are covered, but not before the first batch. Also returns the first byte after the
+    Reading stops when ``max_bytes`` bytes are covered, but not before the first batch. Also returns the first byte after the
     batches. If ``record_set`` is a part of one, it begins at byte ``origin`` of it, and ``beyond`` bytes follow;
     positions are then those in the whole.
     """
-    heads, end = _native.record_batches(record_set, start, most, beyond)
+    heads, end = _native.record_batches(record_set, start, max_bytes, beyond)
     if not origin:
         return [*map(BatchHeader._make, heads)], end
     return [BatchHeader(position + origin, *fields) for position, *fields in heads], end + origin
@@ -186,7 +186,7 @@ def next_pieces(pieces: int, batches: Iterable[BatchHeader], rows: int) -> int:
     The number doubles while the condition selects few records, because a call of the compiled core has a fixed cost.
     """
     few = rows <= sum(batch.records for batch in batches) // _FEW
-    return min(2 * pieces, _MOST_PIECES) if few else 1
+    return min(2 * pieces, _MAX_PIECES) if few else 1
 
 
 def leader_epoch(record_set: Any, batch: BatchHeader) -> int:

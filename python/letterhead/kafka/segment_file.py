@@ -21,7 +21,7 @@ from letterhead.offsets.partition_log import LAST_OFFSET
 
 __all__ = [
     "LARGEST_CHECKED",
-    "MOST_OFFSETS",
+    "MAX_OFFSETS",
     "BatchFlaw",
     "DamagedRange",
     "KafkaSegmentFile",
@@ -34,27 +34,27 @@ PIECE_LEN = 4 << 20
 
 _FRAME_LEN = 12
 _MAGIC_AT = 16
-_LEAST_LEN = 26
+_MIN_BATCH_LEN = 26
 """Bytes of a message of magic 0 without key and value, the shortest batch."""
 
 _HEADER_LEN = 61
 """Bytes of a batch of magic 2 before its records; messages of older formats have less."""
 
-_LEAST_RECORD = 6
+_MIN_RECORD_LEN = 6
 """Bytes of a record without key, value and headers, after its length."""
 
-_LEAST_ZEROS = 16
+_MIN_ZEROS = 16
 """A batch that ends with at least this many zeros may not have been written to its end."""
 
 LARGEST_CHECKED = 128 << 20
 """Largest end of a log that is read to find out whether it is whole, in bytes."""
 
-_MOST_SEARCHED = 128 << 20
+_MAX_SEARCHED = 128 << 20
 """Bytes of candidates that may be read to find the next batch after damage, beyond four times the size of the file."""
 
 _CODEC_BITS = 0x07
 
-MOST_OFFSETS = (1 << 31) - 1
+MAX_OFFSETS = (1 << 31) - 1
 """Offsets that a segment can hold: its index stores them as int32."""
 
 _SEARCH_LEN = 1 << 20
@@ -109,23 +109,23 @@ class KafkaSegmentFile(FileWindow):
     A batch of more than ``message_bytes`` is not read.
     """
 
-    def __init__(self, segment: LogSegment, message_bytes: int = MOST_OFFSETS) -> None:
+    def __init__(self, segment: LogSegment, message_bytes: int = MAX_OFFSETS) -> None:
         super().__init__(segment.path)
         self.segment = segment
         self._message_bytes = message_bytes
         self._zeros: tuple[int, int] | None = None  # where they begin, and the size of the file
         self._searched = 0  # bytes of candidates whose checksum was computed
 
-    def batches(self, position: int, least: int, pieces: int = 1) -> tuple[list[BatchHeader], BatchFlaw | None]:
+    def batches(self, position: int, min_offset: int, pieces: int = 1) -> tuple[list[BatchHeader], BatchFlaw | None]:
         """Read batches of a few MiB together, or one larger batch, from a byte on.
 
-        ``least`` is the least offset that can follow. Returns the batches with valid headers, and the error of the bytes
+        ``min_offset`` is the least offset that can follow. Returns the batches with valid headers, and the error of the bytes
         after them, if any.
         """
         window = position + len(self.view(position, position + pieces * PIECE_LEN))
         batches, end = batches_of(self.view(position, window), beyond=max(self.size - window, 0), origin=position)
         if not batches:
-            return [], self._flaw_at(end, least)
+            return [], self._flaw_at(end, min_offset)
         if end > window and (len(batches) > pieces or (batches[-1].size > self._message_bytes and len(batches) > 1)):
             # The last batch is read with those after it.
             end = batches.pop().position
@@ -133,13 +133,13 @@ class KafkaSegmentFile(FileWindow):
             why = f"a batch of {batches[-1].size} bytes is over the limit of {self._message_bytes}"
             return [], BatchFlaw("limit_exceeded", f"{why}: {how_to_raise('message_bytes')}", end)
         if len(self.view(position, end)) < end - position:  # the file has become shorter
-            return self.batches(position, least, pieces)
-        after, most = least, self._most()
+            return self.batches(position, min_offset, pieces)
+        after, max_offset = min_offset, self._max_offset()
         for at, batch in enumerate(batches):
             if batch.magic < 2 and batch.attributes & _CODEC_BITS and batch.base_offset >= after:
                 # The offset of a compressed message set is its last one: its first record follows the previous batch.
                 batches[at] = batch._replace(base_offset=after)
-            if not after <= batch.base_offset <= batch.last_offset <= most:
+            if not after <= batch.base_offset <= batch.last_offset <= max_offset:
                 flaw = present(self._misplaced(batch, after), "the flaw of a batch")
                 # If two batches overlap, either can be the wrong one.
                 both = at > 0 and batch.base_offset < after
@@ -160,18 +160,18 @@ class KafkaSegmentFile(FileWindow):
         first = batches[0].position
         return StoredBatches(self.view(first, batches[-1].end), batches, first)
 
-    def damage(self, position: int, least: int, flaw: BatchFlaw) -> DamagedRange:
+    def damage(self, position: int, min_offset: int, flaw: BatchFlaw) -> DamagedRange:
         """Find the end of the damage that begins at a position."""
-        after = self._next_valid(position, least, flaw.beyond)
+        after = self._next_valid(position, min_offset, flaw.beyond)
         following = None if after is None else self._batch_at(after)
         if following is not None and after is not None:
-            return DamagedRange(position, after, False, least, following.base_offset - 1)
+            return DamagedRange(position, after, False, min_offset, following.base_offset - 1)
         if self.segment.next_offset is not None:
-            return DamagedRange(position, self.size, False, least, self.segment.next_offset - 1)
+            return DamagedRange(position, self.size, False, min_offset, self.segment.next_offset - 1)
         batch = self._batch_at(position)
-        last = batch.last_offset if batch is not None and self._misplaced(batch, least) is None else None
+        last = batch.last_offset if batch is not None and self._misplaced(batch, min_offset) is None else None
         torn = not self._is_exhausted and self._is_unfinished(position, flaw)
-        return DamagedRange(position, self.size, torn, least, last)
+        return DamagedRange(position, self.size, torn, min_offset, last)
 
     def flaws(self, batches: Sequence[BatchHeader]) -> list[BatchFlaw | None]:
         """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""
@@ -196,16 +196,16 @@ class KafkaSegmentFile(FileWindow):
 
     def torn_tail(self) -> tuple[BatchFlaw, DamagedRange] | None:
         """Return the error of a torn end of the log, or None. Only the headers of earlier batches are read."""
-        position, least = verified_position(self, LAST_OFFSET), self.segment.base_offset
+        position, min_offset = verified_position(self, LAST_OFFSET), self.segment.base_offset
         while position < self.size:
-            batches, flaw = self.batches(position, least)
+            batches, flaw = self.batches(position, min_offset)
             if batches and batches[-1].end == self.size:
                 [flaw] = self.flaws(batches[-1:])
                 batches = batches if flaw is None else batches[:-1]
             if batches:
-                position, least = batches[-1].end, batches[-1].last_offset + 1
+                position, min_offset = batches[-1].end, batches[-1].last_offset + 1
             if flaw is not None:
-                damage = self.damage(position, least, flaw)
+                damage = self.damage(position, min_offset, flaw)
                 if damage.torn:
                     return flaw, damage
                 position = damage.end
@@ -217,25 +217,25 @@ class KafkaSegmentFile(FileWindow):
         beyond = max(self.size - position - len(header), 0)
         return next(iter(batches_of(header, 0, 1, beyond, origin=position)[0]), None)
 
-    def _most(self) -> int:
+    def _max_offset(self) -> int:
         """Return the largest offset that the segment can have."""
-        most = self.segment.base_offset + MOST_OFFSETS
-        return most if self.segment.next_offset is None else min(most, self.segment.next_offset - 1)
+        max_offset = self.segment.base_offset + MAX_OFFSETS
+        return max_offset if self.segment.next_offset is None else min(max_offset, self.segment.next_offset - 1)
 
-    def _misplaced(self, batch: BatchHeader, least: int) -> BatchFlaw | None:
+    def _misplaced(self, batch: BatchHeader, min_offset: int) -> BatchFlaw | None:
         """Check the offsets of a batch against the previous batch and the segment."""
-        most = self._most()
-        if batch.base_offset < least:
+        max_offset = self._max_offset()
+        if batch.base_offset < min_offset:
             return BatchFlaw(
-                "not_in_order", f"it begins at offset {batch.base_offset}, but the least possible is {least}"
+                "not_in_order", f"it begins at offset {batch.base_offset}, but the least possible is {min_offset}"
             )
-        if not batch.base_offset <= batch.last_offset <= most:
+        if not batch.base_offset <= batch.last_offset <= max_offset:
             return BatchFlaw(
-                "not_in_order", f"it ends at offset {batch.last_offset}, but the largest possible is {most}"
+                "not_in_order", f"it ends at offset {batch.last_offset}, but the largest possible is {max_offset}"
             )
         return None
 
-    def _flaw_at(self, position: int, least: int) -> BatchFlaw:
+    def _flaw_at(self, position: int, min_offset: int) -> BatchFlaw:
         """Return the reason why no batch begins at a position."""
         left = self.size - position
         if position == 0 and left <= _MAGIC_AT:
@@ -250,8 +250,8 @@ class KafkaSegmentFile(FileWindow):
         if len(begin) > _MAGIC_AT and begin[_MAGIC_AT] > 2:
             return BatchFlaw("bad_magic", "no batch of magic 0, 1 or 2 begins here")
         offset = int.from_bytes(begin[:8], "big", signed=True)
-        if len(begin) >= 8 and not least <= offset <= self._most():
-            why = f"it begins at offset {offset}, but the least possible is {least}, the largest {self._most()}"
+        if len(begin) >= 8 and not min_offset <= offset <= self._max_offset():
+            why = f"it begins at offset {offset}, but the least possible is {min_offset}, the largest {self._max_offset()}"
             return BatchFlaw("not_in_order", why)
         if left < _FRAME_LEN:
             return BatchFlaw("truncated", f"{counted(left, 'byte')} of a batch are left")
@@ -268,8 +268,8 @@ class KafkaSegmentFile(FileWindow):
         offset = int.from_bytes(begin[:8], "big", signed=True)
         length = int.from_bytes(begin[8:_FRAME_LEN], "big", signed=True)
         return (
-            0 <= offset - self.segment.base_offset <= MOST_OFFSETS
-            and length >= _LEAST_LEN - _FRAME_LEN
+            0 <= offset - self.segment.base_offset <= MAX_OFFSETS
+            and length >= _MIN_BATCH_LEN - _FRAME_LEN
             and begin[_MAGIC_AT] <= 2
         )
 
@@ -286,14 +286,14 @@ class KafkaSegmentFile(FileWindow):
         # In a preallocated file, zeros follow the bytes that were written.
         batch = self._batch_at(position)
         end = self.size if batch is None else batch.end
-        if self._zeros_from() > max(end - _LEAST_ZEROS, position):
+        if self._zeros_from() > max(end - _MIN_ZEROS, position):
             return False
         return batch is None or _records_end_in_zeros(batch, self.peek(position, batch.end))
 
     def _is_whole_to_the_end(self, position: int) -> bool:
         """Return whether a batch that seems to be truncated has a valid checksum: then its length is wrong."""
         left = self.size - position
-        if not _LEAST_LEN <= left <= LARGEST_CHECKED:
+        if not _MIN_BATCH_LEN <= left <= LARGEST_CHECKED:
             return False
         data = bytearray(self.peek(position, self.size))
         data[8:_FRAME_LEN] = (left - _FRAME_LEN).to_bytes(4, "big")
@@ -314,24 +314,24 @@ class KafkaSegmentFile(FileWindow):
             end -= max(len(piece), 1)
         return 0
 
-    def _next_valid(self, position: int, least: int, beyond: int) -> int | None:
+    def _next_valid(self, position: int, min_offset: int, beyond: int) -> int | None:
         """Return the position of the next batch with a possible offset and a valid checksum."""
         # The length of an invalid batch may still be right: its content is not searched then.
         batch = self._batch_at(position)
         after = beyond or (batch.end if batch is not None else 0)
-        if after and self._is_valid(after, least):
+        if after and self._is_valid(after, min_offset):
             return after
         for at in self._candidates(max(position + 1, beyond)):
             if self._is_exhausted:
                 break
-            if self._is_valid(at, least):
+            if self._is_valid(at, min_offset):
                 return at
         return None
 
     @property
     def _is_exhausted(self) -> bool:
         """Whether so many candidates have claimed so many bytes that no damage explains them."""
-        return self._searched > _MOST_SEARCHED + 4 * self.size
+        return self._searched > _MAX_SEARCHED + 4 * self.size
 
     def _candidates(self, position: int) -> Iterator[int]:
         """Yield the positions of bytes with a possible length and magic of a batch."""
@@ -341,13 +341,13 @@ class KafkaSegmentFile(FileWindow):
             places = np.flatnonzero(window[_MAGIC_AT:] <= 2)
             lengths: Any = sum(window[places + 8 + byte].astype(np.int64) << 8 * (3 - byte) for byte in range(4))
             lengths += _FRAME_LEN
-            fits = (lengths >= _LEAST_LEN) & (lengths <= self.size - position - places)
+            fits = (lengths >= _MIN_BATCH_LEN) & (lengths <= self.size - position - places)
             yield from (position + int(place) for place in places[fits])
             position += _SEARCH_LEN
 
-    def _is_valid(self, position: int, least: int) -> bool:
+    def _is_valid(self, position: int, min_offset: int) -> bool:
         batch = self._batch_at(position) if position < self.size else None
-        if batch is None or batch.size > self._message_bytes or self._misplaced(batch, least) is not None:
+        if batch is None or batch.size > self._message_bytes or self._misplaced(batch, min_offset) is not None:
             return False
         self._searched += batch.size
         return self.flaws([batch]) == [None]
@@ -365,14 +365,14 @@ def verified_position(file: KafkaSegmentFile, offset: int) -> int:
 
 def undamaged_batches(file: KafkaSegmentFile, offset: int) -> Iterator[list[BatchHeader]]:
     """Yield the headers of batches in order, from a batch that is not after an offset on, and skip damaged bytes."""
-    position, least = verified_position(file, offset), file.segment.base_offset
+    position, min_offset = verified_position(file, offset), file.segment.base_offset
     while position < file.size:
-        batches, flaw = file.batches(position, least)
+        batches, flaw = file.batches(position, min_offset)
         if batches:
             yield batches
-            position, least = batches[-1].end, batches[-1].last_offset + 1
+            position, min_offset = batches[-1].end, batches[-1].last_offset + 1
         if flaw is not None:
-            damage = file.damage(position, least, flaw)
+            damage = file.damage(position, min_offset, flaw)
             if damage.torn:
                 return
             position = damage.end
@@ -396,7 +396,7 @@ def _records_end_in_zeros(batch: BatchHeader, data: bytes) -> bool:
         if at >= zeros:
             return True
         length, at = _varint(data, at)
-        if length < _LEAST_RECORD or at + length > len(data):
+        if length < _MIN_RECORD_LEN or at + length > len(data):
             return False
         at += length
     # Even the header is incomplete.

@@ -75,7 +75,7 @@ class Damaged(NamedTuple):
     file: str
     position: int  # the first of the bytes
     end: int  # the byte after the last
-    first: int  # the least offset that is missing
+    first: int  # the min_offset offset that is missing
     last: int | None  # the largest; None if it is unknown
     missing: str  # the offsets and the number of records
     why: str
@@ -194,10 +194,10 @@ class SegmentsReader(Reader):
         warn(str(torn), TornTailWarning)
 
     def _segment(self, file: KafkaSegmentFile, bounds: OffsetRange, known: Transactions) -> Iterator[pa.RecordBatch]:
-        position, least, done_before = verified_position(file, bounds.start), file.segment.base_offset, self.done
+        position, min_offset, done_before = verified_position(file, bounds.start), file.segment.base_offset, self.done
         pieces = 1
         while position < file.size:
-            batches, flaw = file.batches(position, least, pieces)
+            batches, flaw = file.batches(position, min_offset, pieces)
             selected = 0
             for result in self._rows.rows(file, batches, bounds, known):
                 if isinstance(result, Invalid):
@@ -208,12 +208,12 @@ class SegmentsReader(Reader):
             if self._rows.where is not None:
                 pieces = next_pieces(pieces, batches, selected)
             if batches:
-                position, least = batches[-1].end, batches[-1].last_offset + 1
+                position, min_offset = batches[-1].end, batches[-1].last_offset + 1
                 self.done = done_before + position
-            if least >= bounds.end:
+            if min_offset >= bounds.end:
                 return
             if flaw is not None:
-                damage = file.damage(position, least, flaw)
+                damage = file.damage(position, min_offset, flaw)
                 if damage.torn:
                     self._report_torn(Torn(str(file.segment.path), position, damage.end - position, flaw.why))
                     if self._torn_rows and self._rows.errors == "column":

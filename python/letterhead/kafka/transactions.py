@@ -84,18 +84,18 @@ def transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool
 
 def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Iterator[BatchHeader | None]:
     """Yield the batches of transactions, and ``None`` for damage that may have been one."""
-    position, least = verified_position(file, start), file.segment.base_offset
+    position, min_offset = verified_position(file, start), file.segment.base_offset
     while position < file.size:
-        batches, flaw = file.batches(position, least)
+        batches, flaw = file.batches(position, min_offset)
         transactional = [batch for batch in batches if batch.transactional and batch.last_offset >= start]
         # Damaged records are found when the records are read; control records are read here only.
         checked = [batch for batch in transactional if batch.control] if strict else transactional
         damaged = _with_wrong_checksum(file, checked, strict=strict)
         yield from (None if batch in damaged else batch for batch in transactional)
         if batches:
-            position, least = batches[-1].end, batches[-1].last_offset + 1
+            position, min_offset = batches[-1].end, batches[-1].last_offset + 1
         if flaw is not None:
-            damage = file.damage(position, least, flaw)
+            damage = file.damage(position, min_offset, flaw)
             if damage.torn:
                 return
             if strict:

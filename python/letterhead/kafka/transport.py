@@ -20,7 +20,7 @@ from letterhead.kafka.oauth import Tokens
 
 __all__ = ["DirectSockets", "IamLogin", "KeytabLogin", "LargeReads", "LoginTokens", "ResponseFrames"]
 
-_MOST_FRAME_OF_LOGIN = 1 << 20
+_MAX_LOGIN_FRAME_LEN = 1 << 20
 """Bytes of a response before the broker has accepted the client."""
 
 _READ_BYTES = 64 << 10
@@ -141,10 +141,10 @@ class ResponseFrames:
     word after most errors in a response.
     """
 
-    def __init__(self, connection: Any, most: int) -> None:
+    def __init__(self, connection: Any, max_bytes: int) -> None:
         self._connection = connection
         self._receive = connection.data_received
-        self._most = most
+        self._max_bytes = max_bytes
         self._size = b""  # the size of the next response, as far as it has arrived
         self._pieces: list[Any] = []
         self._missing = 0
@@ -168,10 +168,10 @@ class ResponseFrames:
 
     def _checked(self, size: bytes) -> int:
         announced = int.from_bytes(size, "big", signed=True)
-        most = _MOST_FRAME_OF_LOGIN if self._connection.initializing else self._most
-        if not 0 <= announced <= most:
+        max_bytes = _MAX_LOGIN_FRAME_LEN if self._connection.initializing else self._max_bytes
+        if not 0 <= announced <= max_bytes:
             raise kafka_errors.InvalidReceiveError(
-                f"a response of {announced} bytes, where at most {most} are expected"
+                f"a response of {announced} bytes, where at most {max_bytes} are expected"
             )
         return announced
 

@@ -162,7 +162,7 @@ def narrowed_ranges(log: PartitionLog[Any], ranges: Iterable[OffsetRange], where
     return narrowed
 
 
-def divided_ranges(ranges: Iterable[OffsetRange], minimum: int, most: int | None) -> list[OffsetRange]:
+def divided_ranges(ranges: Iterable[OffsetRange], minimum: int, max_offsets: int | None) -> list[OffsetRange]:
     """Divide ranges for tasks: one each, or more to have a minimum of ranges or a maximum of offsets in each."""
     ranges = [requested for requested in ranges if requested.start < requested.end]
     total = sum(requested.end - requested.start for requested in ranges)
@@ -172,24 +172,24 @@ def divided_ranges(ranges: Iterable[OffsetRange], minimum: int, most: int | None
         count = 1
         if minimum > len(ranges):
             count = max(1, round(size / total * minimum))
-        if most is not None:
-            count = max(count, -(-size // most))
+        if max_offsets is not None:
+            count = max(count, -(-size // max_offsets))
         bounds = [requested.start + size * number // count for number in range(count + 1)]
         divided += [requested._replace(start=start, end=end) for start, end in pairwise(bounds) if start < end]
     return divided
 
 
 def limited_ends(
-    most: int, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    max_offsets: int, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
     """Divide the maximum number of offsets among the partitions, in proportion to their unread offsets."""
     unread = {partition: max(0, end - starts[partition]) for partition, end in ends.items()}
     total = sum(unread.values())
-    if total <= most:
+    if total <= max_offsets:
         return dict(ends)
     limited = {}
     for partition, end in ends.items():
-        share = most * unread[partition] / total
+        share = max_offsets * unread[partition] / total
         # A share of less than one offset is rounded up, or a small partition would never be read.
         limited[partition] = min(end, starts[partition] + (math.ceil(share) if share < 1 else int(share)))
     return limited

@@ -165,7 +165,7 @@ def _repeated(kept: list[pa.Array], rows: pa.Array, new: list[pa.Array]) -> Iter
 
 # Errors ---------------------------------------------------------------------------------------------------------------
 
-_MOST_CHARACTERS = 40
+_MAX_CHARACTERS = 40
 
 
 def _in_row(error: HeaderError, batch: pa.RecordBatch, identify: Mapping[str, int]) -> HeaderError:
@@ -197,4 +197,4 @@ def _formatted(value: pa.Scalar) -> str:
 
 
 def _short(text: str, mark: str) -> str:
-    return mark + printable(text[:_MOST_CHARACTERS]) + ("…" if len(text) > _MOST_CHARACTERS else "") + mark
+    return mark + printable(text[:_MAX_CHARACTERS]) + ("…" if len(text) > _MAX_CHARACTERS else "") + mark

@@ -147,8 +147,8 @@ def _value(data: bytes | None, width: int | None) -> str:
     text = as_text(data)
     if text is not None:
         return _cut(quoted(text), width)
-    most = len(data) if width is None else max(1, width // 3)
-    return spaced_hex(data[:most]) + (" …" if len(data) > most else "")
+    byte_count = len(data) if width is None else max(1, width // 3)
+    return spaced_hex(data[:byte_count]) + (" …" if len(data) > byte_count else "")
 
 
 def _text(value: str | None, width: int | None) -> str:

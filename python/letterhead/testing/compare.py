@@ -14,9 +14,9 @@ __all__ = ["assert_headers_equal"]
 
 Rows: TypeAlias = "list[Headers | None]"
 
-_MOST_ROWS = 5
-_MOST_BYTES = 32
-_MOST_CHARACTERS = 64
+_MAX_ROWS = 5
+_MAX_BYTES = 32
+_MAX_CHARACTERS = 64
 
 
 def assert_headers_equal(left: Any, right: Any) -> None:
@@ -115,9 +115,9 @@ def _rows_difference(left: Rows, right: Rows) -> str:
         lines.append(f"headers differ in {len(differences)} of {min(len(left), len(right))} rows (left -, right +)")
     if len(left) != len(right):
         lines.append(f"the left has {len(left)} rows, the right {len(right)}")
-    lines += [f"row {row}:\n{difference}" for row, difference in differences[:_MOST_ROWS]]
-    if len(differences) > _MOST_ROWS:
-        lines.append(f"and {len(differences) - _MOST_ROWS} more rows")
+    lines += [f"row {row}:\n{difference}" for row, difference in differences[:_MAX_ROWS]]
+    if len(differences) > _MAX_ROWS:
+        lines.append(f"and {len(differences) - _MAX_ROWS} more rows")
     return "\n".join(lines)
 
 
@@ -182,10 +182,10 @@ def _shown_value(value: HeaderValue) -> str:
     text = as_text(value)
     if text is None:
         return _hex(value)
-    shown = f"{text[:_MOST_CHARACTERS]!r}" + (f"… {len(value)} bytes" if len(text) > _MOST_CHARACTERS else "")
+    shown = f"{text[:_MAX_CHARACTERS]!r}" + (f"… {len(value)} bytes" if len(text) > _MAX_CHARACTERS else "")
     # Two texts can look alike outside ASCII.
     return shown if text.isascii() else f"{shown} ({_hex(value)})"
 
 
 def _hex(bits: bytes) -> str:
-    return bits[:_MOST_BYTES].hex() + (f"… {len(bits)} bytes" if len(bits) > _MOST_BYTES else "")
+    return bits[:_MAX_BYTES].hex() + (f"… {len(bits)} bytes" if len(bits) > _MAX_BYTES else "")

@@ -18,7 +18,7 @@ __all__ = ["Timeout", "check_unused", "key_range", "selection", "typed_headers"]
 
 _CONNECTION = "Connection"
 _STORES = "State stores"
-MOST_PARTITIONS = 100_000
+MAX_PARTITIONS = 100_000
 """More partitions in a range are a mistake: no topic has them."""
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
@@ -183,7 +183,7 @@ def _partitions(texts: list[str] | None) -> frozenset[int] | None:
         first, last = int(match[1]), int(match[2] or match[1])
         if not first <= last < 1 << 31:
             raise Failure(f"--partition: {part} is not a valid range of partitions")
-        if last - first >= MOST_PARTITIONS:
-            raise Failure(f"--partition: {part} has more than {MOST_PARTITIONS:,} partitions")
+        if last - first >= MAX_PARTITIONS:
+            raise Failure(f"--partition: {part} has more than {MAX_PARTITIONS:,} partitions")
         numbers.update(range(first, last + 1))
     return frozenset(numbers)

@@ -142,8 +142,8 @@ class OffsetQuery(ABC, Generic[LogT]):
 
     def parts(self, ranges: Sequence[OffsetRange]) -> list[InputPartition]:
         """Divide ranges among tasks: one each, or more as the options request."""
-        minimum, most = self.values.get("minPartitions", 0), self.values.get("maxRecordsPerPartition")
-        return [_RangePartition(part) for part in divided_ranges(ranges, minimum, most)]
+        minimum, max_offsets = self.values.get("minPartitions", 0), self.values.get("maxRecordsPerPartition")
+        return [_RangePartition(part) for part in divided_ranges(ranges, minimum, max_offsets)]
 
     def read(self, part: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the part of a task."""

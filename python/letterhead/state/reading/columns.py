@@ -190,12 +190,12 @@ class StoreColumns:
 
     def _keys(self, rows: _DatabaseRows) -> dict[str, pa.Array]:
         type, keys = self._type, pa.array(rows.keys, pa.binary())
-        least = SUFFIXES[type.key_format] + type.time_ordered
-        bad = pc.less(pc.binary_length(keys), least)
+        min_key_len = SUFFIXES[type.key_format] + type.time_ordered
+        bad = pc.less(pc.binary_length(keys), min_key_len)
         if type.time_ordered:
             bad = pc.or_(bad, pc.not_equal(pc.binary_slice(keys, 0, 1), b"\0"))
         rows.find_errors(bad, lambda row: rows.store.key_parts(rows.keys[row]))
-        columns = _slices(keys, bad, least, _KEYS[type.name])
+        columns = _slices(keys, bad, min_key_len, _KEYS[type.name])
         if self._window_size is not None:
             # As in Kafka Streams, the end of a window is at most the largest time.
             latest = pc.min_element_wise(columns["window_start"], MAX_TIME - self._window_size, skip_nulls=False)
@@ -367,12 +367,12 @@ def _grouped(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[bytes],
 
 
 def _slices(
-    column: pa.BinaryArray, bad: pa.BooleanArray, least: int, places: dict[str, tuple[int, int]]
+    column: pa.BinaryArray, bad: pa.BooleanArray, min_key_len: int, places: dict[str, tuple[int, int]]
 ) -> dict[str, pa.Array]:
     """Return slices of bytes as columns, of the types in :data:`_INTEGERS` or bytes; bad rows are null."""
     any_bad = pc.any(bad).as_py()
     if any_bad:
-        column = pc.if_else(bad, bytes(least), column)
+        column = pc.if_else(bad, bytes(min_key_len), column)
     columns = {}
     for name, (start, stop) in places.items():
         part = pc.binary_slice(column, start, stop)

@@ -223,9 +223,11 @@ class StoreReader:
     def key_parts(self, stored_key: bytes) -> KeyParts:
         """Parse a stored key; raise DecodeError if it is invalid."""
         keys = self.type.key_format
-        least = SUFFIXES[keys] + self.type.time_ordered
-        if len(stored_key) < least:
-            raise _decode_error(f"a stored key of {len(stored_key)} bytes is too short: {least} of it are the time")
+        min_key_len = SUFFIXES[keys] + self.type.time_ordered
+        if len(stored_key) < min_key_len:
+            raise _decode_error(
+                f"a stored key of {len(stored_key)} bytes is too short: {min_key_len} of it are the time"
+            )
         stored_key = self.plain_key(stored_key)
         if keys == "window":
             key, start, sequence = window_parts(stored_key)

@@ -132,8 +132,8 @@ class SegmentedStore(PersistentStore, Generic[K]):
         """Return the key of a row from its stored key."""
         raise NotImplementedError
 
-    def _damaged_row_error(self, stored_key: bytes, least: int) -> DamagedRowError:
-        reason = f"a stored key of {len(stored_key)} bytes is too short: it has at least {least}"
+    def _damaged_row_error(self, stored_key: bytes, min_key_len: int) -> DamagedRowError:
+        reason = f"a stored key of {len(stored_key)} bytes is too short: it has at least {min_key_len}"
         error = DecodeError(reason, format=None, code="truncated", byte_offset=len(stored_key))
         return DamagedRowError(self.name, stored_key, error)
 

@@ -85,12 +85,12 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
     def _read_index(
         self, segments: list[Database], lowest: bytes, highest: bytes, contains: Callable[[bytes], bool], backward: bool
     ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
-        least = 1 + self._keys.suffix
+        min_key_len = 1 + self._keys.suffix
         for segment in segments:
             for entry, _ in rows_of_segment(segment, lowest, highest, backward):
                 stored_key = entry[1:]
-                if len(entry) < least:
-                    yield self._damaged_row_error(entry, least)
+                if len(entry) < min_key_len:
+                    yield self._damaged_row_error(entry, min_key_len)
                     continue
                 if not contains(stored_key):
                     continue
@@ -108,11 +108,11 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
         contains: Callable[[bytes], bool] | None,
         backward: bool,
     ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
-        least = 1 + self._keys.suffix
+        min_key_len = 1 + self._keys.suffix
         for segment in segments:
             for row, value in rows_of_segment(segment, self._by_time.rows_from(time_from), INDEX, backward):
-                if len(row) < least:
-                    yield self._damaged_row_error(row, least)
+                if len(row) < min_key_len:
+                    yield self._damaged_row_error(row, min_key_len)
                     continue
                 stored_key = self._by_time.changelog_key(row)
                 at = self._keys.time(stored_key)
@@ -135,8 +135,8 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
         if indexed and not self.with_index:
             segment.rows.delete_range(INDEX, AFTER_INDEX)
         elif self.with_index and not indexed:
-            least, by_time = 1 + self._keys.suffix, self._by_time
-            rows = (row for row, _ in segment.rows.scan(None, INDEX) if len(row) >= least)
+            min_key_len, by_time = 1 + self._keys.suffix, self._by_time
+            rows = (row for row, _ in segment.rows.scan(None, INDEX) if len(row) >= min_key_len)
             segment.rows.write([(by_time.index(by_time.changelog_key(row)), b"") for row in rows])
 
 
