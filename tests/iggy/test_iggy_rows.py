@@ -26,11 +26,11 @@ def test_errors_of_messages_name_their_place_and_can_be_grouped() -> None:
     data = batch(*(frame(at, b"x", b"\1\2" if at in (2, 4) else b"") for at in range(6)), base=40)
     rows = IggyRowReader(["offset"])
     with pytest.raises(DecodeError) as raised:
-        rows(data, constants=PLACE)
-    located = rows.located(raised.value, data, constants=PLACE)
+        rows(data, partition_values=PLACE)
+    located = rows.located(raised.value, data, partition_values=PLACE)
     assert f"(topic shop/orders, partition 3, offset 42, header 0, byte {located.byte_offset})" in str(located)
     assert not located.message.startswith("message ")
-    rows_read = IggyRowReader(["offset"], errors="column")(data, constants=PLACE).to_pylist()  # type: ignore[union-attr]
+    rows_read = IggyRowReader(["offset"], errors="column")(data, partition_values=PLACE).to_pylist()  # type: ignore[union-attr]
     assert [row["offset"] for row in rows_read if row["error"]] == [42, 44]
     assert len({row["error"][0]["message"] for row in rows_read if row["error"]}) == 1
 
@@ -41,12 +41,12 @@ def test_a_time_that_no_timestamp_holds_follows_errors(dialect: Any) -> None:
     columns = ["offset", "timestamp"]
     rows = IggyRowReader(columns, dialect=dialect)
     with pytest.raises(DecodeError) as raised:
-        rows(data, constants=PLACE)
-    located = rows.located(raised.value, data, constants=PLACE)
+        rows(data, partition_values=PLACE)
+    located = rows.located(raised.value, data, partition_values=PLACE)
     assert (located.code, located.topic, located.partition, located.offset) == ("out_of_range", "shop/orders", 3, 1)
-    result: Any = IggyRowReader(columns, errors="null", dialect=dialect)(data, constants=PLACE)
+    result: Any = IggyRowReader(columns, errors="null", dialect=dialect)(data, partition_values=PLACE)
     assert [row["timestamp"] is None for row in result.to_pylist()] == [False, True, False]
-    result = IggyRowReader(columns, errors="column", dialect=dialect)(data, constants=PLACE)
+    result = IggyRowReader(columns, errors="column", dialect=dialect)(data, partition_values=PLACE)
     assert [row["error"] and row["error"][0]["code"] for row in result.to_pylist()] == [None, "out_of_range", None]
 
 
@@ -54,10 +54,10 @@ def test_a_time_of_a_kafka_record_outside_of_the_range_of_spark_names_its_place(
     times = (1000, 1_700_000_000_000_000_000, 2000)
     data = batch(*(frame(at, b"v", mapped(time)) for at, time in enumerate(times)), base=7)
     with pytest.raises(DecodeError, match=r"does not fit .* \(topic shop/orders, partition 3, offset 8\)"):
-        MappedRowReader(["offset", "timestamp"], None, None, "spark")(data, constants=PLACE)
-    result: Any = MappedRowReader(["offset", "timestamp"], None, None)(data, constants=PLACE)
+        MappedRowReader(["offset", "timestamp"], None, None, "spark")(data, partition_values=PLACE)
+    result: Any = MappedRowReader(["offset", "timestamp"], None, None)(data, partition_values=PLACE)
     assert result.column("timestamp").cast("int64").to_pylist() == list(times)
     broken = batch(frame(0, b"v", kafka_gateway._encoded([("kafka.v", 1, b"\7")])), base=7)
     with pytest.raises(lh.DecodeError, match="version 7 of the mapping is unknown") as raised:
-        MappedRowReader(["offset"], None, None)(broken, constants=PLACE)
+        MappedRowReader(["offset"], None, None)(broken, partition_values=PLACE)
     assert (raised.value.topic, raised.value.partition, raised.value.offset) == ("shop/orders", 3, 7)

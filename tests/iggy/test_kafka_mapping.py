@@ -136,7 +136,7 @@ def test_a_condition_can_test_every_field_of_a_record(where: str) -> None:
 def test_a_condition_compares_milliseconds_whatever_the_column_counts(dialect: Dialect) -> None:
     reader = MappedRowReader(["timestamp"], None, None, dialect, "timestamp = 5000")
     data = batch(frame(0), frame(1, later=1000), origin=5_000_000)
-    rows = reader(data, constants={"stream": "s", "topic": "t", "partition": 0})
+    rows = reader(data, partition_values={"stream": "s", "topic": "t", "partition": 0})
     assert rows is not None
     assert rows.column("timestamp").cast(TIMES["arrow"]).cast(pa.int64()).to_pylist() == [5000]
 

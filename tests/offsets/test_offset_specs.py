@@ -76,10 +76,10 @@ class Log:
             for partition, time in times.items()
         }
 
-    def constants(self, partition: TopicPartition) -> dict[str, Any]:
+    def partition_values(self, partition: TopicPartition) -> dict[str, Any]:
         return partition._asdict()
 
-    def enter(self, requested: OffsetRange) -> None:
+    def start_range(self, requested: OffsetRange) -> None:
         pass
 
     def request(self, rest: OffsetRange) -> OffsetRange:

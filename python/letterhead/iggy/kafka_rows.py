@@ -12,7 +12,7 @@ from letterhead import arrow as lha
 from letterhead._invariants import present
 from letterhead.errors import DecodeError, HeaderError, replaced
 from letterhead.iggy.kafka_gateway import to_record
-from letterhead.iggy.rows import CONSTANTS, IggyRowReader, topic_in_errors
+from letterhead.iggy.rows import PARTITION_COLUMNS, IggyRowReader, topic_in_errors
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import Select
 from letterhead.output_columns import KAFKA_HEADERS, TIMES, Dialect, as_times, check_columns, time_error, times_outside
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "MappedRowReader"]
 
 _FIELDS = {
-    **CONSTANTS, "offset": pa.int64(), "timestamp": TIMES["arrow"], "key": pa.binary(), "value": pa.binary(),
+    **PARTITION_COLUMNS, "offset": pa.int64(), "timestamp": TIMES["arrow"], "key": pa.binary(), "value": pa.binary(),
     "headers": KAFKA_HEADERS,
 }  # fmt: skip
 
 COLUMNS = tuple(_FIELDS)
 """The columns of a record, all of them the default."""
 
-_READ = [*CONSTANTS, "offset", "timestamp", "origin_timestamp", "headers", "payload"]
+_READ = [*PARTITION_COLUMNS, "offset", "timestamp", "origin_timestamp", "headers", "payload"]
 _AS_STORED = ("string", "binary")
 
 
@@ -62,10 +62,10 @@ class MappedRowReader:
         self.schema = pa.schema([*((name, types[name]) for name in columns), *selected])
 
     def __call__(
-        self, data: Any, *, start: int = 0, end: int = LAST_OFFSET, constants: Mapping[str, Any]
+        self, data: Any, *, start: int = 0, end: int = LAST_OFFSET, partition_values: Mapping[str, Any]
     ) -> pa.RecordBatch | None:
         """Read the messages with offsets from ``start`` to before ``end``; return None if there are none."""
-        rows = self._messages(data, start=start, end=end, constants=constants)
+        rows = self._messages(data, start=start, end=end, partition_values=partition_values)
         if rows is None:
             return None
         records = []
@@ -75,13 +75,13 @@ class MappedRowReader:
             try:
                 records.append(to_record([_stored(header) for header in headers or ()], payload, origin, stored))
             except DecodeError as error:
-                raise _placed(error, rows, row, constants) from None
+                raise _placed(error, rows, row, partition_values) from None
         lists = [[{"key": name, "value": value} for name, value in record.headers] for record in records]
         times = pa.array([record.timestamp for record in records], pa.int64())
         outside = times_outside(times, self._dialect)
         if outside is not None:
             row = pc.indices_nonzero(outside)[0].as_py()
-            raise _placed(time_error("iggy"), rows, row, constants)
+            raise _placed(time_error("iggy"), rows, row, partition_values)
         record_columns = {
             "key": pa.array([record.key for record in records], pa.binary()),
             "value": pa.array([record.value for record in records], pa.binary()),
@@ -100,9 +100,13 @@ class MappedRowReader:
             columns += self._selected(record_columns["headers"]).flatten()
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def located(self, error: HeaderError, data: Any, *, constants: Mapping[str, Any]) -> HeaderError:
+    def located(self, error: HeaderError, data: Any, *, partition_values: Mapping[str, Any]) -> HeaderError:
         """Return an error that a call for these bytes raised, with topic, partition and offset of its message."""
-        return error if error.offset is not None else self._messages.located(error, data, constants=constants)
+        return (
+            error
+            if error.offset is not None
+            else self._messages.located(error, data, partition_values=partition_values)
+        )
 
     def _selects(self, record_columns: Mapping[str, pa.Array], rows: pa.RecordBatch) -> list[bool]:
         """Test the condition on each record."""
@@ -127,9 +131,11 @@ class MappedRowReader:
         return Select("kafka", self._headers or {}, dialect=self._dialect).run(headers)
 
 
-def _placed(error: DecodeError, rows: pa.RecordBatch, row: int, constants: Mapping[str, Any]) -> DecodeError:
+def _placed(error: DecodeError, rows: pa.RecordBatch, row: int, partition_values: Mapping[str, Any]) -> DecodeError:
     offset = rows.column("offset")[row].as_py()
-    return replaced(error, topic=topic_in_errors(constants), partition=constants["partition"], offset=offset)
+    return replaced(
+        error, topic=topic_in_errors(partition_values), partition=partition_values["partition"], offset=offset
+    )
 
 
 def _stored(header: Mapping[str, Any]) -> tuple[bytes, bytes]:

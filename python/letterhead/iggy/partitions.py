@@ -63,21 +63,21 @@ class IggyPartitions(PartitionLog[IggyClient]):
         """Return the offset of the first message that was not stored before a time, or the next offset."""
         return {partition: self.client.offset_since(partition, time) for partition, time in times.items()}
 
-    def constants(self, partition: TopicPartition) -> dict[str, Any]:
+    def partition_values(self, partition: TopicPartition) -> dict[str, Any]:
         """Return the columns of a partition; stream and topic can be named by their numbers."""
         topic = partition.topic
         return {"stream": str(topic.stream), "topic": str(topic.topic), "partition": partition.partition}
 
-    def enter(self, requested: OffsetRange) -> None:
+    def start_range(self, requested: OffsetRange) -> None:
         """Forget the size of the messages of another range."""
         self._count = _FIRST_COUNT
 
-    def request(self, rest: OffsetRange) -> Poll:
+    def request(self, remaining: OffsetRange) -> Poll:
         """Send a poll."""
-        self._count = max(1, min(self._count, rest.end - rest.start, _MAX_COUNT))
-        return self.client.begin_poll(rest.partition, rest.start, self._count)
+        self._count = max(1, min(self._count, remaining.end - remaining.start, _MAX_COUNT))
+        return self.client.begin_poll(remaining.partition, remaining.start, self._count)
 
-    def receive(self, handle: Poll, rest: OffsetRange) -> Reply:
+    def receive(self, handle: Poll, remaining: OffsetRange) -> Reply:
         """Wait for the messages of a poll; repeat it with a smaller count if its reply is too large."""
         try:
             polled = self.client.end_poll(
@@ -87,24 +87,28 @@ class IggyPartitions(PartitionLog[IggyClient]):
             if handle.max_count == 1:
                 raise
             self._count = max(1, handle.max_count // 16)
-            return self.receive(self.request(rest), rest)
+            return self.receive(self.request(remaining), remaining)
         if not polled.message_count:
-            first, end = self.client.first_offset(rest.partition), self.client.end_offset(rest.partition)
-            return Reply(None, rest.start, can_follow=rest.start >= first and end >= rest.end)
-        if polled.first > rest.start:
+            first, end = self.client.first_offset(remaining.partition), self.client.end_offset(remaining.partition)
+            return Reply(None, remaining.start, can_follow=remaining.start >= first and end >= remaining.end)
+        if polled.first > remaining.start:
             why = f"it was deleted, and the first one is {polled.first}"
-            return Reply(None, min(polled.first, rest.end), lost=OffsetsGone(rest.partition, rest.start, why))
+            return Reply(
+                None, min(polled.first, remaining.end), lost=OffsetsGone(remaining.partition, remaining.start, why)
+            )
         self._count = max(
             1, min(polled.message_count * self._fetch_bytes // len(polled.data), _MAX_GROWTH * polled.message_count)
         )
-        return Reply(polled, max(polled.end, rest.start + 1))
+        return Reply(polled, max(polled.end, remaining.start + 1))
 
-    def rows(self, records: Messages, rest: OffsetRange) -> Iterator[pa.RecordBatch]:
+    def rows(self, records: Messages, remaining: OffsetRange) -> Iterator[pa.RecordBatch]:
         """Convert a reply to rows."""
-        constants = self.constants(rest.partition)
+        partition_values = self.partition_values(remaining.partition)
         try:
-            rows = self._reader(records.data, start=rest.start, end=rest.end, constants=constants)
+            rows = self._reader(
+                records.data, start=remaining.start, end=remaining.end, partition_values=partition_values
+            )
         except HeaderError as error:
-            raise self._reader.located(error, records.data, constants=constants) from None
+            raise self._reader.located(error, records.data, partition_values=partition_values) from None
         if rows is not None:
             yield rows

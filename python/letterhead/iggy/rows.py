@@ -13,15 +13,15 @@ from letterhead.offsets.rows import RowReader
 from letterhead.output_columns import Dialect
 from letterhead.where.program import RecordField, fields_of_format
 
-__all__ = ["COLUMNS", "CONSTANTS", "FIELDS", "WHERE_FIELDS", "IggyRowReader", "topic_in_errors"]
+__all__ = ["COLUMNS", "PARTITION_COLUMNS", "FIELDS", "WHERE_FIELDS", "IggyRowReader", "topic_in_errors"]
 
 FIELDS = ("offset", "timestamp", "origin_timestamp", "id", "headers", "payload", "checksum")
 """Columns of a message."""
 
-CONSTANTS = {"stream": pa.string(), "topic": pa.string(), "partition": pa.int64()}
+PARTITION_COLUMNS = {"stream": pa.string(), "topic": pa.string(), "partition": pa.int64()}
 """Columns with the same value in all rows of a partition, and their types."""
 
-COLUMNS = (*CONSTANTS, *FIELDS[:-1])
+COLUMNS = (*PARTITION_COLUMNS, *FIELDS[:-1])
 """The default columns."""
 
 WHERE_FIELDS: dict[str, RecordField] = {
@@ -40,7 +40,7 @@ class IggyRowReader(RowReader):
 
     format = "iggy-batch"
     fields = FIELDS
-    constants = CONSTANTS
+    partition_columns = PARTITION_COLUMNS
     where_fields = WHERE_FIELDS
 
     def time_types(self, dialect: Dialect) -> Mapping[str, pa.DataType]:
@@ -52,31 +52,35 @@ class IggyRowReader(RowReader):
         return column.cast(_TIME)
 
     def __call__(
-        self, data: Any, *, start: int = 0, end: int = LAST_OFFSET, constants: Mapping[str, Any]
+        self, data: Any, *, start: int = 0, end: int = LAST_OFFSET, partition_values: Mapping[str, Any]
     ) -> pa.RecordBatch | None:
         """Read the messages with offsets from ``start`` to before ``end``; return None if there are none.
 
-        ``data`` is a buffer of batches, or a whole reply, and is read in place. ``constants`` are the values of
-        :data:`CONSTANTS`.
+        ``data`` is a buffer of batches, or a whole reply, and is read in place. ``partition_values`` are the values of
+        :data:`PARTITION_COLUMNS`.
         """
-        where = self.where and self.where.bind(constants)
+        where = self.where and self.where.bind(partition_values)
         if where is not None and where.known is False:
             return None
         rows = self._rows(_one_row(data), where, start, end)
-        return None if rows is None else self._in_schema(rows, constants)
+        return None if rows is None else self._in_schema(rows, partition_values)
 
-    def located(self, error: HeaderError, data: Any, *, constants: Mapping[str, Any]) -> HeaderError:
+    def located(self, error: HeaderError, data: Any, *, partition_values: Mapping[str, Any]) -> HeaderError:
         """Return an error that a call for these bytes raised, with topic, partition and offset of its message."""
-        offset = self._offset_in_error(_one_row(data), constants, None)
+        offset = self._offset_in_error(_one_row(data), partition_values, None)
         # The offset identifies the message.
         message = without_message_number(error.message)
-        place = {"topic": topic_in_errors(constants), "partition": constants["partition"], "offset": offset}
+        place = {
+            "topic": topic_in_errors(partition_values),
+            "partition": partition_values["partition"],
+            "offset": offset,
+        }
         return replaced(error, message, **place, row=None)
 
 
-def topic_in_errors(constants: Mapping[str, Any]) -> str | None:
+def topic_in_errors(partition_values: Mapping[str, Any]) -> str | None:
     """Return stream and topic as errors name them; None if they are unknown."""
-    return None if constants["topic"] is None else f"{constants['stream']}/{constants['topic']}"
+    return None if partition_values["topic"] is None else f"{partition_values['stream']}/{partition_values['topic']}"
 
 
 def _one_row(data: Any) -> pa.BinaryArray:

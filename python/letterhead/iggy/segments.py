@@ -119,14 +119,14 @@ class IggySegmentsReader(SegmentsReader):
     def _file(self, segment: IggySegment, file: FileWindow) -> Iterator[pa.RecordBatch]:
         position = _position_before(segment, file, self._range.start)
         next_offset, done_before = segment.base_offset, self.done
-        constants = {"stream": segment.stream, "topic": segment.topic, "partition": segment.partition}
+        partition_values = {"stream": segment.stream, "topic": segment.topic, "partition": segment.partition}
         previous: BatchRange | None = None
         while position < file.size:
             batches = _batches(file, position, self._message_bytes)
             requested = [batch for batch in batches if batch.last_offset >= self._range.start]
             if requested and requested[0].first_offset >= self._range.end:
                 return
-            rows = self._decoded(segment, file, requested, constants) if requested else None
+            rows = self._decoded(segment, file, requested, partition_values) if requested else None
             if rows is not None:
                 yield rows
             if batches:
@@ -144,25 +144,25 @@ class IggySegmentsReader(SegmentsReader):
                     return
             last = None if segment.next_offset is None else segment.next_offset - 1
             damage = DamagedRange(position, file.size, segment.last and code == "truncated", next_offset, last)
-            yield from self._damaged(segment, damage, code, why, constants)
+            yield from self._damaged(segment, damage, code, why, partition_values)
             return
 
     def _decoded(
-        self, segment: IggySegment, file: FileWindow, batches: Sequence[BatchRange], constants: dict[str, Any]
+        self, segment: IggySegment, file: FileWindow, batches: Sequence[BatchRange], partition_values: dict[str, Any]
     ) -> pa.RecordBatch | None:
         data = file.view(batches[0].position, batches[-1].end)
         try:
-            return self._reader(data, start=self._range.start, end=self._range.end, constants=constants)
+            return self._reader(data, start=self._range.start, end=self._range.end, partition_values=partition_values)
         except HeaderError as error:
             if len(batches) > 1:
                 for batch in batches:
-                    self._decoded(segment, file, [batch], constants)
-            located = self._reader.located(error, data, constants=constants)
+                    self._decoded(segment, file, [batch], partition_values)
+            located = self._reader.located(error, data, partition_values=partition_values)
             message = f"{segment.path}: the batch at offset {batches[0].first_offset}: {error.message}"
             raise replaced(located, message, byte_offset=batches[0].position + (error.byte_offset or 0)) from None
 
     def _damaged(
-        self, segment: IggySegment, damage: DamagedRange, code: str, why: str, constants: dict[str, Any]
+        self, segment: IggySegment, damage: DamagedRange, code: str, why: str, partition_values: dict[str, Any]
     ) -> Iterator[pa.RecordBatch]:
         """Raise the error of a damaged batch, or yield its row."""
         damage = damage._replace(bounds=(self._range.start, self._range.end))
@@ -172,13 +172,13 @@ class IggySegmentsReader(SegmentsReader):
             message = f"{segment.path}: the batch at offset {damage.first}: {why}: {damage.missing}"
             raise DecodeError(
                 message, format="iggy-batch", code=code, byte_offset=damage.position, offset=damage.offsets[0],
-                topic=topic_in_errors(constants), partition=segment.partition,
+                topic=topic_in_errors(partition_values), partition=segment.partition,
             )  # fmt: skip
         if not damage.torn:
             self.damaged.append(Damaged.in_file(segment.path, damage, why))
-        if self._reader.keeps_error_rows(constants):
+        if self._reader.keeps_error_rows(partition_values):
             message = f"{why}: {damage.missing} (the batch at offset {damage.first}): {segment.path}"
-            yield self._reader.error_row(constants, code, message, damage.position)
+            yield self._reader.error_row(partition_values, code, message, damage.position)
 
 
 def check_bounds(partitions: Sequence[Sequence[Any]], bounds: OffsetBounds, message_bytes: int) -> None:

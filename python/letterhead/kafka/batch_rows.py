@@ -79,7 +79,7 @@ class BatchRowReader:
         start: int = 0,
         end: int = LAST_OFFSET,
         skipped: Collection[int] = (),
-        constants: Mapping[str, Any],
+        partition_values: Mapping[str, Any],
     ) -> pa.RecordBatch | None:
         """Return a row for each batch that has offsets from ``start`` to before ``end``; None if there are none."""
         chosen = [batch for batch in stored.batches if batch.last_offset >= start and batch.base_offset < end]
@@ -94,7 +94,7 @@ class BatchRowReader:
             for row, errors in zip(rows, validity, strict=True):
                 row["checksum"] = errors[0]["code"] if errors else "ok"
         return pa.RecordBatch.from_pylist(
-            [{name: value for name, value in {**row, **constants}.items() if name in names} for row in rows],
+            [{name: value for name, value in {**row, **partition_values}.items() if name in names} for row in rows],
             schema=self.schema,
         )
 
@@ -115,8 +115,8 @@ class SegmentBatchReader(BatchRowReader):
     ) -> Iterator[pa.RecordBatch | Invalid]:
         """Yield the rows of batches."""
         if batches:
-            constants = {"topic": file.segment.topic, "partition": file.segment.partition}
-            rows = self(file.stored(batches), start=bounds.start, end=bounds.end, constants=constants)
+            partition_values = {"topic": file.segment.topic, "partition": file.segment.partition}
+            rows = self(file.stored(batches), start=bounds.start, end=bounds.end, partition_values=partition_values)
             if rows is not None:
                 yield rows
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead.errors import HeaderError, replaced
-from letterhead.kafka.record_sets import CONSTANTS, FIELDS, KafkaRowReader, StoredBatches
+from letterhead.kafka.record_sets import FIELDS, PARTITION_COLUMNS, KafkaRowReader, StoredBatches
 from letterhead.offsets.partition_log import LAST_OFFSET
 
 __all__ = ["CONTROL_COLUMNS", "CONTROL_TYPES", "ControlRowReader"]
@@ -21,7 +21,7 @@ CONTROL_TYPES = {
 }  # fmt: skip
 """Names of the types of control records, by the number after the version in their key."""
 
-CONTROL_COLUMNS = (*CONSTANTS, *FIELDS, "control", "aborted")
+CONTROL_COLUMNS = (*PARTITION_COLUMNS, *FIELDS, "control", "aborted")
 """The default columns."""
 
 
@@ -33,7 +33,7 @@ class ControlRowReader(KafkaRowReader):
     """
 
     fields = (*FIELDS, "control")
-    constants: ClassVar[dict[str, pa.DataType]] = {**CONSTANTS, "aborted": pa.bool_()}
+    partition_columns: ClassVar[dict[str, pa.DataType]] = {**PARTITION_COLUMNS, "aborted": pa.bool_()}
     left_out_attributes = 0
 
     def __init__(self, columns: Sequence[str], *arguments: Any, **options: Any) -> None:
@@ -50,15 +50,15 @@ class ControlRowReader(KafkaRowReader):
         start: int = 0,
         end: int = LAST_OFFSET,
         skipped: Collection[int] = (),
-        constants: Mapping[str, Any],
+        partition_values: Mapping[str, Any],
     ) -> pa.RecordBatch | None:
         """Read the records of consecutive batches; ``skipped`` has the base offsets of aborted batches."""
         parts, before = [], 0
         for aborted, group in groupby(stored.batches, key=lambda batch: batch.base_offset in skipped):
             part = [*group]
-            values = {**constants, "aborted": aborted}
+            values = {**partition_values, "aborted": aborted}
             try:
-                rows = super().__call__(stored._replace(batches=part), start=start, end=end, constants=values)
+                rows = super().__call__(stored._replace(batches=part), start=start, end=end, partition_values=values)
             except HeaderError as error:
                 raise error if error.row is None else replaced(error, row=error.row + before) from None
             before += len(part)
@@ -68,9 +68,9 @@ class ControlRowReader(KafkaRowReader):
         [whole] = pa.Table.from_batches(parts).combine_chunks().to_batches()
         return whole
 
-    def _column(self, rows: pa.RecordBatch, field: pa.Field, constants: Mapping[str, Any]) -> pa.Array:
+    def _column(self, rows: pa.RecordBatch, field: pa.Field, partition_values: Mapping[str, Any]) -> pa.Array:
         if field.name != "control" or "control" not in self._columns:
-            return super()._column(rows, field, constants)
+            return super()._column(rows, field, partition_values)
         types: list[str | None] = [None] * len(rows)
         for row in pc.indices_nonzero(pc.fill_null(rows.column("control"), False)).to_pylist():
             types[row] = _control_type(rows.column("key")[row].as_py())

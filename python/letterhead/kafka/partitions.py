@@ -68,48 +68,50 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         offsets = self._offsets(times, "read_uncommitted")
         return {partition: None if offset < 0 else offset for partition, offset in offsets.items()}
 
-    def constants(self, partition: TopicPartition) -> dict[str, Any]:
+    def partition_values(self, partition: TopicPartition) -> dict[str, Any]:
         """Return the columns of a partition."""
         return partition._asdict()
 
-    def enter(self, requested: OffsetRange) -> None:
+    def start_range(self, requested: OffsetRange) -> None:
         """Discard the state of the previous range."""
         self._first, self._epoch_ends = requested.start, {}
 
-    def request(self, rest: OffsetRange) -> Any:
+    def request(self, remaining: OffsetRange) -> Any:
         """Start a fetch."""
         last_epoch = max(self._epoch_ends, default=-1)
-        return self.client.fetch(rest.partition, rest.start, self._isolation, last_epoch=last_epoch)
+        return self.client.fetch(remaining.partition, remaining.start, self._isolation, last_epoch=last_epoch)
 
-    def receive(self, handle: Any, rest: OffsetRange) -> Reply:
+    def receive(self, handle: Any, remaining: OffsetRange) -> Reply:
         """Wait for a fetch, and read the headers of its batches."""
         fetched = self.client.fetched(handle)
-        batches, position = self._read_headers(rest, fetched)
+        batches, position = self._read_headers(remaining, fetched)
         self._epoch_ends |= {leader_epoch(fetched.records, batch): batch.last_offset + 1 for batch in batches}
         if fetched.diverging is not None:
-            lost = LogTruncated(rest.partition, position, self._first_removed(rest.partition, fetched))
+            lost = LogTruncated(remaining.partition, position, self._first_removed(remaining.partition, fetched))
             self._epoch_ends = {}
             return Reply((fetched, batches) if batches else None, position, lost=lost)
         if batches:
             # Earlier records of the first batch were read before, or deleted.
             return Reply((fetched, batches), position)
-        if fetched.end >= rest.end:
-            return Reply(None, rest.end)  # compaction removed the rest
+        if fetched.end >= remaining.end:
+            return Reply(None, remaining.end)  # compaction removed the rest
         # A new leader learns the high watermark with a delay.
         return Reply(None, position, can_follow=fetched.end >= 0)
 
-    def rows(self, records: tuple[Fetched, list[BatchHeader]], rest: OffsetRange) -> Iterator[pa.RecordBatch]:
+    def rows(self, records: tuple[Fetched, list[BatchHeader]], remaining: OffsetRange) -> Iterator[pa.RecordBatch]:
         """Convert a few batches at a time to rows."""
         fetched, batches = records
         skipped = set(aborted_batches(batches, fetched.aborted))
-        constants = self.constants(rest.partition)
+        partition_values = self.partition_values(remaining.partition)
         while batches:
             group, batches = _split(batches, self._pieces * self._batch_bytes)
             stored = StoredBatches(fetched.records, group)
             try:
-                rows = self._reader(stored, start=rest.start, end=rest.end, skipped=skipped, constants=constants)
+                rows = self._reader(
+                    stored, start=remaining.start, end=remaining.end, skipped=skipped, partition_values=partition_values
+                )
             except HeaderError as error:
-                located = self._reader.located(error, stored, constants=constants)
+                located = self._reader.located(error, stored, partition_values=partition_values)
                 # The offset identifies the record.
                 raise replaced(located, without_message_number(located.message), row=None) from None
             if self._reader.where is not None:
@@ -136,9 +138,9 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
             fetched = self.client.fetched(handle)
         return max(first, self._first)
 
-    def _read_headers(self, rest: OffsetRange, fetched: Fetched) -> tuple[list[BatchHeader], int]:
+    def _read_headers(self, remaining: OffsetRange, fetched: Fetched) -> tuple[list[BatchHeader], int]:
         """Return the batches of a response and the offset after them."""
-        partition, position = rest.partition, rest.start
+        partition, position = remaining.partition, remaining.start
         batches, whole = batches_of(fetched.records)
         if any(
             batch.last_offset < batch.base_offset or batch.base_offset <= before.last_offset

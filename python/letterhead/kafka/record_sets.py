@@ -21,7 +21,7 @@ from letterhead.output_columns import TIME_DETAIL, TIMES, Dialect, as_times, tim
 from letterhead.where.program import Filter, RecordField, fields_of_format
 
 __all__ = [
-    "CONSTANTS", "FIELDS", "WHERE_FIELDS", "BatchHeader", "KafkaRowReader", "StoredBatches", "aborted_batches",
+    "PARTITION_COLUMNS", "FIELDS", "WHERE_FIELDS", "BatchHeader", "KafkaRowReader", "StoredBatches", "aborted_batches",
     "batches_of", "leader_epoch", "next_pieces",
 ]  # fmt: skip
 
@@ -31,7 +31,7 @@ FIELDS: tuple[str, ...] = (
 )  # fmt: skip
 """Columns of a record. The field ``control`` is missing because control records are not returned."""
 
-CONSTANTS: dict[str, pa.DataType] = {"topic": pa.string(), "partition": pa.int32()}
+PARTITION_COLUMNS: dict[str, pa.DataType] = {"topic": pa.string(), "partition": pa.int32()}
 """Columns with the same value in all rows of a record set, and their types."""
 
 WHERE_FIELDS: dict[str, RecordField] = {
@@ -96,7 +96,7 @@ class KafkaRowReader(RowReader):
 
     format = "record-batch"
     fields = FIELDS
-    constants = CONSTANTS
+    partition_columns = PARTITION_COLUMNS
     where_fields = WHERE_FIELDS
     left_out_attributes: ClassVar[int] = _CONTROL
     """Batches with one of these bits in their attributes have no rows."""
@@ -116,15 +116,16 @@ class KafkaRowReader(RowReader):
         start: int = 0,
         end: int = LAST_OFFSET,
         skipped: Collection[int] = (),
-        constants: Mapping[str, Any],
+        partition_values: Mapping[str, Any],
     ) -> pa.RecordBatch | None:
         """Read the records of consecutive batches from ``start`` to before ``end``; return None if there are none.
 
         The bytes are read in place. ``skipped`` are base offsets of batches to leave out, see :func:`aborted_batches`;
-        control batches have no rows. ``constants`` are the values of :data:`CONSTANTS`. If a record is invalid and
-        ``errors="raise"``, a DecodeError is raised, whose row is the index of its batch; see :meth:`located`.
+        control batches have no rows. ``partition_values`` are the values of :data:`PARTITION_COLUMNS`. If a record is
+        invalid and ``errors="raise"``, a DecodeError is raised, whose row is the index of its batch; see
+        :meth:`located`.
         """
-        where = self.where and self.where.bind(constants)
+        where = self.where and self.where.bind(partition_values)
         low, high, first_time = _bounds(where)
         low, high = max(start, low), min(end - 1, high)
         kept = np.array([
@@ -138,18 +139,18 @@ class KafkaRowReader(RowReader):
             return None
         if "timestamp" in self._columns:
             rows = self._check_times(rows, stored.batches)
-        return self._in_schema(rows, constants)
+        return self._in_schema(rows, partition_values)
 
-    def located(self, error: HeaderError, stored: StoredBatches, *, constants: Mapping[str, Any]) -> HeaderError:
+    def located(self, error: HeaderError, stored: StoredBatches, *, partition_values: Mapping[str, Any]) -> HeaderError:
         """Return an error that a call for these batches raised, with topic, partition and offset of its record."""
         if error.row is None:
-            return replaced(error, **constants)
+            return replaced(error, **partition_values)
         offset = error.offset
         if offset is None:
             batch = stored.batches[error.row]
             column = _binary_column(stored._replace(batches=[batch]), np.array([True]))
-            offset = self._offset_in_error(column, constants, batch.base_offset)
-        return replaced(error, **constants, offset=offset)
+            offset = self._offset_in_error(column, partition_values, batch.base_offset)
+        return replaced(error, **partition_values, offset=offset)
 
     def _check_times(self, rows: pa.RecordBatch, batches: Sequence[BatchHeader]) -> pa.RecordBatch:
         """Report timestamps that the type of the column cannot hold, as ``errors`` says."""

@@ -12,8 +12,8 @@ from letterhead._warnings import warn
 from letterhead.errors import HeaderError, TornTailWarning, replaced
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import (
-    CONSTANTS,
     FIELDS,
+    PARTITION_COLUMNS,
     WHERE_FIELDS,
     BatchHeader,
     KafkaRowReader,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "Damaged", "OpenTransaction", "SegmentRowReader", "SegmentsReader", "Torn", "torn_tail"]
 
-COLUMNS: tuple[str, ...] = (*CONSTANTS, *FIELDS)
+COLUMNS: tuple[str, ...] = (*PARTITION_COLUMNS, *FIELDS)
 """The default columns."""
 
 
@@ -295,7 +295,7 @@ class SegmentRowReader:
         aborted = known.aborted_among(batches)
         options: Any = {
             "start": bounds.start, "end": bounds.end,
-            "skipped": set(aborted_batches(batches, aborted)) if aborted else (), "constants": _constants(file),
+            "skipped": set(aborted_batches(batches, aborted)) if aborted else (), "partition_values": _partition_values(file),
         }  # fmt: skip
         # Control batches have no rows, so nothing else validates their checksums.
         control = [at for at, batch in enumerate(batches) if batch.control]
@@ -313,7 +313,7 @@ class SegmentRowReader:
             invalid = _first_invalid(file, batches, requested) or invalid
             valid = batches if invalid is None else batches[: invalid.place]
             if self.errors == "raise" and error.row is not None and error.row < len(valid):
-                located = self._strict.located(error, file.stored(batches), constants=_constants(file))
+                located = self._strict.located(error, file.stored(batches), partition_values=_partition_values(file))
                 raise _placed(file, valid[error.row], located) from None
             return self._lax(file.stored(valid), **options) if valid else None, invalid
         if rows is not None and self.errors == "column":
@@ -323,13 +323,13 @@ class SegmentRowReader:
 
     def keeps_error_rows(self, file: KafkaSegmentFile) -> bool:
         """Return whether the result has rows for damaged batches."""
-        return self._lax.keeps_error_rows(_constants(file))
+        return self._lax.keeps_error_rows(_partition_values(file))
 
     def error_row(self, file: KafkaSegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:
         """Return the row that represents a damaged batch. Its message begins with the reason."""
         batch = "" if flaw.of_file else f": {damage.missing} (the batch at offset {damage.first})"
         message = f"{flaw.why}{batch}: {file.segment.path}"
-        return self._lax.error_row(_constants(file), flaw.code, message, damage.position)
+        return self._lax.error_row(_partition_values(file), flaw.code, message, damage.position)
 
 
 def check_bounds(partitions: Sequence[Sequence[LogSegment]], bounds: OffsetBounds) -> None:
@@ -374,7 +374,7 @@ def _offset_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowRea
                 for batch in batches:
                     if batch.max_timestamp < time or batch.control:
                         continue
-                    records = reader(file.stored([batch]), constants=_constants(file))
+                    records = reader(file.stored([batch]), partition_values=_partition_values(file))
                     if records is None:
                         continue
                     times = records.column("timestamp").cast(pa.int64()).to_pylist()
@@ -395,7 +395,7 @@ def torn_tail(last: LogSegment, bounds: OffsetRange, known: Transactions) -> Tor
     return Torn(str(last.path), damage.position, damage.end - damage.position, flaw.why)
 
 
-def _constants(file: KafkaSegmentFile) -> dict[str, Any]:
+def _partition_values(file: KafkaSegmentFile) -> dict[str, Any]:
     return {"topic": file.segment.topic, "partition": file.segment.partition}
 
 

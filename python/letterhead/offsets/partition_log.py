@@ -92,21 +92,21 @@ class PartitionLog(Closing, ABC, Generic[ClientT]):
         """Return the offset of the first record of each partition that is not older than a time; None if all are older."""
 
     @abstractmethod
-    def constants(self, partition: TopicPartition) -> dict[str, Any]:
+    def partition_values(self, partition: TopicPartition) -> dict[str, Any]:
         """Return the values of the columns that are the same in all rows of a partition."""
 
     @abstractmethod
-    def enter(self, requested: OffsetRange) -> None:
+    def start_range(self, requested: OffsetRange) -> None:
         """Prepare for the requests of another range."""
 
     @abstractmethod
-    def request(self, rest: OffsetRange) -> Any:
-        """Send the request for the next records of a range, of which ``rest`` is left, and return a handle."""
+    def request(self, remaining: OffsetRange) -> Any:
+        """Send the request for the next records of a range, of which ``remaining`` is left, and return a handle."""
 
     @abstractmethod
-    def receive(self, handle: Any, rest: OffsetRange) -> Reply:
+    def receive(self, handle: Any, remaining: OffsetRange) -> Reply:
         """Wait for the reply to a request."""
 
     @abstractmethod
-    def rows(self, records: Any, rest: OffsetRange) -> Iterator[pa.RecordBatch]:
+    def rows(self, records: Any, remaining: OffsetRange) -> Iterator[pa.RecordBatch]:
         """Convert the records of a reply to rows."""

@@ -153,7 +153,7 @@ def narrowed_ranges(log: PartitionLog[Any], ranges: Iterable[OffsetRange], where
     low, high = where.between("offset")
     narrowed = []
     for requested in ranges:
-        if where.bind(log.constants(requested.partition)).known is False:
+        if where.bind(log.partition_values(requested.partition)).known is False:
             continue
         by_time = since.get(requested.partition, 0)
         start = max(requested.start, low or 0, requested.end if by_time is None else by_time)

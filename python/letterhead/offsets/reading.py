@@ -137,11 +137,11 @@ def read_ranges(
     ``skip_lost`` is true. ``note_read`` is called with a partition and the offset up to which it was read, after the
     caller has requested the batch that follows the rows of a reply.
     """
-    for rest, records, position in _replies(log, ranges, skip_lost):
+    for remaining, records, position in _replies(log, ranges, skip_lost):
         if records is not None:
-            yield from log.rows(records, rest)
-        if note_read is not None and position > rest.start:
-            note_read(rest.partition, min(position, rest.end))
+            yield from log.rows(records, remaining)
+        if note_read is not None and position > remaining.start:
+            note_read(remaining.partition, min(position, remaining.end))
 
 
 def _replies(
@@ -152,40 +152,42 @@ def _replies(
     handle: Any = None
     empty_since: float | None = None
     if waiting:
-        log.enter(waiting[0])
+        log.start_range(waiting[0])
         handle = log.request(waiting[0])
     while waiting:
-        rest = waiting[0]
-        reply = log.receive(handle, rest)
+        remaining = waiting[0]
+        reply = log.receive(handle, remaining)
         position, lost = reply.next_offset, reply.lost
-        if reply.records is not None or position >= rest.end:
+        if reply.records is not None or position >= remaining.end:
             empty_since = None
         elif lost is None:
             empty_since = empty_since or time.monotonic()
             if reply.can_follow and time.monotonic() - empty_since < log.timeout:
                 time.sleep(log.pause)
             else:
-                position, lost = _skipped(log, rest)
+                position, lost = _skipped(log, remaining)
         if lost is not None:
             if not skip_lost:
                 raise lost
             _log.warning("%s; continuing at %d", lost, position)
             empty_since = None
-        if position < rest.end:
-            waiting[0] = rest._replace(start=position)
+        if position < remaining.end:
+            waiting[0] = remaining._replace(start=position)
         else:
             waiting.popleft()
             if waiting:
-                log.enter(waiting[0])
+                log.start_range(waiting[0])
         if waiting:
             handle = log.request(waiting[0])
-        yield rest, reply.records, position
+        yield remaining, reply.records, position
 
 
-def _skipped(log: PartitionLog[Any], rest: OffsetRange) -> tuple[int, OffsetsGone]:
+def _skipped(log: PartitionLog[Any], remaining: OffsetRange) -> tuple[int, OffsetsGone]:
     """Return the offset after the records that are gone, and the error that names these."""
-    partition, offset = rest.partition, rest.start
+    partition, offset = remaining.partition, remaining.start
     first, end = log.first_offsets([partition])[partition], log.end_offsets([partition])[partition]
     if offset < first:
-        return min(first, rest.end), OffsetsGone(partition, offset, f"it was deleted, and the first one is {first}")
-    return rest.end, OffsetsGone(partition, offset, f"the partition ends at {end}")
+        return min(first, remaining.end), OffsetsGone(
+            partition, offset, f"it was deleted, and the first one is {first}"
+        )
+    return remaining.end, OffsetsGone(partition, offset, f"the partition ends at {end}")

@@ -30,7 +30,7 @@ class RowReader:
     Parameters
     ----------
     columns : sequence of str
-        Names of :attr:`fields` and :attr:`constants`, in the order of the result.
+        Names of :attr:`fields` and :attr:`partition_columns`, in the order of the result.
     headers, errors, error_column, limits
         Arguments of :class:`~letterhead.operations.ExplodeBatches` and :class:`~letterhead.operations.ReadOptions`. The columns
         of ``headers`` come after the others, and the column of errors is the last.
@@ -44,7 +44,7 @@ class RowReader:
     fields: ClassVar[tuple[str, ...]]
     """Columns of a record."""
 
-    constants: ClassVar[Mapping[str, pa.DataType]]
+    partition_columns: ClassVar[Mapping[str, pa.DataType]]
     """Columns with the same value in all rows of a partition, and their types."""
 
     where_fields: ClassVar[Mapping[str, RecordField]]
@@ -61,7 +61,7 @@ class RowReader:
         limits: Limits | None = None,
         where: Where | Filter | None = None,
     ) -> None:
-        check_columns(columns, (*self.constants, *self.fields), headers, errors, error_column)
+        check_columns(columns, (*self.partition_columns, *self.fields), headers, errors, error_column)
         self.where = where if isinstance(where, Filter) else resolve(where, self.where_fields, headers)
         # The offset is always read, because rows outside of the requested offsets are removed by it.
         fields = [*dict.fromkeys(["offset", *(name for name in columns if name in self.fields)])]
@@ -73,10 +73,12 @@ class RowReader:
         self._error_column = error_column
         self.message_bytes: int = (limits or Limits()).filled().message_bytes  # type: ignore[assignment]
         self._times = self.time_types(dialect)
-        empty = self._decode(pa.array([], pa.binary()), self.where and self.where.bind(dict.fromkeys(self.constants)))
+        empty = self._decode(
+            pa.array([], pa.binary()), self.where and self.where.bind(dict.fromkeys(self.partition_columns))
+        )
         types = {field.name: field.type for field in empty.type}
         # A column of headers can have the name of a column that was not requested.
-        types |= {name: type for name, type in {**self.constants, **self._times}.items() if name in columns}
+        types |= {name: type for name, type in {**self.partition_columns, **self._times}.items() if name in columns}
         names = [*columns, *columns_of(headers or {}), *([error_column] if errors == "column" else [])]
         self.schema = pa.schema([(name, types[name]) for name in names])
 
@@ -88,14 +90,16 @@ class RowReader:
         """Return a column of integers as timestamps."""
         raise NotImplementedError
 
-    def keeps_error_rows(self, constants: Mapping[str, Any]) -> bool:
+    def keeps_error_rows(self, partition_values: Mapping[str, Any]) -> bool:
         """Return whether a row that could not be read is returned: with its error, or if the condition accepts nulls."""
-        where = self.where and self.where.bind(constants)
+        where = self.where and self.where.bind(partition_values)
         return where is None or self.errors == "column" or where.accepts_null
 
-    def error_row(self, constants: Mapping[str, Any], code: str, message: str, byte_offset: int) -> pa.RecordBatch:
+    def error_row(
+        self, partition_values: Mapping[str, Any], code: str, message: str, byte_offset: int
+    ) -> pa.RecordBatch:
         """Return the row that stands for records that could not be read."""
-        row: dict[str, Any] = {name: value for name, value in constants.items() if name in self._columns}
+        row: dict[str, Any] = {name: value for name, value in partition_values.items() if name in self._columns}
         if self.errors == "column":
             row[self._error_column] = [{"code": code, "message": message, "byte_offset": byte_offset}]
         return pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)
@@ -112,21 +116,21 @@ class RowReader:
             rows = rows.filter(pc.fill_null(inside, True))  # a row whose offset could not be read stays
         return rows if len(rows) else None
 
-    def _in_schema(self, rows: pa.RecordBatch, constants: Mapping[str, Any]) -> pa.RecordBatch:
+    def _in_schema(self, rows: pa.RecordBatch, partition_values: Mapping[str, Any]) -> pa.RecordBatch:
         """Return rows with the columns of the schema."""
-        columns = [self._column(rows, field, constants) for field in self.schema]
+        columns = [self._column(rows, field, partition_values) for field in self.schema]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _column(self, rows: pa.RecordBatch, field: pa.Field, constants: Mapping[str, Any]) -> pa.Array:
+    def _column(self, rows: pa.RecordBatch, field: pa.Field, partition_values: Mapping[str, Any]) -> pa.Array:
         is_requested = field.name in self._columns
-        if is_requested and field.name in self.constants:
-            return pa.repeat(pa.scalar(constants[field.name], field.type), len(rows))
+        if is_requested and field.name in self.partition_columns:
+            return pa.repeat(pa.scalar(partition_values[field.name], field.type), len(rows))
         column = rows.column(field.name)
         return self.as_times(column) if is_requested and field.name in self._times else column
 
-    def _offset_in_error(self, batches: pa.Array, constants: Mapping[str, Any], first: int | None) -> int | None:
+    def _offset_in_error(self, batches: pa.Array, partition_values: Mapping[str, Any], first: int | None) -> int | None:
         """Return the offset of the first record that cannot be read; ``first`` is the least possible one."""
-        where = self.where and self.where.bind(constants)
+        where = self.where and self.where.bind(partition_values)
         options = replace(self._options, errors="column", error_column=UNUSED_NAME)
         rows = self._decode(batches, where, ["offset"], options)
         return first_offset_in_error(rows.field("offset"), rows.field(UNUSED_NAME), first)
