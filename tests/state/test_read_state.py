@@ -36,7 +36,7 @@ from letterhead.errors import (
 from letterhead.state import SessionKey
 from letterhead.state.reading import columns as state_columns
 from letterhead.state.reading.directory import find_stores
-from letterhead.state.reading.store_types import values_of
+from letterhead.state.reading.store_types import value_format_of
 from letterhead.state.reading.stores import open_stores
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
@@ -324,7 +324,7 @@ def make(task: Path, store_type: str, values: Any, rows: range = range(50), name
             else aggregation(payload, headers),
             "timestamped": struct.pack(">q", time) + payload,
             "plain": payload + b"!",
-        }[values_of(store_type, values)]
+        }[value_format_of(store_type, values)]
         if store_type == "key-value":
             store.put(key, stored)
         elif store_type.endswith("window"):
@@ -359,7 +359,7 @@ def test_columns_equal_rows_parsed_one_by_one(tmp_path, monkeypatch, store_type,
     times = {"window": ["window_start", "sequence"], "session": ["session_start", "session_end"]}
     times["versioned"] = ["valid_from", "valid_to"]
     timestamp = ["timestamp"] if values != "plain" and keys in ("key-value", "window") else []
-    headers = ["headers"] if values_of(store_type, values) == "headers" else []
+    headers = ["headers"] if value_format_of(store_type, values) == "headers" else []
     assert table.schema.names == ["key", *times.get(keys, []), *timestamp, "value", *headers]
     assert table.num_rows == len(expected) >= (50 if store_type != "versioned" else 49)
     for name in table.schema.names:
@@ -376,7 +376,7 @@ def test_columns_of_unfinished_upgrades_equal_rows_parsed_one_by_one(tmp_path, s
     make(tmp_path, store_type, "headers", range(30, 50))
     expected = list(one_by_one(tmp_path))
     table = read(tmp_path)
-    if values_of(store_type, "headers") == "headers":
+    if value_format_of(store_type, "headers") == "headers":
         older = [row for row in expected if row["headers"] == []]
         assert len(older) >= 20
         assert any(row["headers"] for row in expected)
@@ -626,7 +626,9 @@ def test_key_value_stores_are_no_segments_of_each_other(tmp_path):
 @pytest.mark.filterwarnings("ignore:store .*its values may have no timestamps")
 def test_the_index_tells_a_time_ordered_store_where_the_times_fit_other_types(tmp_path, store_type, values):
     store = opened(tmp_path, store_type, values)
-    value = {"plain": b"v", "timestamped": bytes(8) + b"v", "headers": message(b"v")}[values_of(store_type, values)]
+    value = {"plain": b"v", "timestamped": bytes(8) + b"v", "headers": message(b"v")}[
+        value_format_of(store_type, values)
+    ]
     if store_type == "time-ordered-session":
         store.put(SessionKey(b"k", 5, 9), value)
     else:
