@@ -16,7 +16,7 @@ import pytest
 import letterhead as lh
 import pages
 from letterhead.errors import OffsetsGone
-from letterhead.iggy.client import IggyClient, Lost
+from letterhead.iggy.client import IggyClient, UnacknowledgedBatchError
 from letterhead.iggy.topic_writer import IggySink
 from letterhead.offsets.partition_log import TopicPartition
 from server import DURABLE, Server
@@ -100,7 +100,7 @@ def start_after_kill(server: Server) -> None:
     server.start()
 
 
-def counted_losses(monkeypatch: pytest.MonkeyPatch) -> list[Lost]:
+def counted_losses(monkeypatch: pytest.MonkeyPatch) -> list[UnacknowledgedBatchError]:
     """Collect how often a connection ended before a batch was acknowledged."""
     lost = []
     send = IggyClient.send
@@ -108,7 +108,7 @@ def counted_losses(monkeypatch: pytest.MonkeyPatch) -> list[Lost]:
     def counting(self: IggyClient, place: TopicPartition, batch: bytes, count: int) -> int:
         try:
             return send(self, place, batch, count)
-        except Lost as error:
+        except UnacknowledgedBatchError as error:
             lost.append(error)
             raise
 

@@ -15,7 +15,7 @@ import pytest
 import letterhead as lh
 from letterhead.errors import OffsetsGone, ProtocolError
 from letterhead.iggy.client import IggyClient, IggyTopic
-from letterhead.iggy.connection import Address, Refused, TooLarge
+from letterhead.iggy.connection import Address, ServerError, TooLarge
 from letterhead.offsets.partition_log import TopicPartition
 from lying_server import HEADER_LEN, REPLIES, Lie, LyingServer, read, write
 
@@ -24,7 +24,7 @@ BATCH = POLL + 16
 """Bytes of a reply at which the reply to a poll begins, and its first batch."""
 
 DOCUMENTED = {
-    ProtocolError, TooLarge, Refused, OffsetsGone, PermissionError, ConnectionError, TimeoutError, ValueError, lh.DecodeError,
+    ProtocolError, TooLarge, ServerError, OffsetsGone, PermissionError, ConnectionError, TimeoutError, ValueError, lh.DecodeError,
 }  # fmt: skip
 """What readers and writers raise; the classes are compared exactly, as KeyError and UnicodeDecodeError are none of them."""
 
@@ -166,11 +166,11 @@ def evicted(reason: int) -> Callable[[bytes], bytes]:
         (11, PermissionError, "the user is not active"),
         (
             14,
-            Refused,
+            ServerError,
             r"accepts the protocol from 0\.12\.0 to 0\.13\.0, and the login has 0\.11\.0: this version of letterhead writes "
             r"frames of 0\.11; update it, or if these frames are the same, add \?protocol_version=0\.12\.0 to the address",
         ),
-        (15, Refused, r"cannot read the login of protocol 0\.11\.0$"),
+        (15, ServerError, r"cannot read the login of protocol 0\.11\.0$"),
         (3, TimeoutError, r"did not answer in 3 s: 127.* ended the session \(reason 3\)"),
     ],
 )
@@ -205,7 +205,7 @@ def test_an_error_of_the_server_is_raised_at_once_with_its_number() -> None:
         refused.append(key)
         return resized(lambda body: b"")(at(216, u32(1234))(reply))
 
-    with LyingServer(lie) as server, pytest.raises(Refused, match="refuses the request with error 1234") as raised:
+    with LyingServer(lie) as server, pytest.raises(ServerError, match="refuses the request with error 1234") as raised:
         read(server.address, timeout_ms=60_000)
     assert (raised.value.status, len(refused)) == (1234, 1)
 

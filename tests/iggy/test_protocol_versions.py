@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from letterhead.iggy.connection import Address, Refused
+from letterhead.iggy.connection import Address, ServerError
 from lying_server import HEADER_LEN, LyingServer, frame_of, read, request_key, write
 
 
@@ -66,7 +66,7 @@ def test_a_server_without_a_known_version_is_an_error_that_names_all_versions(ol
     message = rf"accepts the protocol from {oldest} to {newest}, and the login has 0\.11\.0: this version of letterhead writes"
     for use in (read, write):
         with GatedServer(oldest, newest) as server:
-            with pytest.raises(Refused, match=message) as raised:
+            with pytest.raises(ServerError, match=message) as raised:
                 use(server.address)
             assert server.logins == [packed("0.11.0")]
         assert f"?protocol_version={oldest}" in str(raised.value)
@@ -76,7 +76,7 @@ def test_a_server_without_a_known_version_is_an_error_that_names_all_versions(ol
 def test_a_version_in_the_address_is_the_one_of_the_login() -> None:
     with GatedServer("0.12.0", "0.12.0") as server:
         assert read(f"{server.address}?protocol_version=0.12.0").num_rows == 6
-        with pytest.raises(Refused, match=r"the login has 0\.13\.1"):
+        with pytest.raises(ServerError, match=r"the login has 0\.13\.1"):
             read(f"{server.address}?protocol_version=0.13.1")
         assert server.logins == [packed("0.12.0"), packed("0.13.1")]
 

@@ -34,10 +34,10 @@ from letterhead._context_managers import Closing
 from letterhead._invariants import present
 from letterhead.errors import ProtocolError
 from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BatchHeader
-from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Address, Connection, Refused, length_prefixed
+from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Address, Connection, ServerError, length_prefixed
 from letterhead.offsets.partition_log import TopicPartition
 
-__all__ = ["MAX_REPLY_BYTES", "IggyClient", "IggyTopic", "Lost", "Messages", "Poll"]
+__all__ = ["MAX_REPLY_BYTES", "IggyClient", "IggyTopic", "UnacknowledgedBatchError", "Messages", "Poll"]
 
 _GET_STREAM, _GET_TOPIC, _POLL, _SEND = 200, 300, 100, 101
 _GET_ME, _GET_CLIENTS = 20, 22
@@ -94,8 +94,8 @@ class Messages(NamedTuple):
     data: memoryview  # the whole reply, until the next request
 
 
-class Lost(ConnectionError):
-    """The connection ended before a batch was acknowledged: the server may have appended it, or append it yet.
+class UnacknowledgedBatchError(ConnectionError):
+    """The connection ended before a batch was acknowledged: the server may have appended the batch, or may still do so.
 
     ``session`` is how the server lists the connection, see :meth:`IggyClient.has_session`.
     """
@@ -225,7 +225,7 @@ class IggyClient(Closing):
 
         Raises
         ------
-        Lost
+        UnacknowledgedBatchError
             If it is not known whether the batch was appended.
         """
         metadata = partition.topic.identifiers + struct.pack("<BBII", 2, 4, partition.partition, count)
@@ -242,8 +242,8 @@ class IggyClient(Closing):
                 except PermissionError:
                     raise
                 except OSError as error:
-                    raise Lost(str(error), session) from error
-                except Refused as error:
+                    raise UnacknowledgedBatchError(str(error), session) from error
+                except ServerError as error:
                     raise _explained(error, partition) from None
                 sent_count, sent_partition, offset = struct.unpack_from("<I8xIQ", reply)
                 if (sent_count, sent_partition) != (1, partition.partition) or offset + count >= _END_OF_OFFSETS:
@@ -253,7 +253,7 @@ class IggyClient(Closing):
                 return int(offset)
 
     def has_session(self, session: bytes) -> bool | None:
-        """Return whether the server still lists the connection of a :class:`Lost`; None if the user may not list connections."""
+        """Return whether the server still lists the connection of an :class:`UnacknowledgedBatchError`; None if the user may not list connections."""
         try:
             clients = self._read(_GET_CLIENTS, b"", _MAX_LISTED_BYTES)
         except PermissionError:
@@ -271,7 +271,7 @@ class IggyClient(Closing):
         poll = _poll_of(partition, strategy, value, 1)
         try:
             return self._messages(self._read(_POLL, poll.body, MAX_REPLY_BYTES), poll)
-        except Refused as error:
+        except ServerError as error:
             raise _explained(error, partition) from None
 
     def _messages(self, reply: memoryview, poll: Poll) -> Messages:
@@ -319,7 +319,7 @@ class IggyClient(Closing):
         """Close the connection after any error but an answer: its next reply would be to an earlier request."""
         try:
             yield
-        except (Refused, PermissionError):
+        except (ServerError, PermissionError):
             raise
         except BaseException:
             self.close()
@@ -376,7 +376,7 @@ def _poll_of(partition: TopicPartition, strategy: int, value: int, count: int) -
     return Poll(partition, value if strategy == _BY_OFFSET else 0, count, body)
 
 
-def _explained(error: Refused, partition: TopicPartition) -> Exception:
+def _explained(error: ServerError, partition: TopicPartition) -> Exception:
     if error.status == _NO_PARTITION:
         return ValueError(f"{partition.topic} has no partition {partition.partition}")
     return error

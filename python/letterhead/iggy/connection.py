@@ -35,7 +35,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from letterhead.errors import LetterheadError, ProtocolError
 from letterhead.host_addresses import addresses_of
 
-__all__ = ["READ", "SEND", "SHORT_REPLY", "Address", "Connection", "Refused", "TooLarge", "length_prefixed"]
+__all__ = ["READ", "SEND", "SHORT_REPLY", "Address", "Connection", "ServerError", "TooLarge", "length_prefixed"]
 
 REGISTER, READ, SEND = 1, 2, 160
 """Operations: the login, a command that changes nothing, and messages to append."""
@@ -73,7 +73,7 @@ _OPTIONS = ("tls", "tls_ca_file", "tls_domain", "protocol_version")
 _PORT = 8090
 
 
-class Refused(LetterheadError, RuntimeError):
+class ServerError(LetterheadError, RuntimeError):
     """The server answered a request with an error; ``status`` is its number in Iggy's own library."""
 
     def __init__(self, message: str, status: int) -> None:
@@ -81,7 +81,7 @@ class Refused(LetterheadError, RuntimeError):
         self.status = status
 
 
-class _Incompatible(Refused):
+class _Incompatible(ServerError):
     """The server does not accept the version of the protocol; it accepts those from ``oldest`` to ``newest``."""
 
     def __init__(self, message: str, status: int, oldest: int, newest: int) -> None:
@@ -165,7 +165,7 @@ class Address(NamedTuple):
 
 
 class Connection:
-    """One connection that is logged in. Every error but :class:`Refused` and PermissionError leaves it unusable.
+    """One connection that is logged in. Every error but :class:`ServerError` and PermissionError leaves it unusable.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class Connection:
 
         Raises
         ------
-        Refused, PermissionError
+        ServerError, PermissionError
             If the server answers with an error.
         ConnectionError, TimeoutError
             If the connection ends, or the session does; another connection can repeat the request.
@@ -300,7 +300,9 @@ class Connection:
         if reason in _EVICTED:
             return self._error(_EVICTED[reason])
         if reason == _MALFORMED_LOGIN:
-            return Refused(f"{self._address} cannot read the login of protocol {_version_text(self._version)}", reason)
+            return ServerError(
+                f"{self._address} cannot read the login of protocol {_version_text(self._version)}", reason
+            )
         if reason == _INCOMPATIBLE:
             newest, oldest = struct.unpack_from("<II", header, 144)
             written = ", ".join(_version_text(version).rpartition(".")[0] for version in _FRAME_VERSIONS)
@@ -317,7 +319,7 @@ class Connection:
             return ConnectionError(f"{self._address} does not accept requests at the moment (error {status})")
         if status in _NOT_ALLOWED:
             return PermissionError(f"{self._address}: {_NOT_ALLOWED[status]}")
-        return Refused(f"{self._address} refuses the request with error {status}", status)
+        return ServerError(f"{self._address} refuses the request with error {status}", status)
 
 
 def _version_text(version: int) -> str:

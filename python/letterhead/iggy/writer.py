@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from letterhead._context_managers import Closing
 from letterhead.iggy.batches import EncodedBatch, MessageFields, batches_of
-from letterhead.iggy.client import IggyClient, Lost
+from letterhead.iggy.client import IggyClient, UnacknowledgedBatchError
 from letterhead.iggy.partitions import IggyPartitions
 from letterhead.iggy.rows import IggyRowReader
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
@@ -57,13 +57,13 @@ class IggyWriter(Closing):
             while True:
                 try:
                     return self._client.send(partition, batch.data, len(batch.checksums))
-                except Lost as error:
+                except UnacknowledgedBatchError as error:
                     offset = self._offset_if_appended(partition, batch, error, until)
                 if offset is not None:
                     return offset
 
     def _offset_if_appended(
-        self, partition: TopicPartition, batch: EncodedBatch, lost: Lost, until: float
+        self, partition: TopicPartition, batch: EncodedBatch, lost: UnacknowledgedBatchError, until: float
     ) -> int | None:
         """Return the offset of a batch whose connection has ended, or None once the server cannot append it any more."""
         try:
@@ -74,7 +74,9 @@ class IggyWriter(Closing):
                 f"append it: {lost}"
             ) from lost
 
-    def _search(self, partition: TopicPartition, batch: EncodedBatch, lost: Lost, until: float) -> int | None:
+    def _search(
+        self, partition: TopicPartition, batch: EncodedBatch, lost: UnacknowledgedBatchError, until: float
+    ) -> int | None:
         searched = self._next[partition]
         settled = time.monotonic() + _SETTLE
         last = False  # whether the server can no longer append the batch, so that this search is the last one
