@@ -1,4 +1,4 @@
-"""Write the records of a changelog to the databases of a store, many at once: :class:`Target`.
+"""Write the records of a changelog to the databases of a store, many at once: :class:`RestoreTarget`.
 
 The offset of the last record is written with its rows, or after them where writing them again changes nothing. A process
 that dies loses the last rows with their offset, and the next one continues after the offset that it finds, with the
@@ -32,7 +32,7 @@ from letterhead.state.storage.position import Position
 from letterhead.state.storage.segments import Segments, segment_interval
 from letterhead.state.versioned import VersionedStore
 
-__all__ = ["RestorePlan", "RowBatch", "Target", "open_target", "rows_of", "without_positions"]
+__all__ = ["RestorePlan", "RowBatch", "RestoreTarget", "open_target", "rows_of", "without_positions"]
 
 Changes = Iterable[tuple[bytes, "bytes | None"]]
 
@@ -150,7 +150,7 @@ def _any_ends_with(headers: pa.ListArray, key: str) -> bool:
     return bool(pc.any(pc.equal(headers.values.field("key").take(pa.array(last)), key)).as_py())
 
 
-class Target:
+class RestoreTarget:
     """The databases of a store that is restored; a subclass for each way in which rows are divided among them.
 
     Attributes
@@ -223,7 +223,7 @@ class Target:
             database.close()
 
 
-class KeyValueTarget(Target):
+class IngestedKeyValueTarget(RestoreTarget):
     """A key-value store.
 
     Its rows are sorted and added as a file, which takes RocksDB a third of the time of writing them.
@@ -265,8 +265,8 @@ def _last_by_key(keys: pa.BinaryArray, values: pa.BinaryArray) -> tuple[pa.Binar
     return keys, values.take(order)
 
 
-class WrittenTarget(Target):
-    """A store whose rows are written, each batch together with its offset."""
+class BatchedTarget(RestoreTarget):
+    """A store whose rows are written by batches of changes, each together with its offset."""
 
     def write(self, batches: list[RowBatch]) -> None:
         """Write rows."""
@@ -287,7 +287,7 @@ class WrittenTarget(Target):
         return []
 
 
-class VersionedTarget(WrittenTarget):
+class VersionedTarget(BatchedTarget):
     """A versioned store, whose new rows depend on existing rows."""
 
     def _open(self, task: Path) -> None:
@@ -301,10 +301,10 @@ class VersionedTarget(WrittenTarget):
     def _changes(self, rows: RowBatch) -> dict[Database, Changes]:
         versions = self._versions
         versions.changed, versions.dropped = {}, []
-        versions.observe(self.observed)
+        versions.advance(self.observed)
         timed = zip(rows.pairs(), rows.times.tolist(), strict=True)
         versions.restore(ChangelogRecord(key, value, time, _NO_HEADERS) for (key, value), time in timed)
-        self.observed = versions.observe(-1)
+        self.observed = versions.observed_time
         return {self._database: versions.changed.items()}
 
     def _dropped(self) -> list[tuple[bytes, bytes]]:
@@ -323,10 +323,14 @@ class _BufferedVersions(VersionedStore):
         self._find_segments()
         self._opened(None)
 
-    def observe(self, time: int) -> int:
-        """Advance the observed time, and return it."""
-        self._observed = max(self._observed, time)
+    @property
+    def observed_time(self) -> int:
+        """The largest time so far."""
         return self._observed
+
+    def advance(self, time: int) -> None:
+        """Advance the observed time."""
+        self._observed = max(self._observed, time)
 
     def _read(self, key: bytes) -> bytes | None:
         return self.changed[key] if key in self.changed else self._rows.get(key)
@@ -343,7 +347,7 @@ class _BufferedVersions(VersionedStore):
         return self._rows.key_from(key)
 
 
-class SegmentedTarget(WrittenTarget):
+class SegmentedTarget(BatchedTarget):
     """A store of windows or sessions."""
 
     def _open(self, task: Path) -> None:
@@ -400,9 +404,9 @@ class SegmentedTarget(WrittenTarget):
         return np.ascontiguousarray(bytes_of_times).view(">i8")[:, 0].astype(np.int64)
 
 
-def open_target(plan: RestorePlan, task: Path, changelog: TopicPartition) -> Target:
+def open_target(plan: RestorePlan, task: Path, changelog: TopicPartition) -> RestoreTarget:
     """Create the databases of a store below a task directory, or open the databases of an interrupted restore."""
-    types: dict[str, type[Target]] = {"key-value": KeyValueTarget, "versioned": VersionedTarget}
+    types: dict[str, type[RestoreTarget]] = {"key-value": IngestedKeyValueTarget, "versioned": VersionedTarget}
     return types.get(plan.store_type, SegmentedTarget)(plan, task, changelog)
 
 

@@ -28,7 +28,7 @@ from letterhead.state.storage.layouts import LAYOUTS
 from letterhead.state.storage.position import Position
 
 if TYPE_CHECKING:
-    from letterhead.state.restoring.bulk_rows import RestorePlan, RowBatch, Target
+    from letterhead.state.restoring.bulk_rows import RestorePlan, RestoreTarget, RowBatch
     from letterhead.state.restoring.changelog_records import Records, Source
 
 __all__ = ["Restored", "restore"]
@@ -333,7 +333,7 @@ class _PartitionRestore:
             "segment_interval": plan.segment_interval,
             "end": str(end) if isinstance(end, datetime) else end,
         }
-        self._target: Target | None = None
+        self._target: RestoreTarget | None = None
         self._position = Position()
         if self._directory.exists():
             if not self._hidden.exists() or not self._is_in_place():
@@ -409,7 +409,7 @@ class _PartitionRestore:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.rmtree(self._hidden)
 
-    def _check_rows(self, target: Target) -> None:
+    def _check_rows(self, target: RestoreTarget) -> None:
         """Raise if a process that died may have written rows of records after the offset."""
         if target.added > target.offset:
             raise ProcessorStateError(
