@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from letterhead.errors import DecodeError, HeaderError, LogTruncated, ProtocolError, replaced, without_message_number
@@ -142,9 +143,10 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         """Return the batches of a response and the offset after them."""
         partition, position = remaining.partition, remaining.start
         batches, whole = batches_of(fetched.records)
-        if any(
-            batch.last_offset < batch.base_offset or batch.base_offset <= before.last_offset
-            for before, batch in zip([BatchHeader(0, 0, -1, -1, 2, 0, 0, 0, 0), *batches], batches, strict=False)
+        if (
+            (batches and batches[0].base_offset < 0)
+            or any(batch.last_offset < batch.base_offset for batch in batches)
+            or any(batch.base_offset <= before.last_offset for before, batch in pairwise(batches))
         ):
             raise ProtocolError(
                 f"{self.client.servers} sent record batches of {partition} from offset {position} on that are not in order"

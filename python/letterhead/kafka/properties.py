@@ -116,12 +116,10 @@ def _unescaped(text: str) -> str:
         escape = match[1]
         if escape[0] != "u":
             return _ESCAPES.get(escape, escape)
-        return chr(int(escape[1:], 16)) if len(escape) == 5 else _raise()
+        if len(escape) != 5:
+            raise ValueError
+        return chr(int(escape[1:], 16))
 
     plain = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", character, text, flags=re.DOTALL)
     # Characters beyond the first plane are written as two escapes.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _raise() -> str:
-    raise ValueError
