@@ -21,8 +21,9 @@ from letterhead.output_columns import TIME_DETAIL, TIMES, Dialect, as_times, tim
 from letterhead.where.program import Filter, RecordField, fields_of_format
 
 __all__ = [
-    "PARTITION_COLUMNS", "FIELDS", "WHERE_FIELDS", "BatchHeader", "KafkaRowReader", "StoredBatches", "aborted_batches",
-    "batches_of", "leader_epoch", "next_pieces",
+    "FIELDS", "PARTITION_COLUMNS", "WHERE_FIELDS", "AbortedTransaction", "BatchHeader", "KafkaRowReader",
+    "StoredBatches",
+    "aborted_batches", "batches_of", "leader_epoch", "next_pieces",
 ]  # fmt: skip
 
 FIELDS: tuple[str, ...] = (
@@ -80,6 +81,13 @@ class BatchHeader(NamedTuple):
     def transactional(self) -> bool:
         """Whether it is part of a transaction."""
         return bool(self.attributes & _TRANSACTIONAL)
+
+
+class AbortedTransaction(NamedTuple):
+    """An aborted transaction as a fetch names it; the control record that ends it is in the log."""
+
+    producer_id: int
+    first_offset: int
 
 
 class StoredBatches(NamedTuple):
@@ -198,16 +206,16 @@ def leader_epoch(record_set: Any, batch: BatchHeader) -> int:
     return int(epoch)
 
 
-def aborted_batches(batches: Iterable[BatchHeader], aborted: Iterable[tuple[int, int]]) -> Iterator[int]:
+def aborted_batches(batches: Iterable[BatchHeader], aborted: Iterable[AbortedTransaction]) -> Iterator[int]:
     """Yield the base offsets of batches whose transaction was aborted.
 
     ``batches`` are in the order of their offsets; ``aborted`` are the transactions that overlap them.
     """
-    waiting = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
+    waiting = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
     producers: set[int] = set()
     for batch in batches:
-        while waiting and waiting[-1][1] <= batch.last_offset:
-            producers.add(waiting.pop()[0])
+        while waiting and waiting[-1].first_offset <= batch.last_offset:
+            producers.add(waiting.pop().producer_id)
         if batch.producer_id not in producers or not batch.transactional:
             continue
         if batch.control:  # the transaction ends here; the producer's next one is another

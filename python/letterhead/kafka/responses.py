@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from kafka import errors as kafka_errors
 
+from letterhead.kafka.record_sets import AbortedTransaction
 from letterhead.offsets.partition_log import TopicPartition
 
 __all__ = [
@@ -26,7 +27,7 @@ class Fetched(NamedTuple):
 
     records: Any  # a record set, of which the last batch may be truncated
     end: int  # the offset after the last readable record; -1 if the requested offset is out of range
-    aborted: list[tuple[int, int]]  # producer id and first offset of aborted transactions, with read_committed
+    aborted: list[AbortedTransaction]  # with read_committed
     # The leader's log has other records than those fetched before: its last epoch that is not above theirs, and where
     # that epoch ends.
     diverging: tuple[int, int] | None = None
@@ -56,7 +57,8 @@ def fetched_response(answer: Any, place: TopicPartition, isolation: Isolation) -
     if answer.throttle_time_ms and not response.records:  # a quota withholds the records
         raise kafka_errors.NodeNotReadyError(f"throttled for {answer.throttle_time_ms} ms")
     aborted = [
-        (transaction.producer_id, transaction.first_offset) for transaction in response.aborted_transactions or ()
+        AbortedTransaction(transaction.producer_id, transaction.first_offset)
+        for transaction in response.aborted_transactions or ()
     ]
     return Fetched(response.records or b"", end, aborted)
 

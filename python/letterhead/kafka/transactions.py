@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from letterhead import arrow as lha
 from letterhead.kafka.log_directory import LogSegment
-from letterhead.kafka.record_sets import BatchHeader
-from letterhead.kafka.segment_file import DamagedRange, KafkaSegmentFile, verified_position
+from letterhead.kafka.record_sets import AbortedTransaction, BatchHeader
+from letterhead.kafka.segment_file import BatchFlaw, DamagedRange, KafkaSegmentFile, verified_position
 
 __all__ = ["Aborted", "OpenTransaction", "Transactions", "transactions"]
 
@@ -41,10 +41,10 @@ class Transactions(NamedTuple):
     aborted: list[Aborted]
     open: list[OpenTransaction]
 
-    def aborted_among(self, batches: Sequence[BatchHeader]) -> list[tuple[int, int]]:
-        """Return producer and first offset of each aborted transaction that overlaps the batches."""
+    def aborted_among(self, batches: Sequence[BatchHeader]) -> list[AbortedTransaction]:
+        """Return the aborted transactions that overlap the batches."""
         first, last = batches[0].base_offset, batches[-1].last_offset
-        return [(aborted.producer_id, aborted.first_offset) for aborted in self.aborted
+        return [AbortedTransaction(aborted.producer_id, aborted.first_offset) for aborted in self.aborted
                 if aborted.last_offset >= first and aborted.first_offset <= last]  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool
     # A damaged header can look like the beginning of a transaction, which would never end.
     for segment, batch in begun.values():
         with KafkaSegmentFile(segment) as file:
-            _with_wrong_checksum(file, [batch], strict=True)
+            _check_checksums(file, [batch])
     return Transactions(aborted, [
         OpenTransaction(segment.topic, segment.partition, batch.producer_id, batch.base_offset)
         for segment, batch in (*maybe_ended, *begun.values())
@@ -88,10 +88,13 @@ def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Itera
     while position < file.size:
         batches, flaw = file.batches(position, min_offset)
         transactional = [batch for batch in batches if batch.transactional and batch.last_offset >= start]
-        # Damaged records are found when the records are read; control records are read here only.
-        checked = [batch for batch in transactional if batch.control] if strict else transactional
-        damaged = _with_wrong_checksum(file, checked, strict=strict)
-        yield from (None if batch in damaged else batch for batch in transactional)
+        if strict:
+            # Damaged records are found when the records are read; control records are read here only.
+            _check_checksums(file, [batch for batch in transactional if batch.control])
+            yield from transactional
+        else:
+            damaged = _damaged_batches(file, transactional)
+            yield from (None if batch in damaged else batch for batch in transactional)
         if batches:
             position, min_offset = batches[-1].end, batches[-1].last_offset + 1
         if flaw is not None:
@@ -110,10 +113,12 @@ def _is_abort(file: KafkaSegmentFile, batch: BatchHeader) -> bool:
     return int.from_bytes(record["key"][2:4], "big") == _ABORT
 
 
-def _with_wrong_checksum(file: KafkaSegmentFile, batches: Sequence[BatchHeader], *, strict: bool) -> set[BatchHeader]:
-    """Return the batches whose checksum is wrong, so that their headers mean nothing; raise if ``strict``."""
-    damaged = {batch: flaw for batch, flaw in zip(batches, file.flaws(batches), strict=True) if flaw is not None}
-    if damaged and strict:
-        batch, flaw = next(iter(damaged.items()))
+def _check_checksums(file: KafkaSegmentFile, batches: Sequence[BatchHeader]) -> None:
+    """Raise DecodeError if the checksum of a batch is wrong."""
+    for batch, flaw in _damaged_batches(file, batches).items():
         raise file.error(flaw, DamagedRange(batch.position, batch.end, False, batch.base_offset, batch.last_offset))
-    return {*damaged}
+
+
+def _damaged_batches(file: KafkaSegmentFile, batches: Sequence[BatchHeader]) -> dict[BatchHeader, BatchFlaw]:
+    """Return the batches whose checksum is wrong, so that their headers mean nothing."""
+    return {batch: flaw for batch, flaw in zip(batches, file.flaws(batches), strict=True) if flaw is not None}
