@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from letterhead._formatting import printable
+
+if TYPE_CHECKING:
+    from letterhead.offsets.partition_log import TopicPartition
 
 __all__ = [
     "CODES",
@@ -382,12 +385,11 @@ class OffsetsGone(LetterheadError, RuntimeError):
         Why it cannot be read.
     """
 
-    def __init__(self, place: Any, offset: int, why: str) -> None:
+    def __init__(self, place: TopicPartition, offset: int, why: str) -> None:
         super().__init__(f"{place}: offset {offset} cannot be read: {why}")
         self.place = place
-        topic = getattr(place, "topic", None)
-        self.topic = None if topic is None else str(topic)
-        self.partition: int | None = getattr(place, "partition", None)
+        self.topic = str(place.topic)
+        self.partition = place.partition
         self.offset = offset
         self.why = why
 
@@ -409,11 +411,12 @@ class LogTruncated(OffsetsGone):
     Examples
     --------
     >>> from letterhead.errors import LogTruncated
-    >>> LogTruncated("orders-0", 41, 20).truncated_to
+    >>> from letterhead.offsets.partition_log import TopicPartition
+    >>> LogTruncated(TopicPartition("orders", 0), 41, 20).truncated_to
     20
     """
 
-    def __init__(self, place: Any, offset: int, truncated_to: int) -> None:
+    def __init__(self, place: TopicPartition, offset: int, truncated_to: int) -> None:
         super().__init__(
             place,
             offset,

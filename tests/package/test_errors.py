@@ -27,6 +27,7 @@ from letterhead.errors import (
     LogTruncated,
     as_error,
 )
+from letterhead.offsets.partition_log import TopicPartition
 from reference.formats import FORMATS
 
 FIELDS = {name: [field for field, _ in row.fields] for name, row in FORMATS.items()}
@@ -282,4 +283,4 @@ def raises(cls: type[HeaderError], code: str, call: Callable[[], Any]) -> Header
 
 
 def test_records_that_were_removed_end_before_the_offset_that_was_to_be_read() -> None:
-    assert "removed the records from 20 to 40 after" in str(LogTruncated("orders-0", 41, 20))
+    assert "removed the records from 20 to 40 after" in str(LogTruncated(TopicPartition("orders", 0), 41, 20))

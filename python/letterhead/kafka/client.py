@@ -24,8 +24,7 @@ from letterhead._context_managers import Closing
 from letterhead._optional_dependencies import how_to_install, needed
 from letterhead.errors import ProtocolError
 from letterhead.host_addresses import AddressInfo, look_up
-from letterhead.kafka.iam import IamIdentity
-from letterhead.kafka.oauth import Tokens
+from letterhead.kafka.oauth import CredentialSource, Tokens
 from letterhead.kafka.remedies import demands_certificate, login_remedy, tls_error
 from letterhead.kafka.settings import Settings
 from letterhead.kafka.tls import ssl_context
@@ -132,14 +131,14 @@ class KafkaClient(Closing):
             # Several brokers are tried within a short limit, too.
             "socket_connection_setup_timeout_ms": max(1, min(_SETUP_MS, settings.timeout_ms // 3)),
         } | {name.replace(".", "_"): value for name, value in settings.options.items()}
-        self._tokens: Tokens | IamIdentity | None = None
+        self._tokens: CredentialSource | None = None
         if settings.login is not None:
             options["sasl_mechanism"] = settings.login.mechanism
             options["sasl_plain_username"] = settings.login.username
             options["sasl_plain_password"] = settings.login.password
             if settings.login.oauth is not None:
-                self._tokens = Tokens(settings.login.oauth)
-                options["sasl_oauth_token_provider"] = LoginTokens(self._tokens)
+                tokens = Tokens(settings.login.oauth)
+                self._tokens, options["sasl_oauth_token_provider"] = tokens, LoginTokens(tokens)
             elif settings.login.iam is not None:
                 self._tokens = options["sasl_oauth_token_provider"] = settings.login.iam
             elif settings.login.mechanism == "GSSAPI":
@@ -469,7 +468,7 @@ class KafkaClient(Closing):
             raise kafka_errors.KafkaConnectionError(f"{place}: its address is unknown ({reason})")
         DirectSockets.addresses[host, port] = value
 
-    async def _renew_token(self, tokens: Tokens | IamIdentity, until: float) -> None:
+    async def _renew_token(self, tokens: CredentialSource, until: float) -> None:
         # In a thread, because requests to an identity provider would stop the thread of the connections.
         renewed = Future()
 

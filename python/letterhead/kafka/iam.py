@@ -112,7 +112,7 @@ class IamIdentity:
         return time.monotonic() >= self._due
 
     def current(self, seconds: float = 0.0) -> Credentials:
-        """Return the credentials, and renew them if they are due.
+        """Return the credentials, and renew them if they are due. botocore has time limits of its own.
 
         Raises
         ------
@@ -133,8 +133,8 @@ class IamIdentity:
         message = {"version": "2020_10_22", "host": host, "user-agent": _USER_AGENT}
         return json.dumps(message | {name.lower(): value for name, value in signed.items()}).encode()
 
-    def __call__(self) -> str:
-        """Return a token of ``OAUTHBEARER``."""
+    def oauth_token(self) -> str:
+        """Return a token of ``OAUTHBEARER`` with a signed request."""
         credentials = self.current()
         region = self._region(self._named_host())
         host = f"kafka.{region}.amazonaws.com"

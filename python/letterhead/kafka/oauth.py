@@ -18,11 +18,11 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from letterhead.kafka.tls import TlsSettings, ssl_context
 
-__all__ = ["OAuthSettings", "Token", "TokenProvider", "Tokens"]
+__all__ = ["CredentialSource", "OAuthSettings", "Token", "TokenProvider", "Tokens"]
 
 TokenProvider: TypeAlias = Callable[[], str]
 """A function that returns a token that has not expired."""
@@ -84,6 +84,17 @@ class Token(NamedTuple):
 
     text: str
     expires: float
+
+
+class CredentialSource(Protocol):
+    """Obtains the credentials of a login, and renews them before they expire."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether credentials have to be obtained or renewed, which can take seconds."""
+
+    def current(self, seconds: float = ...) -> object:
+        """Return valid credentials, and obtain them in about ``seconds`` if they are due."""
 
 
 class Tokens:

@@ -128,7 +128,7 @@ def _login(settings: Settings) -> dict[str, Any]:
     if login is None:
         return {}
     # librdkafka lacks AWS_MSK_IAM, but MSK accepts the same signature as a token.
-    oauth = login.oauth if login.iam is None else OAuthSettings(provider=login.iam)
+    oauth = login.oauth if login.iam is None else OAuthSettings(provider=login.iam.oauth_token)
     options: dict[str, Any] = {"sasl.mechanism": login.mechanism if login.iam is None else "OAUTHBEARER"}
     if oauth is None:
         credentials = {"sasl.username": login.username, "sasl.password": login.password}

@@ -445,7 +445,7 @@ class _Values:
             identity = IamIdentity(IamSettings.from_jaas(jaas or {}, f"{self.prefix}sasl.jaas.config"), servers)
             if mechanism == "AWS_MSK_IAM":
                 return Login(mechanism, iam=identity)
-            return Login(mechanism, oauth=OAuthSettings(provider=identity, prefix=self.prefix))
+            return Login(mechanism, oauth=OAuthSettings(provider=identity.oauth_token, prefix=self.prefix))
         if mechanism == "OAUTHBEARER":
             return Login(mechanism, oauth=self._oauth(jaas, token_provider))
         if token_provider is not None:

@@ -46,14 +46,22 @@ _MAX_PART_CHARS = 80
 
 _COMPARISONS = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 
-_ARGUMENTS: dict[Any, str] = {
-    exp.And: "this expression", exp.Or: "this expression", exp.Not: "this", exp.Paren: "this",
-    **dict.fromkeys(_COMPARISONS, "this expression"), exp.In: "this expressions", exp.Between: "this low high",
-    exp.Is: "this expression", exp.Like: "this expression negate", exp.StartsWith: "this expression",
-    exp.Cast: "this to _type", exp.DataType: "this kind nested", exp.Column: "this table", exp.Identifier: "this quoted",
-    exp.Bracket: "this expressions", exp.Any: "this", exp.All: "this", exp.Literal: "this is_string", exp.Neg: "this",
-    exp.HexString: "this", exp.Boolean: "this", exp.Null: "", exp.Anonymous: "this expressions",
-}  # fmt: skip
+_THIS = frozenset({"this"})
+_PAIR = frozenset({"this", "expression"})
+_LIST = frozenset({"this", "expressions"})
+_ARGUMENTS: dict[Any, frozenset[str]] = {
+    **dict.fromkeys([exp.Not, exp.Paren, exp.Any, exp.All, exp.Neg, exp.HexString, exp.Boolean], _THIS),
+    **dict.fromkeys([exp.And, exp.Or, *_COMPARISONS, exp.Is, exp.StartsWith], _PAIR),
+    **dict.fromkeys([exp.In, exp.Bracket, exp.Anonymous], _LIST),
+    exp.Between: _THIS | {"low", "high"},
+    exp.Like: _PAIR | {"negate"},
+    exp.Cast: _THIS | {"to", "_type"},
+    exp.DataType: _THIS | {"kind", "nested"},
+    exp.Column: _THIS | {"table"},
+    exp.Identifier: _THIS | {"quoted"},
+    exp.Literal: _THIS | {"is_string"},
+    exp.Null: frozenset(),
+}
 """The supported arguments of each supported expression; any other argument changes its meaning and is rejected.
 
 The table of a column is rejected later, by an error that names the remedy."""
@@ -262,7 +270,7 @@ class _SqlTranslator:
         if known is None:
             raise self._error(node, "it is not supported")
         for name, value in node.args.items():
-            if name not in known.split() and value not in (None, False, []):
+            if name not in known and value not in (None, False, []):
                 raise self._error(node, f"{name.replace('_', ' ')} is not supported")
 
     def _error(self, node: Any, reason: str) -> ValueError:
