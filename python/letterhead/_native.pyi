@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, final, o
 
 from _typeshed import ReadableBuffer
 
+from letterhead.fields import ColumnSpec as _Spec
 from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
 from letterhead.limits import Limits
 from letterhead.values import Value
@@ -48,7 +49,6 @@ __version__: str
 _Default = TypeVar("_Default")
 
 _Key: TypeAlias = str | int | tuple[str, bytes]
-_Spec: TypeAlias = tuple[str, _Key, str, str, bool, tuple[str, str] | None, str | None]
 _Pair: TypeAlias = tuple[str | int | Value, bytes | Value | None]
 _Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, str | None]
 _Loss: TypeAlias = tuple[str, str, int | None, str | None, str | None, str | None]

@@ -28,7 +28,18 @@ REPEATS: tuple[str, ...] = ("last", "first", "all", "error")
 """What to do with a key that occurs more than once."""
 
 PlainKey: TypeAlias = str | int | tuple[str, bytes]
-ColumnSpec: TypeAlias = tuple[str, PlainKey, str, str, bool, Default | None, str | None]
+
+
+class ColumnSpec(NamedTuple):
+    """An output column as the compiled core takes it; see :class:`Field`."""
+
+    name: str
+    key: PlainKey
+    type: str
+    repeat: str = "last"
+    required: bool = False
+    default: Default | None = None
+    split: str | None = None
 
 
 class Field(NamedTuple):
@@ -139,6 +150,20 @@ def field_of(
     sql: bool = False,
 ) -> Field:
     """Return a field; with ``sql``, the error for an unknown type lists the names of Spark SQL."""
+    return _field_and_default(type, key, repeat, required, default, split, sql=sql)[0]
+
+
+def _field_and_default(
+    type: object,
+    key: GivenKey | None = None,
+    repeat: Repeat = "last",
+    required: bool = False,
+    default: object = None,
+    split: str | None = None,
+    *,
+    sql: bool = False,
+) -> tuple[Field, Default | None]:
+    """Return a field, and its default as the compiled core takes it."""
     name, is_array = parse(type, sql)
     if key is not None:
         check_key("key", key)
@@ -150,17 +175,18 @@ def field_of(
     if not isinstance(required, bool):
         raise TypeError(f"required must be bool, not {required.__class__.__name__}")
     repeat = "all" if is_array else repeat
+    default_spec = None
     if default is not None:
         if repeat == "all" or required:
             raise ValueError("default= is the value of a message without the header, which " + (
                 "has an empty list here" if repeat == "all" else "is an error with required=True"))  # fmt: skip
-        default_of(name, default)
+        default_spec = default_of(name, default)
     if split is not None:
         if repeat != "all":
             raise ValueError(f"split= makes a list of a value: pass 'array<{name}>'")
         if not isinstance(split, str) or not split:
             raise TypeError("split must be text, such as ','")
-    return Field(name, key, repeat, required, default, split)
+    return Field(name, key, repeat, required, default, split), default_spec
 
 
 def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
@@ -253,12 +279,11 @@ def _spec(name: object, column: object, sql: bool) -> ColumnSpec:
     check_utf8("the name of a column", name)
     try:
         # A Field may be constructed without `field`, so it is checked here too.
-        field = field_of(*(column if isinstance(column, Field) else (column,)), sql=sql)
-        default = None if field.default is None else default_of(field.type, field.default)
+        field, default = _field_and_default(*(column if isinstance(column, Field) else (column,)), sql=sql)
     except (TypeError, ValueError) as error:
         raise type(error)(f"column {name!r}: {error}") from None
     key = plain_key(name if field.key is None else field.key)
-    return name, key, field.type, field.repeat, field.required, default, field.split
+    return ColumnSpec(name, key, field.type, field.repeat, field.required, default, field.split)
 
 
 def check_key(argument: str, key: object) -> None:

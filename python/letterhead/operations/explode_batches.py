@@ -44,11 +44,11 @@ class ExplodeBatches(ColumnOperation):
         columns = None if self.columns is None else tuple(self.columns)
         specs = () if headers is None else tuple(normalise(headers, sql=self.dialect == "spark"))
         # A field may be requested twice; then it is returned twice.
-        names = [*dict.fromkeys(columns or ()), *(name for name, *_ in specs)]
+        names = [*dict.fromkeys(columns or ()), *(spec.name for spec in specs)]
         check_distinct(names, self.options.errors, self.options.error_column)
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "specs", specs)
-        object.__setattr__(self, "filter", filter_of(where, self.format, headers))
+        object.__setattr__(self, "filter", filter_of(where, self.format, specs))
 
     def arguments(self) -> _native._Options:
         """Return the arguments of the compiled core."""

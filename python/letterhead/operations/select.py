@@ -38,9 +38,9 @@ class Select(ColumnOperation):
 
     def __post_init__(self, columns: Columns, where: conditions.Where | Filter | None) -> None:
         specs = tuple(normalise(columns, sql=self.dialect == "spark"))
-        check_distinct([name for name, *_ in specs], self.options.errors, self.options.error_column)
+        check_distinct([spec.name for spec in specs], self.options.errors, self.options.error_column)
         object.__setattr__(self, "specs", specs)
-        object.__setattr__(self, "filter", filter_of(where, self.format, columns, columns_name="columns="))
+        object.__setattr__(self, "filter", filter_of(where, self.format, specs, columns_name="columns="))
 
     def arguments(self) -> _native._Options:
         """Return the arguments of the compiled core."""

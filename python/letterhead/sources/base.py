@@ -246,13 +246,13 @@ class LogSource(Source):
 def _unseen_headers(specs: Sequence[ColumnSpec], open_reader: Callable[[Condition], Reader]) -> list[PlainKey]:
     """Return the keys of headers that no record has: reading stops at the first record that has one."""
     unseen = []
-    for _, key, type, repeat, *_ in specs:
-        field = Field(type, of_message(*key) if isinstance(key, tuple) else key, repeat)  # type: ignore[arg-type]
-        operand = col("header", field._replace(repeat="last"))
+    for spec in specs:
+        key = of_message(*spec.key) if isinstance(spec.key, tuple) else spec.key
+        operand = col("header", Field(spec.type, key))
         try:
             with open_reader(~operand.is_null()) as reader:
                 if not any(len(batch) for batch in reader):
-                    unseen.append(key)
+                    unseen.append(spec.key)
         except HeaderError:
             pass  # a record has it, and it is of another type
     return unseen

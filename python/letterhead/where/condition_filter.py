@@ -19,11 +19,11 @@ class ConditionFilter:
         self._filter = present(resolve(where, fields, headers), "the condition")
         operands = self._filter.headers
         # Output columns have the number of their header as name: a condition can read a key as several types.
-        self._specs: list[ColumnSpec] = [(str(at), *spec[1:]) for at, spec in enumerate(operands)]
+        self._specs: list[ColumnSpec] = [spec._replace(name=str(at)) for at, spec in enumerate(operands)]
         self._names = {operand: str(at) for at, operand in enumerate(operands)}
         self.fields = frozenset(test.operand for test in self._filter.tests() if isinstance(test.operand, str))
         """Names of the fields that the condition tests."""
-        self._unseen_keys = {name: key for name, key, *_ in self._specs}
+        self._unseen_keys = {spec.name: spec.key for spec in self._specs}
         self._tested = False
 
     @property

@@ -9,7 +9,7 @@ import math
 import operator
 import struct
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -91,17 +91,24 @@ def resolve(
     """
     if where is None:
         return None
-    columns = {} if not headers else {spec[0]: spec for spec in normalise(headers)}
-    return Filter(_resolve_condition(as_condition(where), fields, columns, columns_name, typed))
+    specs = normalise(headers) if headers else ()
+    return _resolved(where, fields, specs, columns_name, typed)
 
 
 def filter_of(
-    where: Where | Filter | None, format: str, headers: Columns | None = None, *, columns_name: str = "headers="
+    where: Where | Filter | None, format: str, specs: Sequence[ColumnSpec] = (), *, columns_name: str = "headers="
 ) -> Filter | None:
     """Return the filter for messages of a format; a reader passes one that it has resolved itself."""
     if where is None or isinstance(where, Filter):
         return where
-    return resolve(where, fields_of_format(format), headers, columns_name=columns_name, typed=_has_types(format))
+    return _resolved(where, fields_of_format(format), specs, columns_name, _has_types(format))
+
+
+def _resolved(
+    where: Where, fields: Mapping[str, RecordField], specs: Sequence[ColumnSpec], columns_name: str, typed: bool
+) -> Filter:
+    columns = {spec.name: spec for spec in specs}
+    return Filter(_resolve_condition(as_condition(where), fields, columns, columns_name, typed))
 
 
 class Filter:
@@ -144,7 +151,7 @@ class Filter:
         steps: list[tuple[str, int, str, list[Any]]] = []
         tests = self.tests()
         for test in tests:
-            if isinstance(test.operand, tuple) and test.operand not in headers:
+            if isinstance(test.operand, ColumnSpec) and test.operand not in headers:
                 headers.append(test.operand)
             elif test.field is not None and test.field.name is not None and test.field.name not in fields:
                 fields.append(test.field.name)
@@ -173,7 +180,7 @@ class Filter:
     @property
     def headers(self) -> list[ColumnSpec]:
         """The headers that the condition tests, each once."""
-        return list(dict.fromkeys(test.operand for test in self.tests() if isinstance(test.operand, tuple)))
+        return list(dict.fromkeys(test.operand for test in self.tests() if isinstance(test.operand, ColumnSpec)))
 
     def tests(self) -> list[ResolvedTest]:
         """Return the tests of the condition."""
@@ -258,7 +265,7 @@ def _resolve_condition(
         if field is None and fields:
             error.add_note(f"record fields: {', '.join(fields)}")
         raise
-    return ResolvedTest(spec, None, quantifier, condition.name, _literals(condition, spec[2]))
+    return ResolvedTest(spec, None, quantifier, condition.name, _literals(condition, spec.type))
 
 
 def _parts(condition: Logic) -> list[Condition]:
@@ -286,24 +293,17 @@ def _header(condition: Test, columns: Mapping[str, ColumnSpec], typed: bool) -> 
     operand = condition.operand
     name, field, quantifier = operand._name, operand._field, operand._quantifier
     if field is None and isinstance(name, str) and name in columns:
-        _, key, type, repeat, _, default, split = columns[name]
-        if repeat == "all" and quantifier is None:
+        spec = columns[name]._replace(name="where", required=False)
+        if quantifier is not None:
+            return spec._replace(repeat="all", default=None)
+        if spec.repeat == "all":
             raise ValueError(f"where: column {name!r} is a list: use any() or all()")
-        # Whether a header exists does not depend on what stands in for it.
-        default = None if condition.name == "exists" else default
-        return "where", key, type, "all" if quantifier else repeat, False, None if quantifier else default, split
+        # ``exists`` ignores the default.
+        return spec._replace(default=None) if condition.name == "exists" else spec
     if condition.name == "exists" or (condition.name == "is_null" and (field is None or field.type == ANY)):
         # Any type will do. A header with a null value exists.
         header = name if field is None or field.key is None else field.key
-        return (
-            "where",
-            plain_key(header),
-            "binary:exists" if condition.name == "exists" else ANY,
-            "last",
-            False,
-            None,
-            None,
-        )
+        return ColumnSpec("where", plain_key(header), "binary:exists" if condition.name == "exists" else ANY)
     if field is None:
         field = Field(_type_of_literals(condition, typed))
     if quantifier is None and field.repeat == "all":
@@ -480,7 +480,7 @@ def truth(test: ResolvedTest, value: Any) -> bool | None:
         return (value is None) == (name == "is_null")
     if value is None:
         return None
-    value = _as_literal(value, _base(test.operand[2]) if isinstance(test.operand, tuple) else "timestamp_ms")
+    value = _as_literal(value, _base(test.operand.type) if isinstance(test.operand, ColumnSpec) else "timestamp_ms")
     if name == "in":
         # Not `value in literals`, for which a NaN equals itself.
         return any(value == literal for literal in test.literals)

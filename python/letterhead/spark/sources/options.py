@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from letterhead._names import check_name, unknown_name
 from letterhead._shared_parameters import documented
-from letterhead.default_values import Default, json_default
-from letterhead.fields import Columns, columns_of, field, normalise
+from letterhead.default_values import json_default
+from letterhead.fields import Columns, ColumnSpec, columns_of, field, normalise
 from letterhead.limits import Limits, parse_limits
 from letterhead.spark.schemas import check_case
 from letterhead.where.conditions import Condition
@@ -82,22 +82,23 @@ def options(
         written["columns"] = json.dumps(list(columns))
     check_case([*(columns or ()), *columns_of(headers or {})])
     if headers is not None:
-        written["headerColumns"] = json.dumps({spec[0]: _field_as_json(*spec) for spec in normalise(headers, sql=True)})
+        written["headerColumns"] = json.dumps(
+            {spec.name: _field_as_json(spec) for spec in normalise(headers, sql=True)}
+        )
     if limits is not None and any(limit is not None for limit in limits):
         written["limits"] = ",".join(f"{name}={limit}" for name, limit in limits._asdict().items() if limit is not None)
     return written
 
 
-def _field_as_json(
-    name: str, key: Any, type: str, repeat: str, required: bool, default: Default | None, split: str | None
-) -> dict[str, Any]:
-    if not isinstance(key, str):
-        raise TypeError(f"column {name!r}: a key must be str here, not {key.__class__.__name__}")
-    defaults = {"key": name, "repeat": "last", "required": False, "default": None, "split": None}
-    spec: dict[str, Any] = {"type": type, "key": key, "repeat": repeat, "required": required, "split": split}
-    if default is not None:
-        spec["default"] = json_default(default)
-    return {part: value for part, value in spec.items() if part not in defaults or value != defaults[part]}
+def _field_as_json(spec: ColumnSpec) -> dict[str, Any]:
+    if not isinstance(spec.key, str):
+        raise TypeError(f"column {spec.name!r}: a key must be str here, not {spec.key.__class__.__name__}")
+    defaults = {"key": spec.name, "repeat": "last", "required": False, "default": None, "split": None}
+    parts: dict[str, Any] = {"type": spec.type, **spec._asdict()}
+    del parts["name"]
+    if spec.default is not None:
+        parts["default"] = json_default(spec.default)
+    return {part: value for part, value in parts.items() if part not in defaults or value != defaults[part]}
 
 
 def parse_options(options: Mapping[str, str], table: Mapping[str, Option]) -> dict[str, Any]:
