@@ -52,8 +52,6 @@ LARGEST_CHECKED = 128 << 20
 _MAX_SEARCHED = 128 << 20
 """Bytes of candidates that may be read to find the next batch after damage, beyond four times the size of the file."""
 
-_CODEC_BITS = 0x07
-
 MAX_OFFSETS = (1 << 31) - 1
 """Offsets that a segment can hold: its index stores them as int32."""
 
@@ -136,7 +134,7 @@ class KafkaSegmentFile(FileWindow):
             return self.batches(position, min_offset, pieces)
         after, max_offset = min_offset, self._max_offset()
         for at, batch in enumerate(batches):
-            if batch.magic < 2 and batch.attributes & _CODEC_BITS and batch.base_offset >= after:
+            if batch.magic < 2 and batch.codec and batch.base_offset >= after:
                 # The offset of a compressed message set is its last one: its first record follows the previous batch.
                 batches[at] = batch._replace(base_offset=after)
             if not after <= batch.base_offset <= batch.last_offset <= max_offset:
@@ -196,20 +194,35 @@ class KafkaSegmentFile(FileWindow):
 
     def torn_tail(self) -> tuple[BatchFlaw, DamagedRange] | None:
         """Return the error of a torn end of the log, or None. Only the headers of earlier batches are read."""
-        position, min_offset = verified_position(self, LAST_OFFSET), self.segment.base_offset
+        for _, invalid in self.walk(LAST_OFFSET, validates_last=True):
+            if invalid is not None and invalid[1].torn:
+                return invalid
+        return None
+
+    def walk(
+        self, offset: int, *, validates_last: bool = False
+    ) -> Iterator[tuple[list[BatchHeader], tuple[BatchFlaw, DamagedRange] | None]]:
+        """Yield batches in order, from one that is not after an offset on, and the damage after them, if any.
+
+        Damaged bytes are skipped; a torn end of the log ends the walk. With ``validates_last``, a batch that ends the file is
+        validated as a whole.
+        """
+        position, min_offset = verified_position(self, offset), self.segment.base_offset
         while position < self.size:
             batches, flaw = self.batches(position, min_offset)
-            if batches and batches[-1].end == self.size:
+            if validates_last and batches and batches[-1].end == self.size:
                 [flaw] = self.flaws(batches[-1:])
                 batches = batches if flaw is None else batches[:-1]
             if batches:
                 position, min_offset = batches[-1].end, batches[-1].last_offset + 1
-            if flaw is not None:
-                damage = self.damage(position, min_offset, flaw)
-                if damage.torn:
-                    return flaw, damage
-                position = damage.end
-        return None
+            if flaw is None:
+                yield batches, None
+                continue
+            damage = self.damage(position, min_offset, flaw)
+            yield batches, (flaw, damage)
+            if damage.torn:
+                return
+            position = damage.end
 
     def _batch_at(self, position: int) -> BatchHeader | None:
         """Read the header of the whole batch that begins at a position."""
@@ -365,17 +378,7 @@ def verified_position(file: KafkaSegmentFile, offset: int) -> int:
 
 def undamaged_batches(file: KafkaSegmentFile, offset: int) -> Iterator[list[BatchHeader]]:
     """Yield the headers of batches in order, from a batch that is not after an offset on, and skip damaged bytes."""
-    position, min_offset = verified_position(file, offset), file.segment.base_offset
-    while position < file.size:
-        batches, flaw = file.batches(position, min_offset)
-        if batches:
-            yield batches
-            position, min_offset = batches[-1].end, batches[-1].last_offset + 1
-        if flaw is not None:
-            damage = file.damage(position, min_offset, flaw)
-            if damage.torn:
-                return
-            position = damage.end
+    return (batches for batches, _ in file.walk(offset) if batches)
 
 
 def _flaws(batches: list[bytes]) -> list[BatchFlaw | None]:
@@ -389,7 +392,7 @@ def _flaws(batches: list[bytes]) -> list[BatchFlaw | None]:
 
 def _records_end_in_zeros(batch: BatchHeader, data: bytes) -> bool:
     """Return whether a record of a batch should begin among the zeros at its end, as far as the bytes show."""
-    if batch.magic < 2 or batch.attributes & _CODEC_BITS:
+    if batch.magic < 2 or batch.codec:
         return True
     at, zeros = _HEADER_LEN, len(data.rstrip(b"\0"))
     for _ in range(batch.records):

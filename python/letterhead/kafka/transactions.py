@@ -10,7 +10,7 @@ import pyarrow as pa
 from letterhead import arrow as lha
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import AbortedTransaction, BatchHeader
-from letterhead.kafka.segment_file import BatchFlaw, DamagedRange, KafkaSegmentFile, verified_position
+from letterhead.kafka.segment_file import BatchFlaw, DamagedRange, KafkaSegmentFile
 
 __all__ = ["Aborted", "OpenTransaction", "Transactions", "transactions"]
 
@@ -84,9 +84,7 @@ def transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool
 
 def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Iterator[BatchHeader | None]:
     """Yield the batches of transactions, and ``None`` for damage that may have been one."""
-    position, min_offset = verified_position(file, start), file.segment.base_offset
-    while position < file.size:
-        batches, flaw = file.batches(position, min_offset)
+    for batches, invalid in file.walk(start):
         transactional = [batch for batch in batches if batch.transactional and batch.last_offset >= start]
         if strict:
             # Damaged records are found when the records are read; control records are read here only.
@@ -95,16 +93,10 @@ def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Itera
         else:
             damaged = _damaged_batches(file, transactional)
             yield from (None if batch in damaged else batch for batch in transactional)
-        if batches:
-            position, min_offset = batches[-1].end, batches[-1].last_offset + 1
-        if flaw is not None:
-            damage = file.damage(position, min_offset, flaw)
-            if damage.torn:
-                return
+        if invalid is not None and not invalid[1].torn:
             if strict:
-                raise file.error(flaw, damage)
+                raise file.error(*invalid)
             yield None
-            position = damage.end
 
 
 def _is_abort(file: KafkaSegmentFile, batch: BatchHeader) -> bool:
