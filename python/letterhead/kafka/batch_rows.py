@@ -11,7 +11,7 @@ import pyarrow as pa
 from letterhead import arrow as lha
 from letterhead._names import check_name
 from letterhead.errors import HeaderError
-from letterhead.kafka.record_sets import BatchHeader, StoredBatches
+from letterhead.kafka.record_sets import CODECS, BatchHeader, StoredBatches, leader_epoch
 from letterhead.kafka.segment_file import KafkaSegmentFile
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from letterhead.kafka.segments_reader import Invalid
     from letterhead.kafka.transactions import Transactions
 
-__all__ = ["BATCH_COLUMNS", "CODECS", "DATA", "BatchRowReader", "SegmentBatchReader"]
-
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+__all__ = ["BATCH_COLUMNS", "DATA", "BatchRowReader", "SegmentBatchReader"]
 
 BATCH_COLUMNS: dict[str, pa.DataType] = {
     "topic": pa.string(),
@@ -49,9 +47,8 @@ BATCH_COLUMNS: dict[str, pa.DataType] = {
 DATA = "data"
 """A column of the bytes of batches, which is returned if it is requested."""
 
-# From the leader epoch on: epoch, magic, checksum, attributes, last offset delta, both timestamps, producer, sequence.
-_HEADER = struct.Struct(">12xibIhiqqqhi")
-_CODEC_BITS = 0x07
+# After the last offset: the first timestamp, the largest one, the producer, its epoch and the first sequence number.
+_HEADER = struct.Struct(">27xqqqhi")
 
 
 class BatchRowReader:
@@ -136,13 +133,14 @@ def _row(batch: BatchHeader, data: bytes) -> dict[str, Any]:
         "records": batch.records,
         "bytes": batch.size,
         "magic": batch.magic,
-        "codec": _codec(batch.attributes),
+        "codec": _codec(batch.codec),
         "max_timestamp": None if batch.max_timestamp < 0 else batch.max_timestamp,
         "transactional": batch.transactional,
         "control": batch.control,
     }
     if batch.magic >= 2:
-        epoch, _, _, _, _, base_time, _, producer, producer_epoch, sequence = _HEADER.unpack_from(data)
+        base_time, _, producer, producer_epoch, sequence = _HEADER.unpack_from(data)
+        epoch = leader_epoch(data, batch._replace(position=0))
         row["base_timestamp"] = None if base_time < 0 else base_time
         row["leader_epoch"] = None if epoch < 0 else epoch
         if producer >= 0:
@@ -151,6 +149,5 @@ def _row(batch: BatchHeader, data: bytes) -> dict[str, Any]:
     return row
 
 
-def _codec(attributes: int) -> str:
-    code = attributes & _CODEC_BITS
+def _codec(code: int) -> str:
     return CODECS[code] if code < len(CODECS) else f"unknown ({code})"

@@ -21,7 +21,7 @@ from letterhead.output_columns import TIME_DETAIL, TIMES, Dialect, as_times, tim
 from letterhead.where.program import Filter, RecordField, fields_of_format
 
 __all__ = [
-    "FIELDS", "PARTITION_COLUMNS", "WHERE_FIELDS", "AbortedTransaction", "BatchHeader", "KafkaRowReader",
+    "CODECS", "FIELDS", "PARTITION_COLUMNS", "WHERE_FIELDS", "AbortedTransaction", "BatchHeader", "KafkaRowReader",
     "StoredBatches",
     "aborted_batches", "batches_of", "leader_epoch", "next_pieces",
 ]  # fmt: skip
@@ -49,7 +49,11 @@ _FEW = 16
 
 _MAX_PIECES = 8
 
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+"""Names of the codecs, by their numbers in the attributes of a batch."""
+
 _EPOCH_POSITION = 12
+_CODEC_BITS = 0x07
 _TRANSACTIONAL = 0x10
 _CONTROL = 0x20
 
@@ -71,6 +75,11 @@ class BatchHeader(NamedTuple):
     def end(self) -> int:
         """The first byte after the batch."""
         return self.position + self.size
+
+    @property
+    def codec(self) -> int:
+        """The number of the codec, 0 if it is not compressed."""
+        return self.attributes & _CODEC_BITS
 
     @property
     def control(self) -> bool:
