@@ -51,6 +51,7 @@ class LyingServer:
     def __init__(self, lie: Lie | None = None) -> None:
         self._replies = {key: bytes.fromhex(reply) for key, reply in json.loads(REPLIES.read_text()).items()}
         self._lie = lie
+        self.connections = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -76,6 +77,7 @@ class LyingServer:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
+                self.connections += 1
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:

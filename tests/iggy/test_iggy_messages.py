@@ -369,6 +369,10 @@ def test_polled_messages_of_every_release_of_the_older_format_are_read() -> None
             with pytest.raises(DecodeError):
                 PolledMessages.from_bytes(long + body[:end])
     assert PolledMessages.from_bytes(struct.pack("<IQI", 3, 6, 0)) == PolledMessages([], 3, 6)
+    for announced, data, count_at in ((2, struct.pack("<IQI", 3, 6, 2) + polled().to_bytes(), 12), (1, b"\1\0\0\0", 0)):
+        with pytest.raises(DecodeError, match=f"{announced} messages are announced and {announced - 1} are") as raised:
+            PolledMessages.from_bytes(data)
+        assert (raised.value.code, raised.value.byte_offset) == ("wrong_size", count_at)
     for end in range(4):
         with pytest.raises(DecodeError, match="messages count takes 4 bytes"):
             PolledMessages.from_bytes(bytes(end))

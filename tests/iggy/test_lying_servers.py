@@ -232,6 +232,22 @@ def test_the_recorded_replies_are_read_and_written_as_they_were() -> None:
             assert client.end_offset(TopicPartition(IggyTopic("tests", "lies"), 0)) == 5
 
 
+def test_requests_share_a_connection() -> None:
+    with LyingServer() as server:
+        read(server.address)
+        assert server.connections == 1
+
+
+def test_a_reply_that_is_outstanding_is_not_read_as_the_reply_to_another_request() -> None:
+    topic = IggyTopic("tests", "lies")
+    with LyingServer() as server, IggyClient(Address.parse(server.address), 60_000) as client:
+        place = TopicPartition(topic, 0)
+        end = client.end_offset(place)
+        client.begin_poll(place, 1, 4)
+        assert client.end_offset(place) == end
+        assert server.connections == 2
+
+
 def test_a_short_reply_of_more_than_fetch_bytes_is_not_requested_again() -> None:
     # The server has no other replies.
     with LyingServer() as server:

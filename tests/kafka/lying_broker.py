@@ -62,26 +62,39 @@ class LyingBroker:
         responses = recorded["responses"].items()
         self._responses = {key: bytes.fromhex(response).replace(there, here) for key, response in responses}
         self._lie = lie
-        self.connections = 0
+        self._clients: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     def __enter__(self) -> LyingBroker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)  # ends the thread that accepts
-        self._listener.close()
+        self.close()
+
+    def close(self) -> None:
+        """End all connections, and refuse new ones."""
+        if self._listener.fileno() >= 0:
+            self._listener.shutdown(socket.SHUT_RDWR)  # ends the thread that accepts
+            self._listener.close()
+        for client in self._clients:
+            with contextlib.suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
 
     @property
     def address(self) -> str:
         """Host and port."""
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def connections(self) -> int:
+        """How many there have been."""
+        return len(self._clients)
+
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                self.connections += 1
+                self._clients.append(client)
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:

@@ -17,8 +17,11 @@ import letterhead as lh
 from batch_bytes import batch as iggy_batch
 from batch_bytes import frame
 from letterhead.errors import DecodeError, TornTailWarning
+from letterhead.kafka.batch_rows import SegmentBatchReader
+from letterhead.kafka.log_directory import partitions
 from letterhead.kafka.record_sets import batches_of
 from letterhead.kafka.segments_reader import SegmentRowReader, SegmentsReader
+from letterhead.offsets.specs import OffsetBounds
 from log_bytes import TRANSACTIONAL, batch, mark, record
 
 NAME = f"{0:020}.log"
@@ -89,9 +92,17 @@ def test_a_changed_bit_in_the_last_whole_batch_is_damage(
         assert [row["offset"] for row in rows(path, errors="null")] == [*range(first), None]
 
 
+LEAST = batch(*(record(at, key=None, value=None) for at in range(10)), base_offset=10)
+"""Records without key, value and headers: they have 7 bytes each."""
+
+
 @pytest.mark.parametrize(
-    "tail", [ten(10)[:17], ten(10)[:-1], ten(10)[:70], bytes(1), bytes(4096), ten(10)[:80] + bytes(4096), ten(10)[:5]]
-)
+    "tail",
+    [
+        ten(10)[:17], ten(10)[:-1], ten(10)[:70], bytes(1), bytes(4096), ten(10)[:80] + bytes(4096), ten(10)[:5],
+        LEAST[: 61 + 3 * 7] + bytes(4096),
+    ],
+)  # fmt: skip
 def test_an_incomplete_batch_or_zeros_are_a_torn_tail(folder: Callable[..., Path], tail: bytes) -> None:
     path = folder(ten(0) + tail)
     with pytest.warns(TornTailWarning), opened(path, errors="column") as reader:
@@ -312,6 +323,15 @@ def test_a_batch_over_the_limit_is_not_read(folder: Callable[..., Path], monkeyp
     assert (raised.value.code, raised.value.offset) == ("limit_exceeded", 10)
     assert [row["offset"] for row in rows(path, limits=limits, errors="null")] == [*range(10), None, *range(11, 21)]
     assert max(most) <= 8 << 20
+
+
+def test_the_limit_of_a_batch_holds_for_rows_of_batches(folder: Callable[..., Path]) -> None:
+    path = folder(ten(0) + batch(record(value=bytes(5 << 20)), base_offset=10) + ten(11))
+    [segments] = partitions(path)
+    bounds = OffsetBounds.parse("earliest", "latest")
+    for limits, expected in ((None, [0, 10, 11]), (lh.Limits(message_bytes=1000), [0, 11])):
+        with SegmentsReader([segments], SegmentBatchReader(["base_offset"], limits), bounds) as reader:
+            assert reader.read_all()["base_offset"].to_pylist() == expected
 
 
 @pytest.mark.timeout(240)

@@ -16,6 +16,7 @@ import letterhead as lh
 from letterhead.errors import LogTruncated, OffsetsGone, ProtocolError
 from letterhead.kafka.client import KafkaClient
 from letterhead.kafka.settings import reader_settings
+from letterhead.kafka.transport import ResponseFrames
 from letterhead.offsets.partition_log import TopicPartition
 from lying_broker import (
     API_VERSIONS,
@@ -235,6 +236,40 @@ def test_a_final_error_of_one_broker_is_raised_and_no_other_one_is_asked() -> No
         with pytest.raises(PermissionError, match="does not allow it"):
             read(f"{first.address},{second.address}", timeout_ms=60_000)
         assert first.connections + second.connections == 1
+
+
+def test_a_broker_that_has_answered_is_waited_for_while_it_refuses_connections() -> None:
+    """It may be restarting; of one that never answered, the settings are more likely wrong."""
+
+    def stop(api_key: int, frame: bytes) -> bytes:
+        if api_key != LIST_OFFSETS:
+            return frame
+        broker.close()
+        return b""
+
+    with LyingBroker(stop) as broker, pytest.raises(TimeoutError, match=f"no answer from {broker.address}"):
+        read(broker.address, timeout_ms=4000)
+
+
+def test_a_broker_of_the_metadata_that_refuses_connections_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has an address, so that ``advertised.listeners`` is not what is wrong."""
+    monkeypatch.setattr("letterhead.kafka.client._UNKNOWN_SECONDS", 0.5)
+    refused = lies_about(METADATA, broker_port(1))
+    with LyingBroker(refused) as broker, pytest.raises(TimeoutError, match="ECONNREFUSED"):
+        read(broker.address, timeout_ms=4000)
+
+
+@pytest.mark.parametrize("size", [1, 3, 5, 4096])
+def test_responses_arrive_in_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    receive = ResponseFrames.__call__
+
+    def in_pieces(frames: ResponseFrames, data: bytes) -> None:
+        for start in range(0, len(data), size):
+            receive(frames, data[start : start + size])
+
+    monkeypatch.setattr(ResponseFrames, "__call__", in_pieces)
+    with LyingBroker() as broker:
+        assert read(broker.address)["offset"].to_pylist() == [0, 1, 2, 3] * 2
 
 
 def test_the_recorded_responses_are_read_and_written_as_they_were() -> None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pyarrow
 import pytest
 
 import environments
@@ -93,6 +94,30 @@ def test_a_package_that_does_not_import_is_not_an_absent_one(tmp_path: Path) -> 
     output = "ImportError: libarrow.so.2600: cannot open shared object file"
     assert code == 1
     assert wrong(report) == [f"pyarrow cannot be imported: {output}"]
+
+
+def test_packages_of_this_process_are_present_absent_or_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken.py").write_text("raise OSError('cannot open shared object file')")
+    (tmp_path / "unversioned.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(doctor, "PACKAGES", dict.fromkeys(["pyarrow", "absent", "broken", "unversioned"], "arrow"))
+    assert doctor.examine()["packages"] == {
+        "pyarrow": pyarrow.__version__,
+        "absent": None,
+        "broken": "cannot be imported: OSError: cannot open shared object file",
+        "unversioned": "installed",
+    }
+
+
+def test_a_report_has_a_column_for_each_place_and_a_row_for_each_component() -> None:
+    driver = doctor.examine()
+    executor = driver | {"python": "3.99.0", "packages": driver["packages"] | {"pyarrow": None}}
+    lines = [line.split() for line in str(doctor.Report({"driver": driver, "executor": executor})).splitlines()]
+    assert lines[0] == ["driver", "executor"]
+    rows = {words[0]: words[1:] for words in lines[1:] if words}
+    assert rows["python"] == [driver["python"], "3.99.0"]
+    assert rows["pyarrow"][:3] == [pyarrow.__version__, "not", "installed:"]
+    assert {"letterhead", "location", "executable", "system", "decode", "java", *doctor.PACKAGES} <= {*rows}
 
 
 def test_a_package_older_than_the_metadata_asks_for_is_wrong() -> None:

@@ -284,3 +284,10 @@ def raises(cls: type[HeaderError], code: str, call: Callable[[], Any]) -> Header
 
 def test_records_that_were_removed_end_before_the_offset_that_was_to_be_read() -> None:
     assert "removed the records from 20 to 40 after" in str(LogTruncated(TopicPartition("orders", 0), 41, 20))
+
+
+def test_damage_names_its_bytes_and_the_remedy_where_there_is_one() -> None:
+    damage = errors.Damage("log", 68, 136, 1, "the checksum is wrong", "bad_crc")
+    assert str(errors.DamagedLogError(damage)) == str(damage) == "log: bytes 68 to 136: offset 1: the checksum is wrong"
+    assert str(damage._replace(end=68)).startswith("log: byte 68: ")
+    assert str(errors.DamagedLogError(damage, "delete it")) == f"{damage}: delete it"

@@ -163,3 +163,11 @@ def test_rows_that_columns_exclude_have_no_errors_of_headers() -> None:
     assert len(ColumnFilter("n = 2 and retry::int32 = 0", fields, None, "kafka")(batch)) == 1
     with pytest.raises(DecodeError, match="where"):
         ColumnFilter("n = 1 and retry::int32 = 0", fields, None, "kafka")(batch)
+
+
+def test_an_error_of_a_value_is_in_the_column_where_and_an_error_of_a_message_in_none() -> None:
+    row_filter = RowFilter(lh.col("retry", "int32") > 1, [], None, "kafka")
+    for data, column in ((lh.encode([("retry", b"123")], "kafka"), "where"), (b"\x02", None)):
+        with pytest.raises(DecodeError) as raised:
+            row_filter.selects({}, data)
+        assert raised.value.column == column

@@ -147,7 +147,7 @@ class ResponseFrames:
         self._max_bytes = max_bytes
         self._size = b""  # the size of the next response, as far as it has arrived
         self._pieces: list[Any] = []
-        self._missing = 0
+        self._missing: int  # bytes of the response whose size has arrived
 
     def __call__(self, data: bytes) -> None:
         """Take bytes as they arrive."""

@@ -1,0 +1,111 @@
+"""Settings of TLS as contexts, in handshakes without a network; and a server whose certificate is not trusted."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+import letterhead as lh
+import secured
+from letterhead.kafka.tls import TlsSettings, ssl_context
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with an authority, and with a key and a certificate that it signed."""
+    directory = tmp_path_factory.mktemp("tls")
+    key, certificate = secured.authority(directory / "authority.pem")
+    secured.signed(directory / "own.pem", key, certificate)
+    return directory
+
+
+def server_context(store: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(store / "own.pem")
+    return context
+
+
+def handshake(client: ssl.SSLContext, server: ssl.SSLContext) -> ssl.SSLObject:
+    """Connect two contexts in memory; return the server's side."""
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    sides = [client.wrap_bio(down, up, server_hostname="127.0.0.1"), server.wrap_bio(up, down, server_side=True)]
+    for _ in range(4):
+        for side in sides:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+    assert sides[0].version() is not None
+    return sides[1]
+
+
+def test_without_authorities_those_of_the_system_are_trusted(store: Path) -> None:
+    context = ssl_context(TlsSettings())
+    assert context.cert_store_stats() == ssl.create_default_context().cert_store_stats()
+    assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(context, server_context(store))
+
+
+def test_authorities_are_read_from_a_file_from_a_directory_and_from_text(store: Path, tmp_path: Path) -> None:
+    authority = store / "authority.pem"
+    (tmp_path / "authority.pem").write_bytes(authority.read_bytes())
+    subprocess.run(["openssl", "rehash", tmp_path], check=True)
+    for settings in (
+        TlsSettings(trusted_location=str(authority)),
+        TlsSettings(trusted_location=str(tmp_path)),
+        TlsSettings(trusted_pem=authority.read_text()),
+    ):
+        handshake(ssl_context(settings), server_context(store))
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_an_encrypted_key_is_read_with_its_password(store: Path, tmp_path: Path, as_text: bool) -> None:
+    key = serialization.load_pem_private_key((store / "own.pem").read_bytes(), None)
+    encrypted = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"key-password"),
+    )
+    (tmp_path / "key.pem").write_bytes(encrypted)
+    trusted = {"trusted_location": str(store / "authority.pem")}
+    own = (
+        {"own_certificates_pem": (store / "own.pem").read_text(), "own_key_pem": encrypted.decode()}
+        if as_text
+        else {"own_location": str(store / "own.pem"), "own_key_location": str(tmp_path / "key.pem")}
+    )
+    server = server_context(store)
+    server.load_verify_locations(store / "authority.pem")
+    server.verify_mode = ssl.CERT_REQUIRED
+    client = ssl_context(TlsSettings(**trusted, **own, key_password="key-password"))
+    assert handshake(client, server).getpeercert() is not None
+    for wrong in ("another", None):
+        with pytest.raises(ValueError, match="a certificate or its key cannot be read"):
+            ssl_context(TlsSettings(**trusted, **own, key_password=wrong))
+
+
+def test_a_server_whose_certificate_is_not_trusted_is_asked_once(store: Path) -> None:
+    connections = []
+    context = server_context(store)
+
+    def serve(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                connections.append(client)
+                with contextlib.suppress(OSError), context.wrap_socket(client, server_side=True):
+                    pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        settings = {"bootstrap.servers": address, "security.protocol": "SSL"}
+        with pytest.raises(ConnectionError, match=f"the certificate of {address} is not trusted"):
+            lh.read.topic("orders", settings=settings, timeout_ms=20_000).read_all()
+        listener.shutdown(socket.SHUT_RDWR)
+    assert len(connections) == 1
