@@ -56,6 +56,16 @@ def is_written(losses: list[lh.Loss]) -> bool:
     return all(loss.written is not None for loss in losses)
 
 
+@pytest.mark.parametrize(("timestamp", "codes"), [(-1, []), (-2, ["out_of_range"]), (0, []), (5, [])])
+def test_minus_one_means_no_time_and_another_negative_time_is_lost(timestamp: int, codes: list[str]) -> None:
+    data = lh.encode({"headers": [], "timestamp": timestamp, "payload": b""}, "streams-timestamped")
+    assert data is not None
+    way = convert(data, "streams-timestamped", "iggy-message", None)
+    assert way is not None
+    assert [loss.code for loss in way.losses] == codes
+    assert plain(lh.decode(way.data, "iggy-message"))["timestamp"] == 1000 * max(timestamp, 0)
+
+
 # --- headers ---------------------------------------------------------------------------------------------------------
 
 

@@ -112,6 +112,12 @@ def test_unknown_use_of_nulls_is_rejected() -> None:
         lha.pack(pa.record_batch({"a": ["x"]}), nulls="nonsense")
 
 
+def test_struct_without_fields_is_no_column_of_messages() -> None:
+    for options in ({"drop": ["a"]}, {"set": {"a": pa.array([b"x"])}}):
+        with pytest.raises(TypeError, match=r"the column is struct<>"):
+            lha.edit(pa.array([{}], pa.struct([])), "kafka", **options)
+
+
 def test_report_of_a_conversion_has_its_losses() -> None:
     converted = lh.convert(lh.encode([("a", None)], "kafka") or b"", "kafka", target="iggy", on_loss="report")
     assert [(loss.code, loss.key) for loss in converted.losses] == [("null_not_carried", "a")]

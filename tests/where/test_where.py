@@ -333,6 +333,11 @@ def test_rows_of_errors_and_of_messages_count_all_rows() -> None:
     with pytest.raises(lh.DecodeError) as error:
         lha.select(column, "kafka", {"n": "int32"}, where=lh.col("t") == "a")
     assert error.value.row == 2
+    with pytest.raises(lh.DecodeError) as error:
+        lha.select(
+            pa.chunked_array([column[:2], column[:0], column]), "kafka", {"n": "int32"}, where=lh.col("t") == "a"
+        )
+    assert error.value.row == 4
     sets = [lh.batch([lh.Message(timestamp=1, headers=[("t", name)])], "record-batch") for name in "bab"]
     assert lha.messages(pa.array(sets), "record-batch", where=lh.col("t") == "a").field("row").to_pylist() == [1]
 
