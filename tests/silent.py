@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import socket
 import subprocess
@@ -11,8 +10,10 @@ import threading
 import time
 from pathlib import Path
 
+from sockets import LoopbackServer
 
-class SilentServer:
+
+class SilentServer(LoopbackServer):
     """Accepts connections, and sends some bytes at once and then one at a time, for ever.
 
     Parameters
@@ -25,35 +26,19 @@ class SilentServer:
 
     def __init__(self, begin: bytes = b"", *, drips: bool = False) -> None:
         self._begin, self._drips = begin, drips
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
         self.asked = threading.Event()
         """Whether a client has sent something."""
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def __enter__(self) -> SilentServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)  # ends the thread that accepts
-        self._listener.close()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+        super().__init__()
 
     def _serve(self, client: socket.socket) -> None:
-        with client, contextlib.suppress(OSError):
-            client.recv(1)
-            self.asked.set()
-            client.sendall(self._begin)
-            while self._drips:
-                client.sendall(b"\0")
-                time.sleep(0.02)
-            while client.recv(1 << 16):
-                pass
+        client.recv(1)
+        self.asked.set()
+        client.sendall(self._begin)
+        while self._drips:
+            client.sendall(b"\0")
+            time.sleep(0.02)
+        while client.recv(1 << 16):
+            pass
 
 
 def interrupted(program: str, *arguments: str, server: SilentServer) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
-from sockets import receive_exactly
+from sockets import LoopbackServer, receive_exactly
 
 import letterhead as lh
 
@@ -45,53 +45,30 @@ def request_key(frame: bytes) -> str:
     return f"{operation} {command} {frame[HEADER_LEN:].hex() if operation == 2 else ''}"
 
 
-class LyingServer:
+class LyingServer(LoopbackServer):
     """Answers requests that were recorded; other ones end the connection."""
 
     def __init__(self, lie: Lie | None = None) -> None:
         self._replies = {key: bytes.fromhex(reply) for key, reply in json.loads(REPLIES.read_text()).items()}
         self._lie = lie
-        self.connections = 0
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def __enter__(self) -> LyingServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)  # ends the thread that accepts
-        self._listener.close()
-
-    @property
-    def place(self) -> str:
-        """Host and port."""
-        return f"127.0.0.1:{self._port}"
+        super().__init__()
 
     @property
     def address(self) -> str:
         """The address for a client."""
         return f"iggy://{USER}@{self.place}"
 
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                self.connections += 1
-                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
     def _serve(self, client: socket.socket) -> None:
-        with client, contextlib.suppress(OSError):
-            while True:
-                key = request_key(frame_of(client))
-                reply = self._replies.get(key)
-                if reply is None:
-                    return
-                told = reply if self._lie is None else self._lie(key, reply)
-                client.sendall(told)
-                if told != reply:
-                    # The client does not wait for bytes that a changed size announces.
-                    client.shutdown(socket.SHUT_WR)
+        while True:
+            key = request_key(frame_of(client))
+            reply = self._replies.get(key)
+            if reply is None:
+                return
+            told = reply if self._lie is None else self._lie(key, reply)
+            client.sendall(told)
+            if told != reply:
+                # The client does not wait for bytes that a changed size announces.
+                client.shutdown(socket.SHUT_WR)
 
 
 def frame_of(source: socket.socket) -> bytes:

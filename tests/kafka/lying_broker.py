@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
-from sockets import receive_exactly
+from sockets import LoopbackServer, receive_exactly
 
 import letterhead as lh
 
@@ -51,64 +51,33 @@ def request_key(frame: bytes) -> str:
     return f"{api_key} {version} {body.hex()}"
 
 
-class LyingBroker:
+class LyingBroker(LoopbackServer):
     """Answers requests that were recorded; other ones end the connection."""
 
     def __init__(self, lie: Lie | None = None) -> None:
+        super().__init__()
         recorded = json.loads(RESPONSES.read_text())
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
         there, here = (HOST + port.to_bytes(4, "big") for port in (recorded["port"], self.port))
         responses = recorded["responses"].items()
         self._responses = {key: bytes.fromhex(response).replace(there, here) for key, response in responses}
         self._lie = lie
-        self._clients: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def __enter__(self) -> LyingBroker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End all connections, and refuse new ones."""
-        if self._listener.fileno() >= 0:
-            self._listener.shutdown(socket.SHUT_RDWR)  # ends the thread that accepts
-            self._listener.close()
-        for client in self._clients:
-            with contextlib.suppress(OSError):
-                client.shutdown(socket.SHUT_RDWR)
 
     @property
     def address(self) -> str:
-        """Host and port."""
-        return f"127.0.0.1:{self.port}"
-
-    @property
-    def connections(self) -> int:
-        """How many there have been."""
-        return len(self._clients)
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                self._clients.append(client)
-                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+        """The address for a client."""
+        return self.place
 
     def _serve(self, client: socket.socket) -> None:
-        with client, contextlib.suppress(OSError):
-            while True:
-                request = frame_of(client)
-                response = self._responses.get(request_key(request))
-                if response is None:
-                    return
-                response = request[4:8] + response[4:]
-                framed = len(response).to_bytes(4, "big") + response
-                if self._lie is not None:
-                    framed = self._lie(int.from_bytes(request[:2], "big"), framed)
-                client.sendall(framed)
+        while True:
+            request = frame_of(client)
+            response = self._responses.get(request_key(request))
+            if response is None:
+                return
+            response = request[4:8] + response[4:]
+            framed = len(response).to_bytes(4, "big") + response
+            if self._lie is not None:
+                framed = self._lie(int.from_bytes(request[:2], "big"), framed)
+            client.sendall(framed)
 
 
 def frame_of(source: socket.socket) -> bytes:
