@@ -55,6 +55,15 @@ def gil_stays_disabled() -> Iterator[None]:
         assert not sys._is_gil_enabled()  # type: ignore[attr-defined]
 
 
+@pytest.fixture
+def threads_switch_often() -> Iterator[None]:
+    """Let threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
 @pytest.fixture(scope="session")
 def vectors() -> Path:
     """The directory of the cases that the real systems made."""

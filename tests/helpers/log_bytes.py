@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 from reference import varint
@@ -61,3 +62,11 @@ def write_transaction_index(log: Path, entries: list[tuple[int, int, int]]) -> N
     """Write producers of aborted transactions, their first offsets and those of their marks."""
     data = b"".join(struct.pack(">hqqqq", 0, *entry, entry[2] + 1) for entry in entries)
     log.with_suffix(".txnindex").write_bytes(data)
+
+
+def write_segments(directory: Path, files: Iterable[bytes], bases: Iterable[int]) -> Path:
+    """Write the directory of a partition, a file for each base offset, and return it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for base, data in zip(bases, files, strict=True):
+        (directory / f"{base:020}.log").write_bytes(data)
+    return directory

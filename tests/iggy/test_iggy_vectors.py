@@ -291,17 +291,21 @@ def check_message(line: Line) -> None:
     assert lh.encode(lh.decode(data, "iggy-message-2023"), "iggy-message-2023") == data
 
 
-def check_polled(line: Line) -> str:
-    data = bytes.fromhex(line["bytes"])
-    message = PolledMessage(
+def polled_message(line: Line, **fields: Any) -> PolledMessage:
+    """Return the message of a line; ``fields`` are those that only some lines have."""
+    return PolledMessage(
         offset=line["offset"],
         timestamp=line["timestamp"],
         id=int(line["message_id"]),
         payload=bytes.fromhex(line["payload"]),
-        headers=map_of(line["headers"]),
-        state=MessageState(line["state"]),
         checksum=line["checksum"],
+        **fields,
     )
+
+
+def check_polled(line: Line) -> str:
+    data = bytes.fromhex(line["bytes"])
+    message = polled_message(line, headers=map_of(line["headers"]), state=MessageState(line["state"]))
     assert MessageState(line["state"]).as_code() == line["state_code"]
     assert message.to_bytes() == data
     assert message.to_json() == line["json"]
@@ -325,15 +329,8 @@ def check_send_messages(line: Line) -> None:
 
 def check_message64(line: Line) -> None:
     data = bytes.fromhex(line["bytes"])
-    message = PolledMessage(
-        offset=line["offset"],
-        timestamp=line["timestamp"],
-        id=int(line["message_id"]),
-        payload=bytes.fromhex(line["payload"]),
-        headers=map_of(line["headers"]) or None,
-        checksum=line["checksum"],
-        origin_timestamp=line["origin_timestamp"],
-    )
+    headers = map_of(line["headers"]) or None
+    message = polled_message(line, headers=headers, origin_timestamp=line["origin_timestamp"])
     assert message.to_bytes("iggy") == data
     assert PolledMessage.from_bytes(data, "iggy") == message
     assert message.to_json("iggy") == line["json"]

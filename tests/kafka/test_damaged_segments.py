@@ -22,7 +22,7 @@ from letterhead.kafka.log_directory import partitions
 from letterhead.kafka.record_sets import batches_of
 from letterhead.kafka.segments_reader import SegmentRowReader, SegmentsReader
 from letterhead.offsets.specs import OffsetBounds
-from log_bytes import TRANSACTIONAL, batch, mark, record
+from log_bytes import TRANSACTIONAL, batch, mark, record, write_segments
 
 NAME = f"{0:020}.log"
 
@@ -35,15 +35,7 @@ def ten(first: int, *, value: bytes = b"v", **options: Any) -> bytes:
 @pytest.fixture
 def folder(tmp_path: Path) -> Callable[..., Path]:
     """Write the directory of a partition, a file for each base offset."""
-
-    def make_folder(*files: bytes, bases: tuple[int, ...] = (0,)) -> Path:
-        path = tmp_path / "orders-3"
-        path.mkdir(exist_ok=True)
-        for base, data in zip(bases, files, strict=True):
-            (path / f"{base:020}.log").write_bytes(data)
-        return path
-
-    return make_folder
+    return lambda *files, bases=(0,): write_segments(tmp_path / "orders-3", files, bases)
 
 
 def opened(path: Any, **options: Any) -> SegmentsReader:
@@ -366,14 +358,7 @@ def five(first: int) -> bytes:
 
 @pytest.fixture
 def iggy(tmp_path: Path) -> Callable[..., Path]:
-    def make_folder(*files: bytes, bases: tuple[int, ...] = (0,)) -> Path:
-        path = tmp_path / "streams/1/topics/2/partitions/3"
-        path.mkdir(parents=True, exist_ok=True)
-        for base, data in zip(bases, files, strict=True):
-            (path / f"{base:020}.log").write_bytes(data)
-        return path
-
-    return make_folder
+    return lambda *files, bases=(0,): write_segments(tmp_path / "streams/1/topics/2/partitions/3", files, bases)
 
 
 def test_a_changed_bit_in_the_last_batch_of_iggy_is_damage(iggy: Callable[..., Path]) -> None:

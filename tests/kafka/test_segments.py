@@ -24,7 +24,7 @@ from letterhead.errors import DecodeError, TornTailWarning
 from letterhead.file_window import FileWindow
 from letterhead.kafka import segment_file
 from letterhead.kafka.segments_reader import COLUMNS, OpenTransaction
-from log_bytes import TRANSACTIONAL, batch, mark, record, write_index
+from log_bytes import TRANSACTIONAL, batch, mark, record, write_index, write_segments
 
 ROOT = Path(__file__).parents[2]
 NAME = "00000000000000000000.log"
@@ -46,11 +46,7 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
     """Write the directory of a partition, a file for each base offset."""
 
     def make_folder(*files: bytes, bases: tuple[int, ...] = (0,), name: str = "orders-0") -> Path:
-        folder = tmp_path / name
-        folder.mkdir(exist_ok=True)
-        for base, data in zip(bases, files, strict=True):
-            (folder / f"{base:020}.log").write_bytes(data)
-        return folder
+        return write_segments(tmp_path / name, files, bases)
 
     return make_folder
 

@@ -22,6 +22,7 @@ import pytest
 from jobs import COLUMNS, FORMAT, HEADERS, Job, blocks_of, jobs
 
 import letterhead as lh
+from c_structures import Array
 from letterhead import arrow as lha
 
 pytestmark = pytest.mark.full
@@ -152,23 +153,7 @@ def test_what_a_store_and_readers_open_is_closed_with_them(
 # --- every buffer is given back --------------------------------------------------------------------------------------
 
 
-class ArrowArray(ctypes.Structure):
-    """An array of Arrow's C data interface."""
-
-
-RELEASE = ctypes.CFUNCTYPE(None, ctypes.POINTER(ArrowArray))
-ArrowArray._fields_ = [
-    ("length", ctypes.c_int64),
-    ("null_count", ctypes.c_int64),
-    ("offset", ctypes.c_int64),
-    ("n_buffers", ctypes.c_int64),
-    ("n_children", ctypes.c_int64),
-    ("buffers", ctypes.c_void_p),
-    ("children", ctypes.c_void_p),
-    ("dictionary", ctypes.c_void_p),
-    ("release", ctypes.c_void_p),
-    ("private_data", ctypes.c_void_p),
-]
+RELEASE = ctypes.CFUNCTYPE(None, ctypes.POINTER(Array))
 
 
 class Counted:
@@ -192,7 +177,7 @@ class Counted:
         schema, capsule = self._array.__arrow_c_array__(requested_schema)
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        array = ArrowArray.from_address(pointer(capsule, b"arrow_array"))
+        array = Array.from_address(pointer(capsule, b"arrow_array"))
         release = RELEASE(array.release)
 
         def counting(source: Any) -> None:

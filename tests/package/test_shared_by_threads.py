@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,11 @@ import pytest
 import letterhead as lh
 from letterhead.state.memory import InMemoryKeyValueStore
 
-pytestmark = pytest.mark.usefixtures("gil_stays_disabled")
+pytestmark = pytest.mark.usefixtures("gil_stays_disabled", "threads_switch_often")
 
 THREADS = 8
 ROWS = 2_000
 LOG = "orders-app-latest-changelog-0"
-
-
-@pytest.fixture(autouse=True)
-def switching() -> Iterator[None]:
-    """Let threads take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 def in_threads(work: Callable[[int], Any]) -> list[Any]:

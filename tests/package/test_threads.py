@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 
-pytestmark = pytest.mark.usefixtures("gil_stays_disabled")
+pytestmark = pytest.mark.usefixtures("gil_stays_disabled", "threads_switch_often")
 
 THREADS = 8
 ROUNDS = 4
@@ -27,15 +27,6 @@ ROUNDS = 4
 COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": "array<string>"}
 FORMAT = "streams-timestamped"
 HEADERS = [("tenant", b"acme"), ("route", b"a"), ("note", None), ("route", b"b"), ("señal-📦", b"\x00\x01")]
-
-
-@pytest.fixture(autouse=True)
-def switching() -> Iterator[None]:
-    """Let threads take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 @pytest.fixture(scope="module")
