@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from benches import goal, typed
 from benches.direct import measure as direct
@@ -256,17 +257,19 @@ def read_iggy(path: Path) -> Iterator[Row]:
         )
 
 
+def row_of(result: dict[str, Any], **fields: Any) -> Row:
+    """Return the row of a job that releases its results; ``fields`` are the figures."""
+    return Row(job=result["job"], source=result["source"], side=result["side"], buffers="released", **fields)
+
+
 def read_spark(path: Path) -> Iterator[Row]:
     """Read the Spark side; nanoseconds of wall time on two cores."""
     for result in json.loads(path.read_text())["results"]:
         seconds = statistics.median(result["seconds"])
-        yield Row(
-            job=result["job"],
-            source=result["source"],
-            side=result["side"],
+        yield row_of(
+            result,
             ns=seconds * 1e9 / result["headers"],
             batch_rows=result["batch"],
-            buffers="released",
             memory=f"{result['rows']:,} rows in {seconds:.2f} s ({len(result['seconds'])} runs)",
             ratio=result["ratio"],
         )
@@ -277,13 +280,10 @@ def read_topology(path: Path) -> Iterator[Row]:
     for result in json.loads(path.read_text())["results"]:
         most = max(result["seconds"], key=int)  # the smaller job is what the difference is taken from
         seconds = statistics.median(result["seconds"][most])
-        yield Row(
-            job=result["job"],
-            source=result["source"],
-            side=result["side"],
+        yield row_of(
+            result,
             ns=result["ns"],
             batch_rows=result["rows"],
-            buffers="released",
             memory=f"{result['rows']:,} rows in {seconds:.2f} s",
             per=result["per"],
         )
@@ -293,13 +293,10 @@ def read_direct(path: Path) -> Iterator[Row]:
     """Read what topics and segments took that were read directly; nanoseconds of wall time a record."""
     for result in json.loads(path.read_text())["results"]:
         seconds = statistics.median(result["seconds"])
-        yield Row(
-            job=result["job"],
-            source=result["source"],
-            side=result["side"],
+        yield row_of(
+            result,
             ns=seconds * 1e9 / result["rows"],
             batch_rows=result["rows"],
-            buffers="released",
             memory=f"{result['rows']:,} records in {seconds:.3f} s ({len(result['seconds'])} runs)",
             ratio=result["ratio"],
             per="row",

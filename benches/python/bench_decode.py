@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from benches import data, plain
-from conftest import KEPT, OBJECTS, RELEASED, REUSED, Sizes
+from conftest import KEPT, OBJECTS, RELEASED, REUSED, Sizes, measure_column
 from letterhead import arrow as lha
 from reference import ops
 
@@ -125,16 +125,14 @@ def test_messages(measure: Callable[..., None], sizes: Sizes) -> None:
         assert answers.counts_of_list(result.field("headers")) == kept
         assert result.field("payload").null_count == 0
 
-    measure(
+    measure_column(
+        measure,
+        column,
         lambda: lha.decode(column, "streams-timestamped"),
         check,
         job="decode",
         source=MESSAGES,
         side="letterhead",
-        rows=sizes.batch,
-        headers=kept.headers,
-        reads=column.nbytes,
-        writes=lambda result: result.nbytes,
     )
 
 
@@ -158,18 +156,7 @@ def test_messages_plain_python_to_arrow(measure: Callable[..., None], sizes: Siz
         assert answers.counts_of_list(result.field("headers")) == kept
         assert result.equals(lha.decode(column, "streams-timestamped"))
 
-    measure(
-        run,
-        check,
-        job="decode",
-        source=MESSAGES,
-        side="plain Python to Arrow",
-        rows=sizes.plain,
-        headers=kept.headers,
-        reads=column.nbytes,
-        writes=lambda result: result.nbytes,
-        rounds=5,
-    )
+    measure_column(measure, column, run, check, job="decode", source=MESSAGES, side="plain Python to Arrow", rounds=5)
 
 
 def half_the_traffic(sizes: Sizes) -> int:
@@ -214,16 +201,4 @@ def decode_blocks(
         assert len(result) == len(column)
         assert answers.counts_of_list(result) == kept
 
-    measure(
-        run,
-        check,
-        job="decode",
-        source=STORE,
-        side=side,
-        rows=len(column),
-        headers=kept.headers,
-        reads=column.nbytes,
-        writes=lambda result: result.nbytes,
-        buffers=buffers,
-        rounds=rounds,
-    )
+    measure_column(measure, column, run, check, job="decode", source=STORE, side=side, buffers=buffers, rounds=rounds)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from benches import data, plain
-from conftest import OBJECTS, RELEASED, Sizes
+from conftest import OBJECTS, RELEASED, Sizes, measure_column
 from letterhead import arrow as lha
 from reference import ops
 
@@ -58,21 +58,8 @@ def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
 
 def encode(measure: Callable[..., None], side: str, column: pa.Array, run: Callable[[], pa.Array], rounds: int) -> None:
     """Measure one way from a list column to blocks."""
-    kept, _ = data.store_answer(len(column))
 
     def check(result: pa.Array) -> None:
         assert result.equals(data.store_blocks(len(column)))
 
-    measure(
-        run,
-        check,
-        job="encode",
-        source=STORE,
-        side=side,
-        rows=len(column),
-        headers=kept.headers,
-        reads=column.nbytes,
-        writes=lambda result: result.nbytes,
-        buffers=RELEASED,
-        rounds=rounds,
-    )
+    measure_column(measure, column, run, check, job="encode", source=STORE, side=side, buffers=RELEASED, rounds=rounds)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from benches import data, plain
-from conftest import OBJECTS, Sizes
+from conftest import OBJECTS, Sizes, measure_column
 from letterhead import arrow as lha
 from reference import ops
 
@@ -78,7 +78,6 @@ def test_plain_python(measure: Callable[..., None], sizes: Sizes) -> None:
 
 def validate(measure: Callable[..., None], side: str, column: pa.Array, rounds: int) -> None:
     """Measure ours, which must find nothing here and one error in a spoilt copy."""
-    kept, _ = data.store_answer(len(column))
 
     def check(result: pa.Array) -> None:
         assert result.null_count == len(column) == len(result)
@@ -86,16 +85,14 @@ def validate(measure: Callable[..., None], side: str, column: pa.Array, rounds: 
         assert spoilt.null_count == 49
         assert [error["code"] for error in spoilt[0].as_py()] == ["truncated"]
 
-    measure(
+    measure_column(
+        measure,
+        column,
         lambda: lha.validate(column, "kafka"),
         check,
         job="validate",
         source=STORE,
         side=side,
-        rows=len(column),
-        headers=kept.headers,
-        reads=column.nbytes,
-        writes=lambda result: result.nbytes,
         rounds=rounds,
     )
 

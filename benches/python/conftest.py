@@ -113,3 +113,19 @@ def measure(benchmark: Any) -> Callable[..., None]:
             benchmark.extra_info["ratio"] = median(theirs / ours for theirs, ours in pairs)
 
     return measure
+
+
+def measure_column(
+    measure: Callable[..., None], column: Any, run: Callable[[], Any], check: Callable[[Any], None], **options: Any
+) -> None:
+    """Measure work on a whole column of the store, whose output is Arrow data."""
+    kept, _ = data.store_answer(len(column))
+    measure(
+        run,
+        check,
+        rows=len(column),
+        headers=kept.headers,
+        reads=column.nbytes,
+        writes=lambda result: result.nbytes,
+        **options,
+    )
