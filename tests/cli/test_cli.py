@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 import pty
@@ -1024,3 +1025,18 @@ def test_one_message_is_read_without_pyarrow():
         command = [sys.executable, "-c", block_pyarrow, *args, "-f", "kafka", "--hex", GOOD.hex()]
         result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_help_is_broken_at_the_width_of_the_screen(run, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = run("read", "--help").lines
+    start = next(row for row, line in enumerate(lines) if line.strip().startswith("Of a topic, the records"))
+    paragraph = [line.strip() for line in itertools.takewhile(lambda line: "A POINT" not in line, lines[start:])]
+    words = [line.split()[0] for line in paragraph[1:]]
+    for line, word in zip(paragraph[:-1], words, strict=True):
+        assert len(line) <= columns - 2 < len(line) + 1 + len(word)
+
+
+def test_a_missing_argument_is_named_with_its_choices(run):
+    assert "Choose from: bash, zsh, fish" in run("completion").err

@@ -1270,3 +1270,8 @@ def test_verify_prints_errors_of_each_store_in_one_json_document(tmp_path, run) 
     documents = json.loads(result.out)
     assert [[error["key"] for error in document["errors"]] for document in documents] == [["a", "c"], []]
     assert result.code == 1
+
+
+def test_diff_names_a_changelog_that_does_not_exist(run) -> None:
+    result = run("state", "diff", SAMPLES / "streams-state-0_0", "nowhere")
+    assert (result.code, result.err) == (2, "letterhead: there is no file or directory nowhere\n")

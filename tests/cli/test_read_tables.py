@@ -183,3 +183,11 @@ def test_a_file_that_may_not_be_read_is_named(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").chmod(0)
     result = run("read", tmp_path / "file")
     assert (result.code, result.err) == (3, f"letterhead: cannot read {tmp_path / 'file'}: permission denied\n")
+
+
+def test_a_typed_header_that_no_row_has_is_noticed(run: Run, samples: Path) -> None:
+    args = ("read", samples / "orders-0", "--columns", "offset", "--headers", "tenent,tenant")
+    result = run(*args, "--end", "100", "--json")
+    assert (result.code, result.err) == (0, 'letterhead: none of these records has a value of the header "tenent"\n')
+    # Other rows may have it.
+    assert run(*args, "--json", "-n", "3").err == run(*args, "--last", "1", "--json").err == ""

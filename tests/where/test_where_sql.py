@@ -45,7 +45,7 @@ def test_text_is_the_condition_of_operators(text: str, condition: str) -> None:
         ("a like '%x'", "LIKE is supported for 'text%' and '%text%'"),
         ("a like 'x%' escape '!'", "it is not supported"),
         ("a = null", "write IS NULL"),
-        ("a = b", "only comparisons of a column with a literal"),
+        ("a = b", "only comparisons of a column with a literal are supported: write text in single quotes: 'b'"),
         ("flag", "it is not a condition"),
         ("a in (select 1)", "query is not supported"),
         ("a between symmetric 1 and 2", "symmetric is not supported"),

@@ -46,7 +46,7 @@ def usage_errors() -> Iterator[None]:
 
 def as_options(message: str) -> str:
     """Name options as the command line has them, where an error of a function names its parameters."""
-    return _PARAMETER.sub(_option, message)
+    return _PARAMETER.sub(_option, message).replace("a mapping of partition to one of these", "0=POINT,1=POINT")
 
 
 def _option(match: re.Match[str]) -> str:

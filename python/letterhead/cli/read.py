@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from letterhead._formatting import printable, quoted
-from letterhead.cli.column import RowCounts
+from letterhead.cli.column import ROWS_ON_SCREEN, RowCounts
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import EditOption, edit_rows, parse_edits
 from letterhead.cli.exits import BAD_DATA, Failure
@@ -23,6 +23,7 @@ from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import open_reader, open_sources, report_findings
 from letterhead.cli.sources.options import key_range, selection, typed_headers, with_keys
+from letterhead.fields import columns_of
 from letterhead.limits import Limits
 from letterhead.sources.base import RowRequest, Source, check_store_options
 
@@ -209,6 +210,7 @@ class Rows:
         noun = sources[0].noun if len({source.noun for source in sources}) == 1 else "row"
         self._tally = RowCounts("batch" if request.view == "batches" else noun)
         self._printed = 0
+        self._unseen = set(columns_of(request.headers)) if request.headers else set()
         with reading_errors():
             check_store_options(sources, request)
         self._readers = [open_reader(source, request) for source in sources]
@@ -284,6 +286,7 @@ class Rows:
                     batch = next(reader, None)
                 if batch is None:
                     break
+                self._unseen -= {name for name in self._unseen if batch.column(name).null_count < len(batch)}
                 if self._edits:
                     with reading_errors():
                         batch = edit_rows(batch, self._edits[number])
@@ -368,8 +371,16 @@ class Rows:
                 f"no {self._tally.noun}s from --start {_point_text(request.start)} to --end {_point_text(request.end)}"
             )
 
+    def _warn_of_empty_columns(self) -> None:
+        """Warn of typed headers that have no value in any row, if all rows were read: their names may be wrong."""
+        tally = self._tally
+        if tally.rows and not (tally.more or tally.bad or self._request.follow or self._request.last is not None):
+            for name in sorted(self._unseen):
+                warn(f"none of these {tally.noun}s has a value of the header {quoted(name)}")
+
     def _finish(self) -> int:
         self._note_empty_range()
+        self._warn_of_empty_columns()
         left_out = self._tally.left_out
         if left_out and self._errors is ReadErrors.skip:
             warn(f"{counted(left_out, self._tally.noun)} left out, as {'it' if left_out == 1 else 'they'} "

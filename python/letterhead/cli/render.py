@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -30,11 +31,14 @@ _ADDRESS = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*:/+).*@([^\s?]*)(?:\?[^\s:]*)?
 PLAIN_WIDTH = 96
 # Eight bytes are shown as a number below this one: larger ones are rarely numbers.
 MAX_LIKELY = 1 << 53
-# Numbers and the time left take about so many columns beside a progress bar; a narrow screen shows them alone.
-AMOUNT_WIDTH = 64
+# The width of the time left beside a progress bar; a narrow screen shows the numbers without the bar.
+TIME_WIDTH = 9
+MIN_DESCRIPTION = 16
 WIDE_ENOUGH_FOR_BAR = 110
 # Rows on a screen, if neither --limit nor --all is given.
 ROWS_ON_SCREEN = 20
+# Seconds until a bar is drawn beside a pipe.
+PIPE_DELAY = 1.0
 # Rows in one table: all rows may not fit in memory.
 ROWS_IN_TABLE = 1000
 
@@ -232,7 +236,13 @@ def progress(
         if total is None and source is not None and source.total is not None:
             size, done, unit = source.total, source.done, source.unit
         rate = f"{rows / max(time.monotonic() - started, 0.001):,.0f}/s"
-        bar.update(task, total=size, completed=done, amount=f"{_amount(rows, noun, size, done, unit)}, {rate}")
+        amount = f"{_amount(rows, noun, size, done, unit)}, {rate}"
+        # The end of a path tells more than its beginning.
+        room = max(MIN_DESCRIPTION, width - len(amount) - TIME_WIDTH - 21 * len(bars))
+        text = description if len(description) <= room else f"…{description[1 - room :]}"
+        bar.update(task, description=text, total=size, completed=done, amount=amount)
+        if time.monotonic() - started >= delay:
+            bar.start()
 
     width = screen_width(sys.stderr)
     bars = [BarColumn(bar_width=20)] if width >= WIDE_ENOUGH_FOR_BAR else []
@@ -242,14 +252,25 @@ def progress(
         TextColumn("{task.fields[amount]}", markup=False, table_column=Column(no_wrap=True)),
         TimeRemainingColumn(compact=True),
     )
-    # The end of a path tells more than its beginning.
-    description, room = printable(description), max(16, width - AMOUNT_WIDTH - 21 * len(bars))
-    description = description if len(description) <= room else f"…{description[1 - room :]}"
+    description = printable(description)
     # By default, the bar replaces sys.stdout and redirects prints to stderr.
-    with Progress(*columns, console=console(sys.stderr), transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task(description, total=total, amount="")
+    bar = Progress(*columns, console=console(sys.stderr), transient=True, redirect_stdout=False)
+    # The reader of a pipe may print to the same terminal: a command that is soon done draws nothing between its lines.
+    delay = PIPE_DELAY if prints and _is_pipe(sys.stdout) else 0
+    task = bar.add_task("", total=total, amount="")
+    try:
+        advance(0)
         yield advance
         advance(0)  # the source is read to its end
+    finally:
+        bar.stop()
+
+
+def _is_pipe(stream: TextIO) -> bool:
+    try:
+        return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _amount(rows: int, noun: str, size: int | None, done: int, unit: str) -> str:

@@ -51,7 +51,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _fail(as_options(str(error)), BAD_DATA)
     except UsageError as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "letterhead")
-        message = error.format_message().rstrip(".").replace("\n", " ").replace("Value error, ", "")
+        message = error.format_message().rstrip(".").replace("\n", " ").replace("\t", "").replace("Value error, ", "")
         return _fail(f"{message} (see {path} --help)", USAGE)
     except BrokenPipeError:
         return _reader_gone()
@@ -72,7 +72,7 @@ def _lossless(error: ConversionError) -> str:
         return ""  # the message names it
     wrong_type = error.code in ("wrong_type", "wrong_size", "bad_bool", "bad_text", "value_not_utf8")
     if wrong_type and error.format is not None and row_of(error.format)["types"]:
-        return "pass the type that fits (--type KEY=TYPE), --types binary for the bytes as they are, "
+        return "pass the type that fits (--types KEY=TYPE), --types binary for the bytes as they are, "
     return "choose a format that carries it, "
 
 

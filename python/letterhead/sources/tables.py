@@ -149,8 +149,10 @@ def open_table(name: str) -> Table:
     label = "standard input" if name == STANDARD_INPUT else name
     with damage(label):
         table = _open(file if hasattr(file, "peek") else io.BufferedReader(file), label)
-    if table.rows is None and name != STANDARD_INPUT and file.seekable():
-        table = table._replace(bytes=Path(name).stat().st_size, position=file.tell)
+    if table.rows is None and name != STANDARD_INPUT and Path(name).is_file():
+        size = Path(name).stat().st_size
+        # A compressed stream closes the file at its end.
+        table = table._replace(bytes=size, position=lambda: size if file.closed else file.tell())
     return table._replace(read=lambda columns: _checked(table.read(columns), label))
 
 

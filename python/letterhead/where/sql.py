@@ -167,7 +167,8 @@ class _SqlTranslator:
         if isinstance(right, exp.Column) and right.this.args.get("quoted"):
             raise self._error(right, f"write text in single quotes: '{right.name}'; double quotes are for names")
         if not _is_literal(right):
-            raise self._error(right, "only comparisons of a column with a literal are supported")
+            quotes = f": write text in single quotes: '{right.name}'" if isinstance(right, exp.Column) else ""
+            raise self._error(right, f"only comparisons of a column with a literal are supported{quotes}")
         return self._operand(left)._compared(name, self._literal(right))
 
     def _operand(self, node: Any) -> Operand:

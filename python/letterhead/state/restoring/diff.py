@@ -130,6 +130,9 @@ def diff(
     []
     """
     first_stores = find_stores(Path(first), store)
+    ours = find_stores(Path(first), store)
+    if isinstance(second, str | Path) and not Path(second).exists():
+        raise FileNotFoundError(f"there is no file or directory {second}")
     if isinstance(second, str | Path) and _has_stores(Path(second)):
         yield from _compare_directories(first_stores, find_stores(Path(second), store), store_type, on_error, limits)
         return
