@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_st
 from letterhead.state.reading.rows import StoreReader, latest_offsets
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.position import Position
-from letterhead.state.storage.versioned_rows import bounds
+from letterhead.state.storage.versioned_rows import segment_number
 
 
 @dataclass
@@ -185,7 +184,7 @@ def _count_rows(
                     contents.versions += len(store.versions(row.key, row.newer()))
                 # The file has no headers for an older row.
                 contents.header_bytes += 0 if row.legacy is not None else store.header_bytes(row.key, row.value)
-                for time in _times(store, row.key, row.value):
+                for time in store.row_times(row.key, row.value):
                     contents.first = time if contents.first is None else min(contents.first, time)
                     contents.last = time if contents.last is None else max(contents.last, time)
             except DecodeError:
@@ -204,7 +203,7 @@ def _times(store: StoreReader, key: bytes, value: bytes) -> list[int]:
 
 
 def _segment_name(prefix: bytes) -> str:
-    number = _INT64.unpack(prefix.ljust(8, b"\0"))[0]
+    number = segment_number(prefix)
     return "latest versions" if number < 0 else f"segment {number}"
 
 
@@ -346,6 +345,3 @@ def _document(listing: StoreListing, quick: bool, epoch_ms: bool) -> dict[str, A
             for segment in listing.segments
         ]
     return document
-
-
-_INT64 = struct.Struct(">q")

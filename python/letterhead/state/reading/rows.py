@@ -24,7 +24,7 @@ from letterhead.state.storage.database import StoredFamilies, list_families
 from letterhead.state.storage.keys import AFTER_INDEX, INDEX, SessionKeys, WindowKeys, session_parts, window_parts
 from letterhead.state.storage.layouts import Legacy
 from letterhead.state.storage.raw import headers_end, shifted
-from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow
+from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow, bounds, segment_number
 
 __all__ = [
     "SUFFIXES",
@@ -258,6 +258,15 @@ class StoreReader:
             end -= len(version.value or b"")
             versions.append(StoredVersion(version.valid_from, row.valid_to(index), version.value, end))
         return versions
+
+    def row_times(self, stored_key: bytes, value: bytes) -> list[int]:
+        """Return the times of a row, or the earliest and the latest of its versions; raise DecodeError if it is invalid."""
+        if self.type.key_format == "versioned":
+            if segment_number(stored_key) < 0:
+                return [Latest.read(value).timestamp]
+            return sorted(bounds(value))
+        _, times = self.key_parts(stored_key)
+        return [time for time in times.values() if time is not None]
 
     @property
     def message_format(self) -> str:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from letterhead.errors import DecodeError
 
-__all__ = ["Latest", "SegmentRow", "Version", "with_headers"]
+__all__ = ["Latest", "SegmentRow", "Version", "bounds", "segment_number", "with_headers"]
 
 LATEST = b"\xff" * 8
 """The prefix of the keys of latest versions: segment -1."""
@@ -191,6 +191,12 @@ def bounds(row: bytes) -> tuple[int, int]:
     if min > next:
         raise _decode_error("the newest version ends before the oldest begins", "out_of_range", 0)
     return next, min
+
+
+def segment_number(key: bytes) -> int:
+    """Return the number of the segment in the stored key of a row, also of one that is too short; negative for a latest version."""
+    number: int = _INT64.unpack(key[:8].ljust(8, b"\0"))[0]
+    return number
 
 
 def with_headers(key: bytes, row: bytes) -> bytes:
