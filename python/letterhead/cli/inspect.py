@@ -20,10 +20,18 @@ from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch, row
 from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import Everything, Format, Json, grouped, option, reading, source
 from letterhead.cli.render import as_integer, console, counted, moment, print_json, warn
-from letterhead.cli.sniff import CODEC, format_of
+from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.batches import FORMAT, batch_at
 from letterhead.cli.sources.options import Timeout, typed_headers
 from letterhead.fields import normalise
+from letterhead.kafka.batch_attributes import (
+    CODEC_BITS,
+    CODECS,
+    CONTROL_BIT,
+    TRANSACTIONAL_BIT,
+    ControlType,
+    control_type,
+)
 from letterhead.results import Inspection, Label
 from letterhead.sources.base import TIMEOUT_MS, RowRequest
 
@@ -52,18 +60,16 @@ INTEGER_SIZES = (2, 4, 8)
 # The first field of each message of a batch.
 FIRST_FIELDS = {"iggy-batch": "checksum"}
 HEADINGS = {"polled prefix": "before the batches", "partition id": "batch"}
-CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 # Attributes of a record batch.
-BITS = {0x08: "log append time", 0x10: "transactional", 0x20: "control", 0x40: "delete horizon"}
-CONTROL = 0x20
+BITS = {0x08: "log append time", TRANSACTIONAL_BIT: "transactional", CONTROL_BIT: "control", 0x40: "delete horizon"}
 CONTROL_TYPES: dict[int | None, str] = {
-    0: "abort of a transaction",
-    1: "commit of a transaction",
-    2: "leader change",
-    3: "snapshot header",
-    4: "snapshot footer",
-    5: "KRaft version",
-    6: "KRaft voters",
+    ControlType.ABORT: "abort of a transaction",
+    ControlType.COMMIT: "commit of a transaction",
+    ControlType.LEADER_CHANGE: "leader change",
+    ControlType.SNAPSHOT_HEADER: "snapshot header",
+    ControlType.SNAPSHOT_FOOTER: "snapshot footer",
+    ControlType.KRAFT_VERSION: "KRaft version",
+    ControlType.KRAFT_VOTERS: "KRaft voters",
 }
 
 
@@ -207,9 +213,9 @@ def _batch_parts(
         start, end = fields[0].start, labels[next_at].start if next_at < len(labels) else len(data)
         attributes = next((label for label in fields if label.field == "attributes"), None)
         bits = 0 if attributes is None else int(attributes.text)
-        control = attributes is not None and _is_of_batch(attributes) and bool(bits & CONTROL)
+        control = attributes is not None and _is_of_batch(attributes) and bool(bits & CONTROL_BIT)
         messages: int | None = 1
-        if bits & CODEC:
+        if bits & CODEC_BITS:
             headers = 0
             try:
                 messages = 0
@@ -218,7 +224,7 @@ def _batch_parts(
             except lh.HeaderError:
                 messages, headers = None, 0
             opens = messages is not None and format == "record-batch"
-            heading = _heading(number, messages, CODECS.get(bits & CODEC, "an unknown codec"), opens=opens)
+            heading = _heading(number, messages, _codec(bits), opens=opens)
             if control:
                 heading += ", control records"
             parts.append(_BatchPart(start, end, number, messages, heading, opens, headers))
@@ -271,12 +277,15 @@ def _is_of_batch(attributes: Label) -> bool:
     return attributes.end - attributes.start == 2
 
 
+def _codec(attributes: int) -> str:
+    code = attributes & CODEC_BITS
+    return CODECS[code] if code < len(CODECS) else "an unknown codec"
+
+
 def _control_type(data: bytes, fields: Sequence[Label]) -> str:
     """Return the meaning of a control record. Its key is a version and a type."""
     keys = (data[label.start : label.end] for label in fields if label.field == "key" and label.header is None)
-    key = next(keys, b"")
-    type = int.from_bytes(key[2:4], "big") if len(key) >= 4 else None
-    return CONTROL_TYPES.get(type, "a control record")
+    return CONTROL_TYPES.get(control_type(next(keys, None)), "a control record")
 
 
 class _Shown:
@@ -478,7 +487,7 @@ class _View:
         of_message = label.header is None
         if text == "-1" and (label.field == "value length" or (of_message and label.field == "key length")):
             return "-1, null"
-        if text == "0" and label.field == "value length" and not of_message and row["types"] and row["nulls"]:
+        if text == "0" and label.field == "value length" and not of_message and row.types and row.nulls:
             return "0, null"
         if label.field.endswith("timestamp"):
             return f"{text}  {moment(int(text), microseconds=in_microseconds(self.format))}".rstrip()
@@ -489,6 +498,8 @@ class _View:
             if of_message
             else label.field == "value" and not row["types"] and self.shown.types is None
         ):
+            return _attributes(int(text), row.name, of_batch=_is_of_batch(label))
+        if label.field in VALUES if of_message else label.field == "value" and not row.types:
             text = _reading(self.data[label.start : label.end]) or text
         if self.everything or len(text) <= MAX_MEANING:
             return text
@@ -531,7 +542,7 @@ def _reading(data: bytes) -> str | None:
 
 def _attributes(bits: int, format: str, *, of_batch: bool) -> str:
     """Return the attributes of a message or a record batch and their meaning."""
-    known = [CODECS.get(bits & CODEC, "an unknown codec")] if bits & CODEC else []
+    known = [_codec(bits)] if bits & CODEC_BITS else []
     if format == "record-batch":
         # The older formats have only the first of the bits.
         known += [name for bit, name in BITS.items() if bits & bit and (of_batch or bit == 0x08)]

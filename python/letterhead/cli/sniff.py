@@ -16,14 +16,15 @@ from collections.abc import Iterable
 from typing import Any
 
 import letterhead as lh
+from letterhead._formats import format_table
 from letterhead.cli.exits import BAD_DATA, Failure
-from letterhead.cli.formats import is_batch, row_of, table_of_formats
+from letterhead.cli.formats import is_batch, row_of
 from letterhead.cli.render import warn
+from letterhead.kafka.batch_attributes import CODEC_BITS
 
 AUTO = "auto"
 
 CHECKSUM, STRUCTURE, ANYTHING = 2, 1, 0
-CODEC = 0x07
 # Without headers these are a few common bytes, followed by payload.
 _WEAK = ("kafka", "streams", "streams-timestamped", "kip82-wrapper")
 # The least size of a batch of Iggy 0.11; an empty reply has only 16 bytes, which could be anything.
@@ -33,7 +34,7 @@ _IGGY_BATCH_LEN = 256
 def sniff(values: Iterable[bytes]) -> list[str]:
     """Return the formats that fit most of the values."""
     count = 0
-    scores_by_format: dict[str, list[int]] = {name: [] for name in table_of_formats()}
+    scores_by_format: dict[str, list[int]] = {name: [] for name in format_table()}
     for value in values:
         count += 1
         for name, scores in scores_by_format.items():
@@ -92,6 +93,6 @@ def _score_message(value: bytes, format: str, message: Any) -> int:
         return ANYTHING
     if format.startswith("kip82-message"):
         # Read as one message, a compressed set is an opaque value.
-        return STRUCTURE if message.attributes & CODEC else CHECKSUM
+        return STRUCTURE if message.attributes & CODEC_BITS else CHECKSUM
     headers = message if isinstance(message, lh.Headers) else message.headers
     return ANYTHING if format in _WEAK and not headers else STRUCTURE

@@ -10,16 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead.errors import HeaderError, replaced
+from letterhead.kafka.batch_attributes import ControlType, control_type
 from letterhead.kafka.record_sets import FIELDS, PARTITION_COLUMNS, KafkaRowReader, StoredBatches
 from letterhead.offsets.partition_log import LAST_OFFSET
 
-__all__ = ["CONTROL_COLUMNS", "CONTROL_TYPES", "ControlRowReader"]
-
-CONTROL_TYPES = {
-    0: "ABORT", 1: "COMMIT", 2: "LEADER_CHANGE", 3: "SNAPSHOT_HEADER", 4: "SNAPSHOT_FOOTER", 5: "KRAFT_VERSION",
-    6: "KRAFT_VOTERS",
-}  # fmt: skip
-"""Names of the types of control records, by the number after the version in their key."""
+__all__ = ["CONTROL_COLUMNS", "ControlRowReader"]
 
 CONTROL_COLUMNS = (*PARTITION_COLUMNS, *FIELDS, "control", "aborted")
 """The default columns."""
@@ -73,10 +68,15 @@ class ControlRowReader(KafkaRowReader):
             return super()._column(rows, field, partition_values)
         types: list[str | None] = [None] * len(rows)
         for row in pc.indices_nonzero(pc.fill_null(rows.column("control"), False)).to_pylist():
-            types[row] = _control_type(rows.column("key")[row].as_py())
+            types[row] = _type_name(rows.column("key")[row].as_py())
         return pa.array(types, pa.string())
 
 
-def _control_type(key: bytes | None) -> str:
-    number = int.from_bytes(key[2:4], "big") if key is not None and len(key) >= 4 else None
-    return "UNKNOWN" if number is None else CONTROL_TYPES.get(number, f"UNKNOWN ({number})")
+def _type_name(key: bytes | None) -> str:
+    number = control_type(key)
+    if number is None:
+        return "UNKNOWN"
+    return ControlType(number).name if number in _KNOWN_TYPES else f"UNKNOWN ({number})"
+
+
+_KNOWN_TYPES = frozenset(ControlType)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from letterhead import _native
 from letterhead.errors import HeaderError, replaced
+from letterhead.kafka.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTIONAL_BIT
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
 from letterhead.output_columns import TIME_DETAIL, TIMES, Dialect, as_times, time_error, times_outside, with_errors
@@ -23,7 +24,7 @@ from letterhead.where.program import Filter, RecordField, fields_of_format
 __all__ = [
     "CODECS", "FIELDS", "PARTITION_COLUMNS", "WHERE_FIELDS", "AbortedTransaction", "BatchHeader", "KafkaRowReader",
     "StoredBatches",
-    "aborted_batches", "batches_of", "leader_epoch", "next_pieces",
+    "CONSTANTS", "aborted_batches", "batches_of", "leader_epoch", "next_pieces",
 ]  # fmt: skip
 
 FIELDS: tuple[str, ...] = (
@@ -49,13 +50,7 @@ _FEW = 16
 
 _MAX_PIECES = 8
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-"""Names of the codecs, by their numbers in the attributes of a batch."""
-
 _EPOCH_POSITION = 12
-_CODEC_BITS = 0x07
-_TRANSACTIONAL = 0x10
-_CONTROL = 0x20
 
 
 class BatchHeader(NamedTuple):
@@ -79,17 +74,17 @@ class BatchHeader(NamedTuple):
     @property
     def codec(self) -> int:
         """The number of the codec, 0 if it is not compressed."""
-        return self.attributes & _CODEC_BITS
+        return self.attributes & CODEC_BITS
 
     @property
     def control(self) -> bool:
         """Whether it marks the end of a transaction."""
-        return bool(self.attributes & _CONTROL)
+        return bool(self.attributes & CONTROL_BIT)
 
     @property
     def transactional(self) -> bool:
         """Whether it is part of a transaction."""
-        return bool(self.attributes & _TRANSACTIONAL)
+        return bool(self.attributes & TRANSACTIONAL_BIT)
 
 
 class AbortedTransaction(NamedTuple):
@@ -115,7 +110,7 @@ class KafkaRowReader(RowReader):
     fields = FIELDS
     partition_columns = PARTITION_COLUMNS
     where_fields = WHERE_FIELDS
-    left_out_attributes: ClassVar[int] = _CONTROL
+    left_out_attributes: ClassVar[int] = CONTROL_BIT
     """Batches with one of these bits in their attributes have no rows."""
 
     def time_types(self, dialect: Dialect) -> Mapping[str, pa.DataType]:

@@ -8,14 +8,12 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from letterhead import arrow as lha
+from letterhead.kafka.batch_attributes import ControlType, control_type
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import AbortedTransaction, BatchHeader
 from letterhead.kafka.segment_file import BatchFlaw, DamagedRange, KafkaSegmentFile
 
 __all__ = ["Aborted", "OpenTransaction", "Transactions", "transactions"]
-
-_ABORT = 0
-"""The type of a control record that aborts; it follows the version in the record's key."""
 
 
 class Aborted(NamedTuple):
@@ -102,7 +100,7 @@ def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Itera
 def _is_abort(file: KafkaSegmentFile, batch: BatchHeader) -> bool:
     messages = pa.array([file.peek(batch.position, batch.end)], pa.binary())
     [record] = lha.messages(messages, "record-batch", columns=["key"]).to_pylist()
-    return int.from_bytes(record["key"][2:4], "big") == _ABORT
+    return control_type(record["key"]) == ControlType.ABORT
 
 
 def _check_checksums(file: KafkaSegmentFile, batches: Sequence[BatchHeader]) -> None:
