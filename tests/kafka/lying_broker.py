@@ -10,7 +10,7 @@ import json
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -52,14 +52,15 @@ def request_key(frame: bytes) -> str:
 
 
 class LyingBroker(LoopbackServer):
-    """Answers requests that were recorded; other ones end the connection."""
+    """Answers requests that were recorded, and those of ``more``; other ones end the connection."""
 
-    def __init__(self, lie: Lie | None = None) -> None:
+    def __init__(self, lie: Lie | None = None, more: Mapping[str, bytes] | None = None) -> None:
         super().__init__()
         recorded = json.loads(RESPONSES.read_text())
         there, here = (HOST + port.to_bytes(4, "big") for port in (recorded["port"], self.port))
         responses = recorded["responses"].items()
         self._responses = {key: bytes.fromhex(response).replace(there, here) for key, response in responses}
+        self._responses |= more or {}
         self._lie = lie
 
     @property

@@ -15,6 +15,7 @@ import pytest
 import letterhead as lh
 from letterhead.errors import LogTruncated, OffsetsGone, ProtocolError
 from letterhead.kafka.client import KafkaClient
+from letterhead.kafka.groups import GroupOffsets
 from letterhead.kafka.settings import reader_settings
 from letterhead.kafka.transport import ResponseFrames
 from letterhead.offsets.partition_log import TopicPartition
@@ -270,6 +271,24 @@ def test_responses_arrive_in_pieces(size: int, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(ResponseFrames, "__call__", in_pieces)
     with LyingBroker() as broker:
         assert read(broker.address)["offset"].to_pylist() == [0, 1, 2, 3] * 2
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "error"),
+    [
+        (HOST, 0, ProtocolError), (HOST, 1 << 16, ProtocolError), (HOST, -1, ProtocolError), (b"", 1, ProtocolError),
+        (HOST, 1, TimeoutError), (HOST, (1 << 16) - 1, TimeoutError),
+    ],
+)  # fmt: skip
+def test_a_coordinator_of_a_group_has_an_address(host: bytes, port: int, error: type[Exception]) -> None:
+    address = bytes([len(host) + 1]) + host + i32(port)
+    found = bytes(4) + bytes(1) + i32(0) + bytes(2) + b"\0" + i32(1) + address + b"\0"
+    with (
+        LyingBroker(more={"10 3 ": found}) as broker,
+        KafkaClient(reader_settings(broker.address, {}, timeout_ms=2000)) as client,
+        pytest.raises(error, match="a coordinator that has no valid address" if error is ProtocolError else None),
+    ):
+        GroupOffsets(client, "g").committed([TopicPartition(TOPIC, 0)])
 
 
 def test_the_recorded_responses_are_read_and_written_as_they_were() -> None:
