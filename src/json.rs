@@ -97,3 +97,7 @@ fn unit(rest: &mut std::str::Chars<'_>) -> Option<u16> {
     }
     Some(unit)
 }
+
+#[cfg(test)]
+#[path = "../tests/rust/units/json.rs"]
+mod tests;

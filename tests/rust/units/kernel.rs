@@ -13,7 +13,7 @@ use super::lists::{Bits, Columns, ListBlock, Names, Offsets, Strings, is_ascii, 
 use super::scan::{Hits, Scratch, select, validate};
 use super::typed_layout::{Kip82Layout, TypedLayout, Types};
 use super::varint_layout::VarintLayout;
-use super::{COPY, RowBlock, SLACK, Span};
+use super::{COPY, ROWS, RowBlock, SLACK, Span};
 #[cfg(target_arch = "x86_64")]
 use super::{ONLY_BASELINE, has_avx2};
 use crate::value::ByteOrder;
@@ -534,6 +534,17 @@ fn a_row_counts_with_all_of_its_bytes() {
         2
     );
     assert_eq!(runs(out), [written(&headers), written(&headers)]);
+}
+
+#[test]
+fn a_block_keeps_the_rows_whose_bits_are_set() {
+    let rows = Rows::of(&(0..ROWS).map(|len| vec![0; len]).collect::<Vec<_>>());
+    for selected in [0, 1, 1 << (ROWS - 1), 0b1010, 0xf0f0_1234_5678_9abc, u64::MAX] {
+        let mut block = rows.block();
+        block.retain(selected);
+        let kept = block.rows().iter().map(|row| row.unwrap().len()).collect::<Vec<_>>();
+        assert_eq!(kept, (0..ROWS).filter(|row| selected >> row & 1 == 1).collect::<Vec<_>>());
+    }
 }
 
 #[test]

@@ -17,6 +17,27 @@ fn every_day_is_written_and_read_back() {
 }
 
 #[test]
+fn a_form_is_parsed_from_its_name_and_from_no_other() {
+    for name in [
+        "timestamp:iso",
+        "timestamp:s",
+        "timestamp:ms",
+        "timestamp:us",
+        "timestamp:ns",
+        "date:text",
+        "decimal(5,2):text",
+        "binary:base64",
+        "binary:hex",
+    ] {
+        let (of, suffix) = name.split_once(':').unwrap();
+        assert_eq!(TextForm::parse(of, suffix).unwrap().name(), name);
+    }
+    for (of, suffix) in [("date", "iso"), ("timestamp", "text"), ("binary", "text"), ("decimal(5,2)", "hex")] {
+        assert_eq!(TextForm::parse(of, suffix), None, "{of}:{suffix}");
+    }
+}
+
+#[test]
 fn an_offset_is_subtracted_and_digits_past_the_unit_are_cut_off() {
     let micros = |text| read("timestamp", "iso", text);
     assert_eq!(micros("1970-01-01T01:00:00.0000019+01:00"), Ok(Value::Int(1)));
