@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from letterhead._formatting import printable, quoted
-from letterhead.cli.column import ROWS_ON_SCREEN, RowCounts
+from letterhead.cli.column import RowCounts
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import EditOption, edit_rows, parse_edits
 from letterhead.cli.exits import BAD_DATA, Failure

@@ -22,9 +22,8 @@ from letterhead.output_columns import TIME_DETAIL, TIMES, Dialect, as_times, tim
 from letterhead.where.program import Filter, RecordField, fields_of_format
 
 __all__ = [
-    "CODECS", "FIELDS", "PARTITION_COLUMNS", "WHERE_FIELDS", "AbortedTransaction", "BatchHeader", "KafkaRowReader",
-    "StoredBatches",
-    "CONSTANTS", "aborted_batches", "batches_of", "leader_epoch", "next_pieces",
+    "FIELDS", "PARTITION_COLUMNS", "WHERE_FIELDS", "AbortedTransaction", "BatchHeader", "KafkaRowReader",
+    "StoredBatches", "aborted_batches", "batches_of", "leader_epoch", "next_pieces",
 ]  # fmt: skip
 
 FIELDS: tuple[str, ...] = (

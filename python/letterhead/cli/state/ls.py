@@ -194,14 +194,6 @@ def _count_rows(
     return list(contents_by_prefix.values()) or [SegmentContents(segment.directory.name)]
 
 
-def _times(store: StoreReader, key: bytes, value: bytes) -> list[int]:
-    if store.type.key_format == "versioned":
-        if _INT64.unpack_from(key)[0] < 0:
-            return [_INT64.unpack_from(value)[0]]
-        return list(bounds(value))[::-1]
-    return [time for time in store.key_parts(key).times.values() if time is not None]
-
-
 def _segment_name(prefix: bytes) -> str:
     number = segment_number(prefix)
     return "latest versions" if number < 0 else f"segment {number}"

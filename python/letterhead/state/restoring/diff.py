@@ -130,7 +130,6 @@ def diff(
     []
     """
     first_stores = find_stores(Path(first), store)
-    ours = find_stores(Path(first), store)
     if isinstance(second, str | Path) and not Path(second).exists():
         raise FileNotFoundError(f"there is no file or directory {second}")
     if isinstance(second, str | Path) and _has_stores(Path(second)):
