@@ -388,7 +388,7 @@ def test_a_time_without_a_zone_or_with_more_digits_is_refused(run, time):
 def test_times_read_as_they_were_printed(more: list[str], time: int) -> None:
     for format, name in (("streams-timestamped", "payload"), ("iggy-message", "payload")):
         fields = {"headers": lh.Headers(), "timestamp": time, name: b"p", "id": bytes(16)}
-        fields = {field: fields[field] for field in dict(row_of(format)["fields"]) if field in fields}
+        fields = {field: fields[field] for field in dict(row_of(format).fields) if field in fields}
         document = to_json(fields, format, epoch_ms=bool(more))
         assert read_message(json.loads(json.dumps(document), parse_float=Decimal), format).timestamp == time
 

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from typer import completion
 
+from letterhead._formats import format_table
 from letterhead.cli.exits import OK
-from letterhead.cli.formats import table_of_formats
 from letterhead.cli.sniff import AUTO
 from letterhead.errors import LetterheadError
 
@@ -72,8 +72,8 @@ def complete_stores(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]
 
 
 def _formats(*, writable: bool) -> list[tuple[str, str]]:
-    rows = table_of_formats().values()
-    return [(row["name"], row["source"]) for row in rows if row["is_target"] or not writable]
+    rows = format_table().values()
+    return [(row.name, row.source) for row in rows if row.is_target or not writable]
 
 
 def _beginning(incomplete: str, names: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -20,9 +20,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import letterhead as lh
+from letterhead._formats import format_table
 from letterhead._formatting import iso_time
 from letterhead.cli.exits import Failure
-from letterhead.cli.formats import in_microseconds, row_of, table_of_formats
+from letterhead.cli.formats import in_microseconds, row_of
 from letterhead.cli.message_input import parse_base64, parse_hex
 from letterhead.cli.spelling import KeyForm, as_key, check_type, of_text
 from letterhead.headers import HeaderKey, HeaderValue
@@ -149,7 +150,7 @@ def read_message(document: Any, format: str, *, with_types: bool = False, left_o
     Fields of other formats' records are left out, and added to ``left_out``; other names are errors.
     """
     row = row_of(format)
-    fields = dict(row["fields"])
+    fields = dict(row.fields)
     if not isinstance(document, dict):
         raise Failure(f'JSON: an object with "headers" is needed, not {_json_type(document)}')
     for name, other in CONTENTS.items():
@@ -161,11 +162,11 @@ def read_message(document: Any, format: str, *, with_types: bool = False, left_o
         raise Failure(f"JSON: {format} has no field {unknown[0]!r}: it has {', '.join(fields)}")
     if left_out is not None:
         left_out.update(name for name in others if name not in PLACES)
-    required = ("headers",) if row["is_"] == "batch" else [name for name in fields if name not in OPTIONAL]
+    required = ("headers",) if row.is_ == "batch" else [name for name in fields if name not in OPTIONAL]
     missing = [name for name in required if name not in document]
     if missing:
         raise Failure(f'JSON: "{missing[0]}" is missing: {format} has {", ".join(fields)}')
-    headers = _headers(document["headers"], row["keys"], strings_have_types=row["types"] and not with_types)
+    headers = _headers(document["headers"], row.keys, strings_have_types=row.types and not with_types)
     if list(fields) == ["headers"]:
         return headers
     message_fields = {
@@ -177,7 +178,7 @@ def read_message(document: Any, format: str, *, with_types: bool = False, left_o
 
 
 def _fields_of_records() -> set[str]:
-    return {name for row in table_of_formats().values() for name, _ in row["fields"]}.union(PLACES, OTHER_FIELDS)
+    return {name for row in format_table().values() for name, _ in row.fields}.union(PLACES, OTHER_FIELDS)
 
 
 def _typed(type: str | None, bits: Any) -> Any:

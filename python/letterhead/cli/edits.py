@@ -43,13 +43,13 @@ def parse_edits(edits: Sequence[str], format: str) -> HeaderEdit:
         if name not in _CHANGES or not key or bool(equals) == (name in ("only", "drop")):
             raise Failure(f"--edit: {edit!r} is not a change such as 'drop retry' or 'replace ssn=last4'")
         with usage_errors():
-            header = read_key(key, row["keys"])
+            header = read_key(key, row.keys)
             if name in ("only", "drop"):
                 changes[name].append(header)
             elif name == "rename":
-                changes[name].append((header, read_key(value, row["keys"])))
+                changes[name].append((header, read_key(value, row.keys)))
             else:
-                changes[name].append((header, value if name == "replace" else _constant(value, row["types"])))
+                changes[name].append((header, value if name == "replace" else _constant(value, row.types)))
     with usage_errors():
         return HeaderEdit.of(
             only=changes["only"] or None,

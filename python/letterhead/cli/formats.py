@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import Any, TypedDict
 
 from rich.text import Text
 
-from letterhead import _native
+from letterhead._formats import FormatInfo, format_table
 from letterhead._names import unknown_name
 from letterhead.cli.exits import OK, Failure
 from letterhead.cli.render import console, print_json, table
@@ -28,15 +27,9 @@ class ReadArguments(TypedDict):
     limits: Limits
 
 
-@functools.cache
-def table_of_formats() -> dict[str, dict[str, Any]]:
-    """Return the rows of the table by name."""
-    return {row["name"]: row for row in _native.formats()}
-
-
-def row_of(format: str) -> dict[str, Any]:
+def row_of(format: str) -> FormatInfo:
     """Return the row of a format; an unknown name ends the command."""
-    rows = table_of_formats()
+    rows = format_table()
     if format not in rows:
         suggestion, _, _ = str(unknown_name("format", format, rows)).partition(" (formats:")
         raise Failure(f"{suggestion} (`letterhead formats` lists all)")
@@ -45,7 +38,7 @@ def row_of(format: str) -> dict[str, Any]:
 
 def is_batch(format: str) -> bool:
     """Return whether a value of the format holds many messages."""
-    return bool(row_of(format)["is_"] == "batch")
+    return row_of(format).is_ == "batch"
 
 
 def in_microseconds(format: str) -> bool:
@@ -55,17 +48,17 @@ def in_microseconds(format: str) -> bool:
 
 def run_formats(*, json: bool) -> int:
     """Print all formats."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
-            "name": row["name"],
-            "class": row["is_"],
-            "system": _SYSTEMS.get(row["name"].partition("-")[0], "Kafka"),
-            "description": re.sub("^(KIP-82 draft|KIP-82 alternative|Apache Iggy),? ", "", row["source"]),
-            "layout": row["layout"],
-            "fields": dict(row["fields"]),
-            "writable": row["is_target"],
+            "name": row.name,
+            "class": row.is_,
+            "system": _SYSTEMS.get(row.name.partition("-")[0], "Kafka"),
+            "description": re.sub("^(KIP-82 draft|KIP-82 alternative|Apache Iggy),? ", "", row.source),
+            "layout": row.layout,
+            "fields": dict(row.fields),
+            "writable": row.is_target,
         }
-        for row in table_of_formats().values()
+        for row in format_table().values()
     ]
     if json:
         print_json(rows)

@@ -87,7 +87,7 @@ class LossSummary:
         if len(groups) > ROWS:
             console(sys.stderr).print(Text(f"… {len(groups) - ROWS:,} more", style="dim"))
         # A target with types reports no losses for values that kept their types.
-        if not row_of(target)["types"] and all(len(types) == 1 for types in self.types.values()):
+        if not row_of(target).types and all(len(types) == 1 for types in self.types.values()):
             _show_way_back({key: next(iter(types)) for key, types in self.types.items()}, source, target)
 
 
@@ -103,7 +103,7 @@ def _written(written: str | None) -> Text:
 
 def _show_way_back(types: Mapping[Any, str | list[str]], source: str, target: str) -> None:
     """Print the command that converts back and restores the types."""
-    if not types or not row_of(source)["is_target"]:
+    if not types or not row_of(source).is_target:
         return
     words = ["letterhead", "convert", "-f", target, "--to", source]
     for key, key_types in types.items():

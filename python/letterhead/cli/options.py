@@ -79,7 +79,7 @@ TYPE_WORDS = ("be", "le", "text", "binary")
 
 _ALL = "(`letterhead formats` lists all)"
 _READABLE = ", ".join(COMMON)
-_WRITABLE = ", ".join(name for name in COMMON if row_of(name)["is_target"])
+_WRITABLE = ", ".join(name for name in COMMON if row_of(name).is_target)
 
 File = Annotated[
     str | None,

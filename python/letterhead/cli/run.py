@@ -71,7 +71,7 @@ def _lossless(error: ConversionError) -> str:
     if error.code == "unknown_type":
         return ""  # the message names it
     wrong_type = error.code in ("wrong_type", "wrong_size", "bad_bool", "bad_text", "value_not_utf8")
-    if wrong_type and error.format is not None and row_of(error.format)["types"]:
+    if wrong_type and error.format is not None and row_of(error.format).types:
         return "pass the type that fits (--types KEY=TYPE), --types binary for the bytes as they are, "
     return "choose a format that carries it, "
 

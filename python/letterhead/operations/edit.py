@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from letterhead import _native
 from letterhead._arrow_types import Column, ColumnT, is_list
+from letterhead._formats import format_info
 from letterhead._names import check_name
 from letterhead.fields import plain_key
 from letterhead.header_edits import ColumnValues, Constant, Function, HeaderEdit, HeaderKey, Mask, NewValue
@@ -48,10 +48,12 @@ class Edit(ColumnOperation):
         """Return the arguments of the compiled core."""
         edit, columns = self.edit, self._columns()
         renamed, replaced, set_values = dict(edit.rename), dict(edit.replace), dict(edit.set)
+        info = format_info(self.format)
+        has_types = info is not None and info.types
         numbers = {id(value): number for number, (_, value) in enumerate(columns)}
 
         def native(value: NewValue) -> NativeValue:
-            return _native_value(value, _has_types(self.format), numbers.get(id(value), 0))
+            return _native_value(value, has_types, numbers.get(id(value), 0))
 
         def entry(key: HeaderKey) -> tuple[Any, ...]:
             value = replaced.get(key) or set_values.get(key)
@@ -141,12 +143,6 @@ class Edit(ColumnOperation):
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         new = function.function(old)
         return pa.ListArray.from_arrays(pa.array(offsets), _text_or_binary(key, new, len(old)))
-
-
-@lru_cache
-def _has_types(format: str) -> bool:
-    """Return whether the values of a format have types; an unknown format is rejected by the core."""
-    return any(row["types"] for row in _native.formats() if row["name"] == format)
 
 
 def _has_key(headers: pa.StructArray, key: HeaderKey) -> pa.Array:

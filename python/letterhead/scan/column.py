@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from letterhead import _native
+from letterhead._formats import format_table
 from letterhead._names import check_name
 from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.operations import Decode, ExplodeBatches, ReadOptions, Validate
@@ -27,14 +27,14 @@ def scan_column(
 ) -> Scan:
     """Scan a column; see :func:`letterhead.arrow.scan` for the parameters."""
     check_name("errors", errors, ("count", "raise"))
-    classes = {row["name"]: row["is_"] for row in _native.formats()}
-    check_name("format", format, classes)
+    formats = format_table()
+    check_name("format", format, formats)
     if max_keys < 1:
         raise ValueError(f"max_keys is {max_keys}: pass at least 1")
     statistics = Statistics(max_keys=max_keys)
     rows = 0
     for piece in _pieces(column):
-        headers, row_errors, where = _read(piece, format, classes[format] == "batch", options)
+        headers, row_errors, where = _read(piece, format, formats[format].is_ == "batch", options)
         if errors == "raise":
             _raise_first(row_errors, where, format, rows)
         statistics.add(headers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from letterhead import _native
+from letterhead._formats import format_table
 from letterhead._formatting import printable
 from letterhead._names import check_name
 from letterhead.fields import plain_key
@@ -96,7 +96,7 @@ class Scan:
             Python code, with a comment on each key that names the confidence in its type.
         """
         check_name("surface", surface, ("spark", "arrow", "python"))
-        is_batch = any(row["name"] == self.format and row["is_"] == "batch" for row in _native.formats())
+        is_batch = format_table()[self.format].is_ == "batch"
         return select_code(self.keys, self.more_keys, self.format, self.column, surface, is_batch=is_batch)
 
     def to_dict(self) -> dict[str, Any]:

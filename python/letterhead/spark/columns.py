@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from letterhead import _native
+from letterhead._formats import format_table
 from letterhead._invariants import present
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
@@ -136,12 +136,13 @@ def header(
     if by_spark and limits is not None:
         raise ValueError("limits= applies to binary columns, and Spark's expressions read lists of headers: omit it")
     format = "kafka" if format is None else format
-    header_list = _header_list(format, field)
+    # Rejects misspelt names, batch formats, and keys that the format does not have.
+    Select(format, {"": field}).result_type(pa.binary())
     name = text_of_key(key)
     if on_sail and by_spark:
         raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
     if by_spark:
-        return _by_spark(column, name, field, errors, header_list).alias(name)
+        return _by_spark(column, name, field, errors, _header_list_type(format)).alias(name)
     select = Select(format, {name: field}, ReadOptions(errors=errors, limits=limits), dialect="spark")
     type_in_spark = declared(select).spark[0].dataType
     function = ArrowFunction(select.run, first_field=True)
@@ -162,11 +163,10 @@ class _HeaderList(NamedTuple):
         return f"array<struct<{key},{'type:string,' if self.types else ''}value:binary>>"
 
 
-def _header_list(format: str, field: Field) -> _HeaderList:
-    # Rejects misspelt names, batch formats, and keys that the format does not have.
-    Select(format, {"": field}).result_type(pa.binary())
-    row = next(row for row in _native.formats() if row["name"] == format)
-    return _HeaderList(format, row["keys"], row["types"])
+def _header_list_type(format: str) -> _HeaderList:
+    """Return the structure of a list of headers of a format."""
+    info = format_table()[format]
+    return _HeaderList(format, info.keys, info.types)
 
 
 def _by_spark(

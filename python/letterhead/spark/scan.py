@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 
-from letterhead import _native
 from letterhead import arrow as lha
+from letterhead._formats import format_table
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead.limits import Limits
@@ -85,9 +85,9 @@ def scan_headers(
     from letterhead.scan import Scan
     from letterhead.scan.statistics import Statistics
 
-    rows = {row["name"]: row for row in _native.formats()}
-    check_name("format", format, rows)
-    lists = () if rows[format]["is_"] == "batch" else header_lists(format)
+    formats = format_table()
+    check_name("format", format, formats)
+    lists = () if formats[format].is_ == "batch" else header_lists(format)
     check_column("column", column)
     df, inputs = with_inputs(df, [Input(column, f"{format} is read from", ("binary", *lists))])
     check_types(fields_of(df), inputs)

@@ -15,7 +15,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from letterhead import _native
+from letterhead._formats import format_info
 from letterhead.fields import Columns, ColumnSpec, Field, normalise, plain_key
 from letterhead.values import Value
 from letterhead.where.conditions import ANY, MAX_DEPTH, SIMPLIFY, Condition, Logic, Test, Where, literal_text
@@ -61,20 +61,15 @@ Node: TypeAlias = "ResolvedTest | ResolvedLogic | bool | None"
 @lru_cache
 def fields_of_format(format: str) -> Mapping[str, RecordField]:
     """Return the fields of the messages of a format, but not the headers; empty for an unknown format."""
-    row = next((row for row in _native.formats() if row["name"] == format), None)
-    if row is None:
+    info = format_info(format)
+    if info is None:
         return {}
     unit = "us" if format.startswith("iggy") else "ms"
     return {
         name: RecordField(unit if name.endswith("timestamp") else _type_of(type), name)
-        for name, type in row["fields"]
+        for name, type in info.fields
         if name != "headers"
     }
-
-
-@lru_cache
-def _has_types(format: str) -> bool:
-    return any(row["types"] for row in _native.formats() if row["name"] == format)
 
 
 def resolve(
@@ -101,7 +96,8 @@ def filter_of(
     """Return the filter for messages of a format; a reader passes one that it has resolved itself."""
     if where is None or isinstance(where, Filter):
         return where
-    return _resolved(where, fields_of_format(format), specs, columns_name, _has_types(format))
+    info = format_info(format)
+    return _resolved(where, fields_of_format(format), specs, columns_name, info is not None and info.types)
 
 
 def _resolved(

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead import _native
+from letterhead._formats import format_info
 from letterhead.conventions.readers.traceparent import TraceparentReader
 from letterhead.conventions.trace_links import KNOWN_FLAGS, parse_baggage, parse_state
 from letterhead.errors import DecodeError, ErrorDetail, as_error
@@ -30,8 +30,8 @@ _KEYS = ("traceparent", "tracestate", "baggage")
 
 def columns_of_links(format: str) -> dict[str, Field]:
     """Return the columns to select: all values of each header, as binary, and as text too where values have types."""
-    row = next((row for row in _native.formats() if row["name"] == format), None)
-    types = ("binary", "string") if row is not None and row["types"] else ("binary",)
+    info = format_info(format)
+    types = ("binary", "string") if info is not None and info.types else ("binary",)
     return {f"{key}:{type}": Field(type, key, "all") for key in _KEYS for type in types}
 
 
