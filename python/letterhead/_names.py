@@ -8,9 +8,12 @@ __all__ = ["check_name", "unknown_name"]
 
 
 def check_name(name: str, value: object, names: Iterable[str]) -> None:
-    """Raise TypeError if a name is not a str, ValueError if it is not in the list."""
+    """Raise TypeError if a name is not a str, ValueError if it is not in the list.
+
+    ``name`` is what errors call it; options whose names are plural are called ``"errors value"``.
+    """
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be str, not {type(value).__name__}")
+        raise TypeError(f"{name.removesuffix(' value')} must be str, not {type(value).__name__}")
     names = list(names)
     if value not in names:
         raise unknown_name(name, value, names)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead._arrow_types import OnError
-from letterhead._names import unknown_name
+from letterhead._names import check_name
 from letterhead.fields import PlainKey
 from letterhead.limits import Limits
 from letterhead.results import Types, plain_types
@@ -33,7 +33,7 @@ class ReadOptions:
     limits: Limits | None = None
 
     def __post_init__(self) -> None:
-        _check_choice("errors", self.errors, ("raise", "null", "column"), "errors value")
+        check_name("errors value", self.errors, ("raise", "null", "column"))
         _check_type("error_column", self.error_column, str)
         if self.error_column != "error" and self.errors != "column":
             raise ValueError("error_column= names the column of errors='column'")
@@ -61,8 +61,8 @@ class WriteOptions:
     plain_types: str | list[tuple[PlainKey, str | list[str]]] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_choice("on_loss", self.on_loss, ("raise", "drop", "report"))
-        _check_choice("nulls", self.nulls, ("empty", "raise"), "nulls value")
+        check_name("on_loss", self.on_loss, ("raise", "drop", "report"))
+        check_name("nulls value", self.nulls, ("empty", "raise"))
         _check_type("canonical", self.canonical, bool)
         object.__setattr__(self, "plain_types", plain_types(self.types))
         if isinstance(self.types, Mapping):
@@ -74,12 +74,6 @@ class WriteOptions:
         return {
             "on_loss": self.on_loss, "types": self.plain_types, "nulls": self.nulls, "canonical": self.canonical
         }  # fmt: skip
-
-
-def _check_choice(option: str, value: object, choices: tuple[str, ...], name: str | None = None) -> None:
-    _check_type(option, value, str)
-    if value not in choices:
-        raise unknown_name(name or option, value, choices)
 
 
 def _check_type(option: str, value: object, type: type) -> None:

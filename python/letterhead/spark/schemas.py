@@ -21,6 +21,7 @@ __all__ = [
     "check_schema",
     "declared",
     "header_lists",
+    "message_fields",
     "same_but_for_case",
     "spark_schema",
     "spark_type",
@@ -66,10 +67,15 @@ def spelled(type: DataType) -> str:
     return spelling
 
 
+def message_fields(format: str, *, text_keys: bool = False) -> dict[str, pa.DataType]:
+    """Return the fields of a message format with their types; a headers format has the single field ``headers``."""
+    # errors="column" returns a struct for a headers format too, and the error as its last field.
+    *fields, _ = Decode(format, ReadOptions(errors="column", text_keys=text_keys)).result_type(pa.binary())
+    return {field.name: field.type for field in fields}
+
+
 def _header_type(format: str, text_keys: bool) -> Any:
-    # errors="column" returns a struct of columns for a headers format too.
-    columns = declared(Decode(format, ReadOptions(errors="column", text_keys=text_keys))).spark
-    return next(column.dataType.elementType for column in columns if column.name == "headers")
+    return spark_type(message_fields(format, text_keys=text_keys)["headers"]).elementType
 
 
 def spark_type(type: pa.DataType) -> DataType:

@@ -27,7 +27,7 @@ from letterhead.spark.runner import Runner
 from letterhead.spark.sail import is_sail
 from letterhead.spark.schemas import Declared
 
-__all__ = ["ArrowStep", "Step", "Transform", "selects_rows"]
+__all__ = ["ArrowStep", "Step", "Transform", "hidden_columns"]
 
 
 class Step(Protocol):
@@ -123,12 +123,12 @@ class ArrowStep:
             self.names,
             {name: positions[name] for name in identify},
         )
-        columns = self.result.spark[selects_rows(self.operation) :]
+        columns = self.result.spark[hidden_columns(self.operation) :]
         new = [StructField(name, column.dataType) for name, column in zip(self.names, columns, strict=True)]
         schema = StructType([*(fields[name] for name in kept), *new])
         return df.select(*transferred_columns(transferred)).mapInArrow(runner, schema)
 
 
-def selects_rows(operation: ColumnOperation | DecodeBySchema | Pack) -> bool:
-    """Return whether the first column that an operation returns only selects or repeats rows."""
-    return isinstance(operation, ExplodeBatches | Where)
+def hidden_columns(operation: ColumnOperation | DecodeBySchema | Pack) -> int:
+    """Return the number of leading result columns that are not part of the output: they select or repeat rows."""
+    return 1 if isinstance(operation, ExplodeBatches | Where) else 0

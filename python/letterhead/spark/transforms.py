@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 
 from letterhead import operations
+from letterhead._formats import format_table
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead.fields import Columns
@@ -26,8 +27,8 @@ from letterhead.operations import (
 from letterhead.operations.options import Nulls, OnLoss
 from letterhead.results import Types, plain_types
 from letterhead.spark.frame import Input, check_column, check_names, check_str, name_of_result
-from letterhead.spark.schemas import declared, header_lists, spark_type, spelled
-from letterhead.spark.transform import ArrowStep, Transform, selects_rows
+from letterhead.spark.schemas import declared, header_lists, message_fields, spark_type, spelled
+from letterhead.spark.transform import ArrowStep, Transform, hidden_columns
 from letterhead.where.conditions import Where
 
 __all__ = ["convert_headers", "decode_headers", "encode_headers", "explode_batches", "select_headers", "where_headers"]
@@ -83,7 +84,7 @@ def decode_headers(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
         limits=limits,
     )  # fmt: skip
-    fields = _field_types(format)
+    fields = message_fields(format)
     if into is not None:
         check_str("into", into)
         if len(fields) > 1:
@@ -131,7 +132,6 @@ def select_headers(
     >>> orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
     """
-    check_column("column", column)
     options = ReadOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
@@ -181,9 +181,10 @@ def encode_headers(
     check_column("column", column)
     options = _write_options(on_loss, types, nulls, canonical)
     inputs, null_fields = _field_inputs(column, format, fields)
-    into = ("headers" if null_fields is None else "value") if into is None else into
+    is_message = format_table()[format].is_ == "message"
+    into = ("value" if is_message else "headers") if into is None else into
     check_str("into", into)
-    step = _step(Encode(format, options), keep, identify, into, null_fields)
+    step = _step(Encode(format, options), keep, identify, into, null_fields if is_message else None)
     return Transform(inputs, step)
 
 
@@ -332,7 +333,6 @@ def where_headers(
     >>> orders.transform(lhs.where_headers("headers", "kafka", lh.col("tenant") == "acme", keep=["offset"])).count()
     1390
     """
-    check_column("column", column)
     options = ReadOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
@@ -360,8 +360,7 @@ def _step(
 ) -> ArrowStep:
     """Return the step of an operation; ``result_name`` replaces the name of the first column that it returns."""
     result = declared(operation)
-    # Where and ExplodeBatches return a column first that is not part of the result.
-    names = [field.name for field in result.spark[selects_rows(operation) :]]
+    names = [field.name for field in result.spark[hidden_columns(operation) :]]
     if result_name is not None:
         names[0] = result_name
     return ArrowStep(
@@ -381,21 +380,15 @@ def _bytes_input(column: str | Column, format: str) -> Input:
 
 
 def _headers_input(column: str | Column, format: str) -> Input:
+    check_column("column", column)
     return Input(column, f"{format} is read from", ("binary", *header_lists(format)))
-
-
-def _field_types(format: str) -> dict[str, pa.DataType]:
-    """Return the fields of a message format with their types; a headers format has the single field ``headers``."""
-    # errors="column" returns a struct for a headers format too, and the error as its last field.
-    fields = [*declared(Decode(format, ReadOptions(errors="column"))).arrow]
-    return {field.name: field.type for field in fields[:-1]}
 
 
 def _field_inputs(
     column: str | Column, format: str, fields: Mapping[str, str | Column | None] | None
-) -> tuple[tuple[Input, ...], dict[str, pa.DataType] | None]:
-    """Return the columns to write a format from, and for a message format the types of its null fields."""
-    types, fields = _field_types(format), _mapping("fields", fields or {})
+) -> tuple[tuple[Input, ...], dict[str, pa.DataType]]:
+    """Return the columns to write a format from, and the types of the fields that are null."""
+    types, fields = message_fields(format), _mapping("fields", fields or {})
     others = [name for name in types if name != "headers"]
     for field, name in fields.items():
         if not others:
@@ -413,7 +406,7 @@ def _field_inputs(
         hint = "" if field in fields else f"pass fields={{{field!r}: ...}} with another column, or None for null"
         type = spelled(spark_type(types[field]))
         inputs.append(Input(name, f"the {field} of {format} is written from", (type,), hint, field))
-    return tuple(inputs), null_fields if others else None
+    return tuple(inputs), null_fields
 
 
 def _mapping(parameter: str, argument: object) -> dict[Any, Any]:
