@@ -253,7 +253,7 @@ def edit(
     replace: Replacements | None = None,
     set: EditValues | None = None,
     append: EditValues | None = None,
-    nulls: Literal["insert", "skip"] = "insert",
+    nulls: Literal["keep", "skip"] = "keep",
     errors: OnError = "raise",
     error_column: str = "error",
     strict_types: bool = False,
@@ -277,7 +277,7 @@ def edit(
     {set}
         A string or binary array has a value for each message.
     {append}
-    nulls : {"insert", "skip"}, default "insert"
+    nulls : {"keep", "skip"}, default "keep"
         Whether null in an array becomes a header with a null value, or no header.
     {errors} {error_column} {strict_types} {limits} {threads}
 
@@ -305,12 +305,12 @@ def edit(
     """
     options = ReadOptions(errors=errors, error_column=error_column, strict_types=strict_types, limits=limits)
     header_edit = HeaderEdit.of(
-        only=only, drop=drop, rename=rename, replace=replace, set=set, append=append, is_column=_is_array
+        only=only, drop=drop, rename=rename, replace=replace, set=set, append=append, is_column=_is_arrow_data
     )
     return Edit(format, header_edit, options, nulls).run(column, threads=threads)
 
 
-def _is_array(value: object) -> bool:
+def _is_arrow_data(value: object) -> bool:
     return hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__")
 
 
@@ -366,8 +366,8 @@ def messages(
     >>> import pyarrow as pa
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
-    >>> one = lh.encode(lh.Message(offset=7, value=b"v", headers={"retry": lh.Int32(3)}), "kip82-message")
-    >>> column = pa.array([one + one, None, one])
+    >>> message = lh.encode(lh.Message(offset=7, value=b"v", headers={"retry": lh.Int32(3)}), "kip82-message")
+    >>> column = pa.array([message + message, None, message])
     >>> lha.messages(column, "kip82-messages", columns=["row", "offset"], headers={"retry": "int32"}).to_pylist()[1:]
     [{'row': 0, 'offset': 7, 'retry': 3}, {'row': 2, 'offset': 7, 'retry': 3}]
     """
@@ -383,7 +383,7 @@ def pack(
     columns: Columns | Sequence[str] | None = None,
     *,
     format: str = "kafka",
-    nulls: Literal["skip", "keep"] = "skip",
+    nulls: Literal["keep", "skip"] = "skip",
 ) -> pa.Array[Any] | pa.ChunkedArray[Any]:
     """Make lists of headers from columns: the inverse of :func:`select`.
 
@@ -399,8 +399,8 @@ def pack(
         are copied. A sequence, and by default all columns, takes the types of the columns; times are ``timestamp_ms``.
     format : str, default "kafka"
         Name of the format that the headers are for: it decides whether they have types.
-    nulls : {"skip", "keep"}, default "skip"
-        Whether a null makes no header, or a header with a null value.
+    nulls : {"keep", "skip"}, default "skip"
+        Whether a null becomes a header with a null value, or no header.
 
     Returns
     -------
@@ -534,10 +534,10 @@ def scan(
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
     >>> column = pa.array([lh.encode([("retry", n.to_bytes(4, "big"))], "kafka") for n in range(5)] + [b"\\x02"])
-    >>> found = lha.scan(column, "kafka")
-    >>> found["retry"].guesses[0][:4]
+    >>> report = lha.scan(column, "kafka")
+    >>> report["retry"].guesses[0][:4]
     ('int32', 'strong', 5, 5)
-    >>> found.statistics.rows, found.statistics.bad_rows, found.statistics.errors
+    >>> report.statistics.rows, report.statistics.bad_rows, report.statistics.errors
     (6, 1, {'count_too_large': 1})
 
     Arrays that are never in memory together:
@@ -581,8 +581,8 @@ def validate(
     --------
     >>> import pyarrow as pa
     >>> from letterhead import arrow as lha
-    >>> found = lha.validate(pa.array([b"", b"\\x01"]), "kafka").to_pylist()
-    >>> found[0], found[1][0]["code"]
+    >>> errors = lha.validate(pa.array([b"", b"\\x01"]), "kafka").to_pylist()
+    >>> errors[0], errors[1][0]["code"]
     (None, 'negative_count')
     """
     options = ReadOptions(lenient=lenient, strict_types=strict_types, limits=limits)

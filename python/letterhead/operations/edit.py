@@ -37,10 +37,10 @@ class Edit(ColumnOperation):
     format: str
     edit: HeaderEdit
     options: ReadOptions = READ_DEFAULTS
-    nulls: Literal["insert", "skip"] = "insert"
+    nulls: Literal["keep", "skip"] = "keep"
 
     def __post_init__(self) -> None:
-        check_name("nulls value", self.nulls, ("insert", "skip"))
+        check_name("nulls value", self.nulls, ("keep", "skip"))
         # The core rejects keys and values that the format cannot have.
         _native.schema("edit", self.format, **self.arguments())
 

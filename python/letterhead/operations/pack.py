@@ -31,10 +31,10 @@ class Pack:
 
     format: str
     columns: Columns | Sequence[str] | None = None
-    nulls: Literal["skip", "keep"] = "skip"
+    nulls: Literal["keep", "skip"] = "skip"
 
     def __post_init__(self) -> None:
-        check_name("nulls value", self.nulls, ("skip", "keep"))
+        check_name("nulls value", self.nulls, ("keep", "skip"))
         columns: Any = self.columns
         if columns is not None:
             is_list = isinstance(columns, Sequence) and not isinstance(columns, str)

@@ -52,7 +52,7 @@ def edit_headers(
     replace: Replacements | None = None,
     set: Mapping[str, Added] | None = None,
     append: Mapping[str, Added] | Sequence[tuple[str, Added]] | None = None,
-    nulls: Literal["insert", "skip"] = "insert",
+    nulls: Literal["keep", "skip"] = "keep",
 ) -> Transform:
     """Drop, keep, rename, mask, set and append headers; all others are unchanged.
 
@@ -88,7 +88,7 @@ def edit_headers(
         Column, of strings or binary; ``(column, type)`` for any other, with a type as in :func:`select_headers`,
         ``name[:be|le|text]``; or :func:`letterhead.lit`, bytes or ``None`` (null) for a constant. Times are truncated to
         the millisecond.
-    nulls : {"insert", "skip"}, default "insert"
+    nulls : {"keep", "skip"}, default "keep"
         Whether null in a column becomes a header with a null value, or no header: then nothing is set or appended.
 
     Returns
@@ -127,7 +127,7 @@ def edit_headers(
     10000
     """
     result_name = name_of_result(column, into)
-    check_name("nulls value", nulls, ("insert", "skip"))
+    check_name("nulls value", nulls, ("keep", "skip"))
     only, drop, rename = _keys("only", only), _keys("drop", drop), _renames(rename)
     # All edits have the same rules for keys; a function of a Column has no keys to check.
     has_function = any(map(callable, (only, drop, rename)))

@@ -29,7 +29,7 @@ def pack_headers(
     into: str = "headers",
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
-    nulls: Literal["skip", "keep"] = "skip",
+    nulls: Literal["keep", "skip"] = "skip",
 ) -> Transform:
     """Make a column of headers from columns: the inverse of :func:`select_headers`.
 
@@ -46,8 +46,8 @@ def pack_headers(
     into : str, default "headers"
         Name of the new column.
     {keep} {identify}
-    nulls : {"skip", "keep"}, default "skip"
-        Whether a null makes no header, or a header with a null value.
+    nulls : {"keep", "skip"}, default "skip"
+        Whether a null becomes a header with a null value, or no header.
 
     Returns
     -------

@@ -68,11 +68,11 @@ def scan_headers(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> found = lhs.scan_headers(orders)
-    >>> found["amount_cents"].guesses[0].evidence
+    >>> report = lhs.scan_headers(orders)
+    >>> report["amount_cents"].guesses[0].evidence
     ... # doctest: +ELLIPSIS
     'all 9,700 values are 8 bytes; as int64 516 to 4,999,974; as float64 all 9,700 are subnormal, ...'
-    >>> print(found.code())
+    >>> print(report.code())
     ... # doctest: +ELLIPSIS
     import letterhead as lh
     from letterhead import spark as lhs
