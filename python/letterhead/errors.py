@@ -1,6 +1,6 @@
 """All exceptions of this package, and the closed list of error codes.
 
-A :class:`ErrorDetail` is one error of one message, as functions return it. An exception also has the format and the row.
+An :class:`ErrorDetail` is one error of one message, as functions return it. An exception also has the format and the row.
 Its text names the error, then the place::
 
     kafka: column amount_cents: 4 bytes where int64 takes 8 (header 9, byte 57, row 7)
@@ -521,7 +521,7 @@ class DamagedRowError(StateStoreError):
     """
 
     def __init__(self, store: str, key: bytes, error: HeaderError) -> None:
-        places = {"key": _shown(key), "header": error.header, "byte": error.byte_offset}
+        places = {"key": _format_key(key), "header": error.header, "byte": error.byte_offset}
         super().__init__(_text(error.message, f"store {store}", error.column, places))
         self.store = store
         self.key = key
@@ -531,7 +531,7 @@ class DamagedRowError(StateStoreError):
         self.__cause__ = error
 
 
-def _shown(key: bytes) -> str:
+def _format_key(key: bytes) -> str:
     # The key identifies the row. Only the first bytes of a long key are shown.
     return key.hex() if len(key) <= 32 else f"{key[:32].hex()}… ({len(key)} bytes)"
 

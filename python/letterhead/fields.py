@@ -76,8 +76,9 @@ Columns: TypeAlias = Mapping[str, object] | str | SchemaLike | type
 """Names of output columns, and a :data:`ValueType` or a :class:`Field` for each; or a schema.
 
 A schema is Spark's DDL (``"tenant string, retry int"``), a ``StructType``, a schema of pyarrow, or a dataclass, whose
-annotations are ``str int float bool bytes datetime`` and lists of these, possibly with ``| None``. Type checkers infer ``dict[str, object]``, or a sequence, for a variable with types of several classes, and a mapping to the
-union of them would refuse it. Values of other classes raise ``TypeError``.
+annotations are ``str int float bool bytes datetime`` and lists of these, possibly with ``| None``. Type checkers infer
+``dict[str, object]``, or a sequence, for a variable with types of several classes, and a mapping to the union of them would
+refuse it. Values of other classes raise ``TypeError``.
 """
 
 

@@ -212,7 +212,7 @@ def test_records_of_earlier_offsets_are_not_taken_for_the_requested_ones() -> No
 @pytest.mark.parametrize("offset", [4, 5000])
 def test_records_after_the_end_of_the_partition_are_not_taken_for_the_requested_ones(offset: int) -> None:
     moved = with_records(at(0, offset.to_bytes(8, "big")))
-    message = f"sent records of lies-0 from offset {offset} on, and says that they end at 4"
+    message = f"sent records of lies-0 from offset {offset} on, but reports the end offset 4"
     with LyingBroker(lies_about(FETCH, moved)) as broker, pytest.raises(ProtocolError, match=message):
         read(broker.address, timeout_ms=60_000)
 

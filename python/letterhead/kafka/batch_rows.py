@@ -97,7 +97,7 @@ class BatchRowReader:
         )
 
     def located(self, error: HeaderError, *arguments: Any, **options: Any) -> HeaderError:
-        """Return the error unchanged, because it already names its batch."""
+        """Return the error unchanged; its row is already a batch."""
         return error
 
 
@@ -119,7 +119,7 @@ class SegmentBatchReader(BatchRowReader):
                 yield rows
 
     def keeps_error_rows(self, file: KafkaSegmentFile) -> bool:
-        """Return False: it is unknown where batches begin in damaged bytes, so they have no rows."""
+        """Return False: damaged bytes have no batch boundaries."""
         return False
 
     def error_row(self, file: KafkaSegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:

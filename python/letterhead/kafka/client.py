@@ -59,7 +59,7 @@ __all__ = ["EARLIEST", "LATEST", "KafkaClient"]
 
 _NO_TOPIC = (kafka_errors.UnknownTopicOrPartitionError.errno, kafka_errors.InvalidTopicError.errno)
 _WITHOUT_REASON = (kafka_errors.NodeNotReadyError, kafka_errors.KafkaTimeoutError)
-"""Errors that say less than those before them."""
+"""Errors without a cause; an earlier error is reported instead."""
 
 _REJECTED = (
     kafka_errors.SaslAuthenticationFailedError,
@@ -74,7 +74,7 @@ _log = logging.getLogger(__name__)
 
 _NO_SESSION = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []}
 _BACKOFF = 0.1
-_MAX_FRAME_LEN = 128 << 20
+_MAX_EXTRA_BYTES = 128 << 20
 """Bytes that a response can have beyond the requested ones: a broker sends at least one whole batch."""
 
 _SETUP_MS = 10_000
@@ -113,7 +113,7 @@ class KafkaClient(Closing):
         self._mechanism = settings.login.mechanism if settings.login is not None else None
         self.timeout = settings.timeout_ms / 1000
         self._fetch_bytes = settings.fetch_bytes
-        self._max_response_bytes = settings.fetch_bytes + _MAX_FRAME_LEN
+        self._max_response_bytes = settings.fetch_bytes + _MAX_EXTRA_BYTES
         self._connections: dict[Any, Any] = {}
         self._unreachable: dict[str, _Unreachable] = {}
         self._answered: set[str] = set()  # brokers that have accepted a connection

@@ -69,7 +69,7 @@ class IamSettings:
 
 
 class Credentials(NamedTuple):
-    """Credentials as they are at a time."""
+    """AWS credentials at one moment."""
 
     access_key: str
     secret_key: str
@@ -84,7 +84,7 @@ class IamIdentity:
     settings : IamSettings
         Where credentials come from.
     servers : str
-        Brokers, whose names have the region.
+        Brokers; the AWS region is part of their host names.
     """
 
     def __init__(self, settings: IamSettings, servers: str) -> None:

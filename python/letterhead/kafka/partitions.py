@@ -70,7 +70,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         return {partition: None if offset < 0 else offset for partition, offset in offsets.items()}
 
     def partition_values(self, partition: TopicPartition) -> dict[str, Any]:
-        """Return the columns of a partition."""
+        """Return the topic and partition, which are constant in all rows."""
         return partition._asdict()
 
     def start_range(self, requested: OffsetRange) -> None:
@@ -158,8 +158,8 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         if batches and 0 <= fetched.end <= batches[0].base_offset:
             # More can be appended while a broker reads, but all records up to that end would have to be gone.
             raise ProtocolError(
-                f"{self.client.servers} sent records of {partition} from offset {batches[0].base_offset} on, and says that they "
-                f"end at {fetched.end}"
+                f"{self.client.servers} sent records of {partition} from offset {batches[0].base_offset} on, but reports the end "
+                f"offset {fetched.end}"
             )
         if fetched.records and not batches:
             # A broker sends at least one complete batch. Other bytes must not be skipped silently.

@@ -1,7 +1,7 @@
 """The producer of librdkafka for :class:`letterhead.kafka.settings.Settings`: :func:`open_producer`.
 
-librdkafka retries a login or a connection that fails until the records time out. :class:`ConnectionErrors` reports errors
-at once that a retry would not mend, as long as no record was delivered.
+librdkafka retries a login or a connection that fails until the records time out. :class:`ConnectionErrors` raises errors
+that a retry cannot fix at once, as long as no record has been delivered.
 """
 
 from __future__ import annotations
@@ -148,7 +148,10 @@ def _login(settings: Settings) -> dict[str, Any]:
 
 
 def _verification_reason(broker: str, tls: TlsSettings) -> str | None:
-    """Return why a broker's certificate is rejected, which librdkafka does not tell; None if it is not, or cannot be asked."""
+    """Connect to the broker and return OpenSSL's reason for rejecting its certificate, which librdkafka does not report.
+
+    None if it is accepted or the broker is unreachable.
+    """
     host, _, port = broker.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=_PROBE_SECONDS) as connection:

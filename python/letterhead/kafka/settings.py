@@ -172,7 +172,8 @@ ALIASES = {
 """Names of librdkafka for settings of Java."""
 
 _LOGIN = (
-    "sasl.client.callback.handler.class", "sasl.jaas.config", "sasl.kerberos.keytab", "sasl.kerberos.principal", "sasl.login.callback.handler.class", "sasl.mechanism",
+    "sasl.client.callback.handler.class", "sasl.jaas.config", "sasl.kerberos.keytab", "sasl.kerberos.principal",
+    "sasl.login.callback.handler.class", "sasl.mechanism",
     "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
     "sasl.oauthbearer.extensions", "sasl.oauthbearer.header.urlencode", "sasl.oauthbearer.jwt.retriever.class",
     "sasl.oauthbearer.method", "sasl.oauthbearer.scope", "sasl.oauthbearer.token",
@@ -234,7 +235,8 @@ _JAVA = (
     "metadata.recovery.rebootstrap.trigger.ms", "metadata.recovery.strategy", "metric.reporters", "metrics.num.samples",
     "metrics.recording.level", "metrics.sample.window.ms", "partitioner.adaptive.partitioning.enable",
     "partitioner.availability.timeout.ms", "partitioner.ignore.keys", "receive.buffer.bytes",
-    "sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor", "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms",
+    "sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor", "sasl.login.connect.timeout.ms",
+    "sasl.login.read.timeout.ms",
     "sasl.login.refresh.buffer.seconds", "sasl.login.refresh.min.period.seconds", "sasl.login.refresh.window.factor",
     "sasl.login.refresh.window.jitter", "sasl.login.retry.backoff.max.ms", "sasl.login.retry.backoff.ms",
     "send.buffer.bytes", "ssl.enabled.protocols", "ssl.keymanager.algorithm", "ssl.protocol", "ssl.provider",
@@ -295,7 +297,7 @@ class _Values:
     Parameters
     ----------
     settings : SettingsLike or None
-        The settings as the user passes them.
+        Settings, or the path of a property file.
     servers : str or iterable of str, optional
         Brokers that take precedence over ``bootstrap.servers``.
     prefix : str, default ""

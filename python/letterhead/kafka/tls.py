@@ -20,7 +20,7 @@ _PKCS12 = b"\x30"  # a sequence in DER
 
 @dataclass(frozen=True, repr=False)
 class TlsSettings:
-    """Whom to trust, and the certificate of the client. Stores are recognized by their content.
+    """Trusted authorities and the client's certificate. Stores are recognized by their content.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ def _load_certificates(context: ssl.SSLContext, tls: TlsSettings) -> None:
     if own is None and tls.own_certificates_pem is not None:
         own = _Pem(tls.own_certificates_pem, tls.own_key_pem or "", password)
     if own is not None:
-        # OpenSSL reads a key from a file only: this one only its owner can read, and it is deleted afterwards.
+        # OpenSSL loads keys only from files: write one that only the owner can read, and delete it.
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as pem:
             pem.write(f"{own.key}\n{own.certificates}")
             pem.flush()

@@ -118,8 +118,8 @@ def topic(
             sender.send(batch)
         sender.flush()
     except Exception as error:
-        # The rows before it are written all the same.
-        while producer.flush(_FLUSH_SECONDS):  # each record ends with an answer or its own time limit
+        # Rows sent before the error are still delivered.
+        while producer.flush(_FLUSH_SECONDS):  # every record is acknowledged or times out
             pass
         if sender.errors:
             error.add_note(str(sender.delivery_error()))

@@ -137,8 +137,8 @@ register_sasl_mechanism("GSSAPI", KeytabLogin.of_config, overwrite=True)
 class ResponseFrames:
     """Passes whole responses to a connection.
 
-    kafka-python takes the memory that the size of a response announces at once, and stops reading a connection without a
-    word after most errors in a response.
+    kafka-python allocates the announced size of a response at once, and silently stops reading a connection after most
+    errors in a response.
     """
 
     def __init__(self, connection: Any, max_bytes: int) -> None:

@@ -18,6 +18,6 @@ from letterhead.operations.validate import Validate
 from letterhead.operations.where import Where
 
 __all__ = [
-    "Convert", "Decode", "Edit", "Encode", "ExplodeBatches", "ColumnOperation", "Pack", "ReadOptions", "Select", "Validate", "Where",
-    "WriteOptions",
+    "ColumnOperation", "Convert", "Decode", "Edit", "Encode", "ExplodeBatches", "Pack", "ReadOptions", "Select", "Validate",
+    "Where", "WriteOptions",
 ]  # fmt: skip

@@ -29,7 +29,7 @@ class ColumnOperation(ABC):
 
     @abstractmethod
     def arguments(self) -> _native._Options:
-        """Return the arguments of the compiled core."""
+        """Return the keyword arguments of `_native.apply`."""
 
     def run(self, column: ColumnT, *, threads: int = 1) -> ColumnT:
         """Return the result for a column: for a pyarrow column as pyarrow, for any other as an object of the core."""

@@ -26,5 +26,5 @@ class Convert(ColumnOperation):
     writing: WriteOptions = WRITE_DEFAULTS
 
     def arguments(self) -> _native._Options:
-        """Return the arguments of the compiled core."""
+        """Return the keyword arguments of `_native.apply`."""
         return {**self.reading.arguments(), **self.writing.arguments(), "target": self.target}

@@ -32,7 +32,7 @@ class Decode(ColumnOperation):
         object.__setattr__(self, "filter", filter_of(where, self.format))
 
     def arguments(self) -> _native._Options:
-        """Return the arguments of the compiled core."""
+        """Return the keyword arguments of `_native.apply`."""
         return {
             **self.options.arguments(),
             "where": None if self.filter is None else self.filter.program,

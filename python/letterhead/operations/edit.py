@@ -45,7 +45,7 @@ class Edit(ColumnOperation):
         _native.schema("edit", self.format, **self.arguments())
 
     def arguments(self) -> _native._Options:
-        """Return the arguments of the compiled core."""
+        """Return the keyword arguments of `_native.apply`."""
         edit, columns = self.edit, self._columns()
         renamed, replaced, set_values = dict(edit.rename), dict(edit.replace), dict(edit.set)
         info = format_info(self.format)
@@ -99,14 +99,14 @@ class Edit(ColumnOperation):
         return pa.field(_native.schema("edit", self.format, **self.arguments())).type
 
     def _lists(self, lists: Any, type: pa.DataType, threads: int) -> Any:
-        """Return edited lists of headers, which are messages in between."""
+        """Encode the lists, edit the messages, and decode them again."""
         if self.options.errors != "raise":
             raise ValueError("errors= is for messages in bytes, not for lists of headers")
         import pyarrow as pa
         import pyarrow.compute as pc
 
         encoded = Encode(self.format).run(lists, threads=threads)
-        # Encoding makes an empty message of null.
+        # `Encode` writes null as an empty message.
         messages = self.run(pc.if_else(pc.is_valid(lists), encoded, pa.scalar(None, pa.binary())), threads=threads)
         return Decode(self.format, self.options).run(messages, threads=threads).cast(type)
 

@@ -51,7 +51,7 @@ class ExplodeBatches(ColumnOperation):
         object.__setattr__(self, "filter", filter_of(where, self.format, specs))
 
     def arguments(self) -> _native._Options:
-        """Return the arguments of the compiled core."""
+        """Return the keyword arguments of `_native.apply`."""
         return {
             **self.options.arguments(), "fields": None if self.columns is None else [*self.columns],
             "columns": [*self.specs], "dialect": self.dialect, "where": None if self.filter is None else self.filter.program,

@@ -43,7 +43,7 @@ class ReadOptions:
             raise TypeError(f"limits must be letterhead.Limits, not {type(self.limits).__name__}")
 
     def arguments(self) -> _native._Options:
-        """Return the arguments of the compiled core."""
+        """Return the keyword arguments of `_native.apply`."""
         return {
             "errors": self.errors, "error_column": self.error_column, "lenient": self.lenient,
             "strict_types": self.strict_types, "text_keys": self.text_keys, "limits": self.limits,
@@ -70,7 +70,7 @@ class WriteOptions:
             object.__setattr__(self, "types", dict(self.types))
 
     def arguments(self) -> _native._Options:
-        """Return the arguments of the compiled core."""
+        """Return the keyword arguments of `_native.apply`."""
         return {
             "on_loss": self.on_loss, "types": self.plain_types, "nulls": self.nulls, "canonical": self.canonical
         }  # fmt: skip

@@ -43,7 +43,7 @@ class Select(ColumnOperation):
         object.__setattr__(self, "filter", filter_of(where, self.format, specs, columns_name="columns="))
 
     def arguments(self) -> _native._Options:
-        """Return the arguments of the compiled core."""
+        """Return the keyword arguments of `_native.apply`."""
         return {
             **self.options.arguments(), "columns": [*self.specs], "dialect": self.dialect,
             "where": None if self.filter is None else self.filter.program, "views": self.views,

@@ -24,5 +24,5 @@ class Validate(ColumnOperation):
     options: ReadOptions = READ_DEFAULTS
 
     def arguments(self) -> _native._Options:
-        """Return the arguments of the compiled core."""
+        """Return the keyword arguments of `_native.apply`."""
         return self.options.arguments()

@@ -34,5 +34,5 @@ class Where(ColumnOperation):
         object.__setattr__(self, "filter", resolved)
 
     def arguments(self) -> _native._Options:
-        """Return the arguments of the compiled core."""
+        """Return the keyword arguments of `_native.apply`."""
         return {**self.options.arguments(), "where": self.filter.program}

@@ -174,10 +174,10 @@ def _by_spark(
 ) -> Column:
     parse, strict = header_parser(field.type, header_list.types), errors == "raise"
 
-    # Written out where it is used: Spark computes a repeated part once, which is twice as fast as binding it.
-    named = F.filter(column, _is_requested(field, header_list, strict))
+    # Repeat the expression: Spark evaluates common subexpressions once, which is twice as fast as a lambda variable.
+    matching = F.filter(column, _is_requested(field, header_list, strict))
     # The size of a null list is null, or -1 if ANSI mode is off.
-    count = F.coalesce(F.size(named), F.lit(0))
+    count = F.coalesce(F.size(matching), F.lit(0))
     checks = []
     if field.required and strict:
         # With errors="null" an absent header is null or an empty list in any case.
@@ -189,15 +189,15 @@ def _by_spark(
         return raised(f"header {name}: ", check) if strict else F.lit(None)
 
     if field.split is not None:
-        named = _elements(named, field.split, header_list)
+        matching = _elements(matching, field.split, header_list)
     if field.repeat != "all":
-        parsed = parse(F.get(named, 0) if field.repeat == "first" else F.try_element_at(named, F.lit(-1)))
+        parsed = parse(F.get(matching, 0) if field.repeat == "first" else F.try_element_at(matching, F.lit(-1)))
         value = guarded([*checks, *parsed.checks], parsed.value, fail)
         if field.default is not None:
             type, text = default_of(field.type, field.default)
             # A null list has no headers; its size is 0 or -1.
             value = F.when(count <= 0, parser(type)(F.lit(text.encode())).value).otherwise(value)
-        return _of_type(column, header_list, value)
+        return _check_column_type(column, header_list, value)
 
     def element(header: Column) -> Column:
         parsed = parse(header)
@@ -207,12 +207,12 @@ def _by_spark(
         return guarded(parse(header).checks, F.lit(False), lambda _: F.lit(True))
 
     # A message with null headers has none of any key.
-    named = F.coalesce(named, F.array())
-    values = F.transform(named, element)
+    matching = F.coalesce(matching, F.array())
+    values = F.transform(matching, element)
     if not strict:
         # A null element would look like a header with a null value, so one bad value makes the whole list null.
-        values = F.when(F.exists(named, is_bad), F.lit(None)).otherwise(values)
-    return _of_type(column, header_list, guarded(checks, values, fail))
+        values = F.when(F.exists(matching, is_bad), F.lit(None)).otherwise(values)
+    return _check_column_type(column, header_list, guarded(checks, values, fail))
 
 
 def _is_text(type: str) -> bool:
@@ -221,8 +221,11 @@ def _is_text(type: str) -> bool:
     return name == "string" or is_text_suffix(suffix)
 
 
-def _elements(named: Column, separator: str, header_list: _HeaderList) -> Column:
-    """Return a header for each element of the value of every header. A value that is not UTF-8 stays whole, and is rejected later."""
+def _elements(matching: Column, separator: str, header_list: _HeaderList) -> Column:
+    """Return a header for each element of the value of every header.
+
+    Values that are not UTF-8 are not split; parsing rejects them.
+    """
     pattern = "\\Q" + separator.replace("\\E", "\\E\\\\E\\Q") + "\\E"
 
     def elements(header: Column) -> Column:
@@ -235,7 +238,7 @@ def _elements(named: Column, separator: str, header_list: _HeaderList) -> Column
             parts, lambda part: _with_value(header, F.when(text.isNotNull(), part.cast("binary")), header_list)
         )
 
-    return F.flatten(F.transform(named, elements))
+    return F.flatten(F.transform(matching, elements))
 
 
 def _with_value(header: Column, value: Column, header_list: _HeaderList) -> Column:
@@ -244,7 +247,7 @@ def _with_value(header: Column, value: Column, header_list: _HeaderList) -> Colu
 
 
 def _is_requested(field: Field, header_list: _HeaderList, strict: bool) -> Callable[[Column], Column]:
-    """Return the predicate for headers; a malformed header ends the query, or has the key as far as that is known."""
+    """Return the predicate for headers. With ``strict``, a malformed header raises; otherwise only its key is compared."""
     key: Any = present(field.key, "the key")
     plain = plain_key(key)
 
@@ -291,7 +294,7 @@ def _malformed(header: Column, header_list: _HeaderList) -> list[tuple[Column, C
     return [(null_key, F.lit(_NULL_KEY)), *checks]
 
 
-def _of_type(column: str | Column, header_list: _HeaderList, value: Column) -> Column:
+def _check_column_type(column: str | Column, header_list: _HeaderList, value: Column) -> Column:
     """Reject columns of another type, whose values would be misread.
 
     Spark knows the type before a job runs, and removes the condition.

@@ -1,4 +1,4 @@
-"""Conditions for a source: names become its record fields and headers, and literals values of their types.
+"""Resolve the names in a condition to record fields and headers, and convert its literals to their types.
 
 :func:`resolve` is the entry point; the compiled core evaluates what :meth:`Filter.program` returns.
 """
@@ -82,7 +82,7 @@ def resolve(
 ) -> Filter | None:
     """Return the filter for a source with these record fields and ``headers``, which errors call ``columns_name``.
 
-    With ``typed``, values have types: numbers are compared with headers without a type of their own.
+    With ``typed``, the format stores types: a header compared with a number needs no declared type.
     """
     if where is None:
         return None
@@ -326,7 +326,7 @@ def _type_of_literal(literal: Any, typed: bool) -> str | None:
     if isinstance(literal, Value):
         return literal.type
     if typed and isinstance(literal, bool | int | float):
-        # The widest of its kind reads the values of all others.
+        # The widest type reads every narrower one.
         return "bool" if isinstance(literal, bool) else "int128" if isinstance(literal, int) else "float64"
     return "string" if isinstance(literal, str) else "binary" if isinstance(literal, bytes) else None
 
