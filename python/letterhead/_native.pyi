@@ -6,7 +6,6 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, final, o
 
 from _typeshed import ReadableBuffer
 
-from letterhead.fields import ColumnSpec as _Spec
 from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
 from letterhead.limits import Limits
 from letterhead.values import Value
@@ -49,6 +48,7 @@ __version__: str
 _Default = TypeVar("_Default")
 
 _Key: TypeAlias = str | int | tuple[str, bytes]
+_Spec: TypeAlias = tuple[str, _Key, str, str, bool, tuple[str, str] | None, str | None]
 _Pair: TypeAlias = tuple[str | int | Value, bytes | Value | None]
 _Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, str | None]
 _Loss: TypeAlias = tuple[str, str, int | None, str | None, str | None, str | None]
@@ -58,7 +58,7 @@ _Types: TypeAlias = str | list[tuple[_Key, str | list[str]]]
 _NullHeaders: TypeAlias = Literal["empty", "raise"]
 _Dialect: TypeAlias = Literal["arrow", "spark"]
 _Step: TypeAlias = tuple[str, int, str, list[Any]]
-_Where: TypeAlias = tuple[list[_Spec], list[str], list[_Step]]
+_Where: TypeAlias = tuple[Sequence[_Spec], list[str], list[_Step]]
 _NewValue: TypeAlias = tuple[str, str | None, bytes | None, int]  # source, type, bits, column
 _Edit: TypeAlias = tuple[list[Any], bool, list[tuple[_Key, _NewValue]], bool]
 _Pack: TypeAlias = tuple[
@@ -133,7 +133,7 @@ class _Options(TypedDict, total=False):
     dialect: _Dialect
     threads: int
     views: bool
-    columns: list[_Spec]
+    columns: Sequence[_Spec]
     fields: list[str] | None
     target: str
     max_offset: int
@@ -166,7 +166,7 @@ def encode(
 def convert(
     data: bytes, format: str, target: str, read: _Read | None = None, write: _Write | None = None
 ) -> tuple[bytes | None, list[_Loss], list[tuple[_Key, str, bool]]]: ...
-def select(data: bytes, format: str, columns: list[_Spec], read: _Read | None = None) -> dict[str, Any]: ...
+def select(data: bytes, format: str, columns: Sequence[_Spec], read: _Read | None = None) -> dict[str, Any]: ...
 def validate(data: bytes, format: str, read: _Read | None = None) -> list[_Fault]: ...
 def inspect(data: bytes, format: str, read: _Read | None = None) -> dict[str, Any]: ...
 def join_value(headers: Sequence[_Pair], timestamp: int | None, payload: bytes, /) -> bytes: ...

@@ -22,13 +22,13 @@ def default_of(type: str, value: object) -> Default:
     (('int32:text', '0'), ('binary:hex', '00'))
     """
     from letterhead import _native  # columns are described without the native module, too
-    from letterhead.fields import ColumnSpec
 
     name = type.partition(" | ")[0].partition(":")[0]
     spec = _spec(name, value)
     if spec is None:
         raise TypeError(f"default= must be a value of {name}, not {value.__class__.__name__}")
-    _native.schema("select", "kafka", columns=[ColumnSpec("default", "default", type, default=spec)])
+    column = ("default", "default", type, "last", False, spec, None)  # ColumnSpec, whose module imports this one
+    _native.schema("select", "kafka", columns=[column])
     return spec
 
 
