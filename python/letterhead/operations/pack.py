@@ -37,13 +37,13 @@ class Pack:
         check_name("nulls value", self.nulls, ("keep", "skip"))
         columns: Any = self.columns
         if columns is not None:
-            is_list = isinstance(columns, Sequence) and not isinstance(columns, str)
-            columns = dict.fromkeys(columns) if is_list else dict(columns_of(columns))
+            is_sequence = isinstance(columns, Sequence) and not isinstance(columns, str)
+            columns = dict.fromkeys(columns) if is_sequence else dict(columns_of(columns))
             if not columns:
                 raise ValueError("no columns were asked for")
             object.__setattr__(self, "columns", columns)
             known = {name: type for name, type in columns.items() if type is not None}
-            specs = [_packed(name, type) for name, type in known.items()]
+            specs = [_column_spec(name, type) for name, type in known.items()]
             _native.schema("pack", self.format, pack=(specs, self.nulls == "skip"))
 
     def run(self, table: Any) -> Any:
@@ -51,9 +51,9 @@ class Pack:
         import pyarrow as pa
 
         if isinstance(table, pa.RecordBatch):
-            return self._packed(table)
+            return self._pack_batch(table)
         if isinstance(table, pa.StructArray):
-            return self._packed(pa.RecordBatch.from_struct_array(table))
+            return self._pack_batch(pa.RecordBatch.from_struct_array(table))
         if isinstance(table, pa.ChunkedArray):
             table = pa.Table.from_struct_array(table)
         elif not isinstance(table, pa.Table):
@@ -62,7 +62,7 @@ class Pack:
                     f"columns are packed from a table, a record batch or structs, not {type(table).__name__}"
                 )
             table = pa.table(table)
-        chunks = [self._packed(batch) for batch in table.to_batches()]
+        chunks = [self._pack_batch(batch) for batch in table.to_batches()]
         return pa.chunked_array(chunks, type=pa.field(_native.schema("pack", self.format, pack=([], True))).type)
 
     def chunks(self, stream: Any) -> Iterator[Any]:
@@ -70,9 +70,9 @@ class Pack:
         import pyarrow as pa
 
         for chunk in pa.chunked_array(stream).chunks:
-            yield self._packed(pa.RecordBatch.from_struct_array(chunk))
+            yield self._pack_batch(pa.RecordBatch.from_struct_array(chunk))
 
-    def _packed(self, batch: pa.RecordBatch) -> Any:
+    def _pack_batch(self, batch: pa.RecordBatch) -> Any:
         import pyarrow as pa
 
         columns: Mapping[str, Any] = self.columns or dict.fromkeys(batch.schema.names)  # type: ignore[assignment]
@@ -84,12 +84,12 @@ class Pack:
             _type_of(name, array.type) if type is None else type
             for (name, type), array in zip(columns.items(), arrays, strict=True)
         ]
-        specs = [_packed(name, type) for name, type in zip(columns, types, strict=True)]
+        specs = [_column_spec(name, type) for name, type in zip(columns, types, strict=True)]
         struct = pa.StructArray.from_arrays(arrays, [str(number) for number in range(len(arrays))])
         return to_pyarrow(_native.apply("pack", struct, self.format, pack=(specs, self.nulls == "skip")))
 
 
-def _packed(name: str, type: object) -> PackedColumn:
+def _column_spec(name: str, type: object) -> PackedColumn:
     """Return how a column is packed, as the compiled core takes it."""
     if not isinstance(name, str):
         raise TypeError(f"the name of a column must be str, not {name.__class__.__name__}")
