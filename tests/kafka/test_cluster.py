@@ -23,7 +23,7 @@ import letterhead as lh
 from cluster import LIMIT, NODES, Cluster
 from letterhead import spark as lhs
 from letterhead.errors import LogTruncated, OffsetsGone
-from letterhead.kafka.client import LATEST, KafkaClient
+from letterhead.kafka.client import LATEST_TIME, KafkaClient
 from letterhead.kafka.groups import GroupOffsets
 from letterhead.kafka.partitions import KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
@@ -95,10 +95,10 @@ def test_a_leader_that_came_back_is_asked_in_its_new_epoch(cluster: Cluster) -> 
     place = TopicPartition("back", 0)
     with KafkaClient(reader_settings(cluster.address, {}, timeout_ms=60_000, fetch_bytes=1 << 20)) as client:
         for ask in (
-            lambda: client.offsets({place: LATEST}, "read_committed")[place],
+            lambda: client.offsets({place: LATEST_TIME}, "read_committed")[place],
             lambda: client.fetched(client.fetch(place, 0, "read_committed", last_epoch=0)).end,
         ):
-            assert client.offsets({place: LATEST}, "read_committed") == {place: 57}
+            assert client.offsets({place: LATEST_TIME}, "read_committed") == {place: 57}
             epoch = client._epochs[place]
             cluster.move("back", 2)
             cluster.move("back", 1)

@@ -24,7 +24,7 @@ import secured
 from broker import Broker
 from letterhead.errors import OffsetsGone
 from letterhead.kafka import tls
-from letterhead.kafka.client import LATEST, KafkaClient
+from letterhead.kafka.client import LATEST_TIME, KafkaClient
 from letterhead.kafka.settings import reader_settings, spark_settings
 from letterhead.kafka.transport import LargeReads
 from letterhead.offsets.partition_log import TopicPartition as Partition
@@ -361,7 +361,7 @@ def test_a_leader_that_is_none_any_more_is_looked_up_again(broker, written):
     with KafkaClient(reader_settings(broker, {}, timeout_ms=20_000, fetch_bytes=1 << 20)) as client:
         # As if the partition had moved away from a broker that left the cluster since.
         client._leaders[place] = 99
-        assert client.offsets({place: LATEST}, "read_committed") == {place: 107}
+        assert client.offsets({place: LATEST_TIME}, "read_committed") == {place: 107}
         client._leaders[place] = 99
         assert client.fetched(client.fetch(place, 50, "read_committed")).end == 107
         assert client._leaders[place] == 1
@@ -370,7 +370,7 @@ def test_a_leader_that_is_none_any_more_is_looked_up_again(broker, written):
 def test_a_broker_that_names_the_leader_of_an_older_epoch_is_not_believed(broker, written):
     place = Partition(f"{written}headless", 0)
     with KafkaClient(reader_settings(broker, {}, timeout_ms=2000, fetch_bytes=1 << 20)) as client:
-        assert client.offsets({place: LATEST}, "read_committed") == {place: 107}
+        assert client.offsets({place: LATEST_TIME}, "read_committed") == {place: 107}
         client._epochs[place] += 1
         for leaders in (client._leaders.copy(), {}):  # the epoch is one that the broker does not know
             client._leaders = leaders

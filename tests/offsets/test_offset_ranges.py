@@ -13,7 +13,7 @@ from log_bytes import batch, record
 
 pytest.importorskip("kafka")
 
-from letterhead.kafka.client import EARLIEST, LATEST
+from letterhead.kafka.client import EARLIEST_TIME, LATEST_TIME
 from letterhead.kafka.partitions import KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.responses import Fetched
@@ -56,9 +56,9 @@ class Log:
         end = self.end if isolation == "read_uncommitted" else self.stable
         result = {}
         for place, time in times.items():
-            if time == EARLIEST:
+            if time == EARLIEST_TIME:
                 result[place] = min(self.batches, default=self.end)
-            elif time == LATEST:
+            elif time == LATEST_TIME:
                 result[place] = end
             else:  # the first record that is not older; the records of a batch are a millisecond apart
                 later = [base + at for base in self.batches for at in range(10) if base * 100 + at >= time]

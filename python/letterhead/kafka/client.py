@@ -55,7 +55,7 @@ except ImportError as error:
     version = "kafka-python 3.0.12 or later"
     raise ImportError(how_to_install("reading a topic", version, "'letterhead[kafka]'")) from error
 
-__all__ = ["EARLIEST", "LATEST", "KafkaClient"]
+__all__ = ["EARLIEST_TIME", "LATEST_TIME", "KafkaClient"]
 
 _NO_TOPIC = (kafka_errors.UnknownTopicOrPartitionError.errno, kafka_errors.InvalidTopicError.errno)
 _WITHOUT_REASON = (kafka_errors.NodeNotReadyError, kafka_errors.KafkaTimeoutError)
@@ -67,7 +67,7 @@ _REJECTED = (
     kafka_errors.IllegalSaslStateError,
 )
 
-LATEST, EARLIEST = -1, -2
+LATEST_TIME, EARLIEST_TIME = -1, -2
 """Times that :meth:`KafkaClient.offsets` accepts beside milliseconds."""
 
 _log = logging.getLogger(__name__)
@@ -176,7 +176,7 @@ class KafkaClient(Closing):
     def offsets(self, times: Mapping[TopicPartition, int], isolation: Isolation) -> dict[TopicPartition, int]:
         """Return, for each partition, the first offset that is not older than a time; -1 if all are older.
 
-        Times are milliseconds since 1970, :data:`EARLIEST` or :data:`LATEST`. With ``"read_committed"`` the latest is
+        Times are milliseconds since 1970, :data:`EARLIEST_TIME` or :data:`LATEST_TIME`. With ``"read_committed"`` the latest is
         the first offset of the oldest open transaction.
         """
         offsets: dict[TopicPartition, int] = {}

@@ -40,7 +40,7 @@ _OPTIONS = {
     "awsRoleSessionToken": "role_session_token",
     "awsStsRegion": "sts_region",
 }
-_WITHOUT_EFFECT = ("awsDebugCreds", "awsMaxRetries", "awsMaxBackOffTimeMs")
+_IGNORED_OPTIONS = ("awsDebugCreds", "awsMaxRetries", "awsMaxBackOffTimeMs")
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,8 +63,8 @@ class IamSettings:
     def from_jaas(cls, options: Mapping[str, str], name: str) -> IamSettings:
         """Return the settings that the options of ``IAMLoginModule`` describe; raise ValueError for an unknown one."""
         for option in options:
-            if option not in _OPTIONS and option not in _WITHOUT_EFFECT:
-                raise unknown_name(f"option of {name}", option, sorted([*_OPTIONS, *_WITHOUT_EFFECT]))
+            if option not in _OPTIONS and option not in _IGNORED_OPTIONS:
+                raise unknown_name(f"option of {name}", option, sorted([*_OPTIONS, *_IGNORED_OPTIONS]))
         return cls(**{_OPTIONS[option]: value for option, value in options.items() if option in _OPTIONS})
 
 

@@ -9,7 +9,15 @@ from letterhead._names import unknown_name
 
 __all__ = ["KerberosSettings"]
 
-_WITHOUT_EFFECT = ("debug", "doNotPrompt", "isInitiator", "refreshKrb5Config", "renewTGT", "storeKey", "useTicketCache")
+_IGNORED_OPTIONS = (
+    "debug",
+    "doNotPrompt",
+    "isInitiator",
+    "refreshKrb5Config",
+    "renewTGT",
+    "storeKey",
+    "useTicketCache",
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,7 @@ class KerberosSettings:
     @classmethod
     def from_jaas(cls, options: Mapping[str, str], name: str) -> KerberosSettings:
         """Return the settings that the options of ``Krb5LoginModule`` describe; raise ValueError for an unknown one."""
-        known = ("keyTab", "principal", "serviceName", "useKeyTab", *_WITHOUT_EFFECT)
+        known = ("keyTab", "principal", "serviceName", "useKeyTab", *_IGNORED_OPTIONS)
         for option in options:
             if option not in known:
                 raise unknown_name(f"option of {name}", option, sorted(known))

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from letterhead.errors import DecodeError, HeaderError, LogTruncated, ProtocolError, replaced, without_message_number
-from letterhead.kafka.client import EARLIEST, LATEST, KafkaClient
+from letterhead.kafka.client import EARLIEST_TIME, LATEST_TIME, KafkaClient
 from letterhead.kafka.record_sets import (
     BatchHeader,
     KafkaRowReader,
@@ -58,11 +58,11 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
 
     def first_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset of the first record of each partition, or the next offset if it is empty."""
-        return self._offsets(dict.fromkeys(partitions, EARLIEST), "read_uncommitted")
+        return self._offsets(dict.fromkeys(partitions, EARLIEST_TIME), "read_uncommitted")
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset before which each partition can be read."""
-        return self._offsets(dict.fromkeys(partitions, LATEST), self._isolation)
+        return self._offsets(dict.fromkeys(partitions, LATEST_TIME), self._isolation)
 
     def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
         """Return the offset of the first record that is not older than a time, even in an open transaction."""

@@ -22,7 +22,7 @@ from letterhead.kafka.tls import TlsSettings, librdkafka_certificates, ssl_conte
 __all__ = ["ConnectionErrors", "close_producer", "open_producer"]
 
 _UNSUPPORTED = ("proxy.url", "sasl.kerberos.domain.name", "sasl.kerberos.name")
-_WITHOUT_EFFECT = ("socket.connection.setup.timeout.max.ms",)
+_IGNORED_OPTIONS = ("socket.connection.setup.timeout.max.ms",)
 
 _UNKNOWN_TOPIC_MS = 5_000
 """How long a topic may be unknown before its records fail."""
@@ -99,7 +99,7 @@ def open_producer(settings: Settings, **callbacks: Any) -> Producer:
     for name, value in settings.options.items():
         if name in _UNSUPPORTED:
             raise ValueError(f"{name} is not supported for writing")
-        if name not in _WITHOUT_EFFECT:
+        if name not in _IGNORED_OPTIONS:
             options[name] = value
     if settings.protocol.endswith("SSL"):
         if settings.tls.context is not None:

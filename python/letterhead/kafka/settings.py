@@ -462,9 +462,9 @@ class _Values:
         login = {name: self.text(f"sasl.{name}") for name in ("username", "password")} if jaas is None else jaas
         for name in ("username", "password"):
             if login.get(name) is None:
-                where = f"{self.prefix}sasl.jaas.config names no {name}"
+                message = f"{self.prefix}sasl.jaas.config names no {name}"
                 raise ValueError(
-                    where
+                    message
                     if jaas is not None
                     else f"{mechanism} needs user name and password: set {self.prefix}sasl.jaas.config"
                 )

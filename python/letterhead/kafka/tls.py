@@ -13,7 +13,7 @@ from letterhead._optional_dependencies import needed
 
 __all__ = ["TlsSettings", "librdkafka_certificates", "ssl_context"]
 
-_PEM = b"-----BEGIN "
+_PEM_MARKER = b"-----BEGIN "
 _JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _PKCS12 = b"\x30"  # a sequence in DER
 
@@ -53,7 +53,7 @@ class TlsSettings:
         return "<settings of TLS>"
 
 
-class _Pem(NamedTuple):
+class _PemCertificates(NamedTuple):
     certificates: str
     key: str = ""
     key_password: str | None = None
@@ -117,7 +117,7 @@ def _load_certificates(context: ssl.SSLContext, tls: TlsSettings) -> None:
     # Without a password OpenSSL would ask for one on the terminal.
     password = tls.key_password or ""
     if own is None and tls.own_certificates_pem is not None:
-        own = _Pem(tls.own_certificates_pem, tls.own_key_pem or "", password)
+        own = _PemCertificates(tls.own_certificates_pem, tls.own_key_pem or "", password)
     if own is not None:
         # OpenSSL loads keys only from files: write one that only the owner can read, and delete it.
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as pem:
@@ -134,22 +134,22 @@ def _unreadable(tls: TlsSettings, error: OSError) -> ValueError:
     return ValueError(f"a certificate or its key cannot be read ({names or 'from text'}): {error}")
 
 
-def _trusted_store(tls: TlsSettings) -> _Pem | None:
+def _trusted_store(tls: TlsSettings) -> _PemCertificates | None:
     """Return the authorities of a PKCS12 store; None if the settings name PEM, or nothing."""
     if tls.trusted_location is None or Path(tls.trusted_location).is_dir():
         return None
     data = Path(tls.trusted_location).read_bytes()
     if not _is_pkcs12(data, tls.trusted_location):
         return None
-    store = _loaded(data, tls.trusted_password, tls.trusted_location)
+    store = _load_pkcs12(data, tls.trusted_password, tls.trusted_location)
     certificates = [store.cert, *store.additional_certs]
-    pem = "".join(_pem(certificate.certificate) for certificate in certificates if certificate is not None)
+    pem = "".join(_to_pem(certificate.certificate) for certificate in certificates if certificate is not None)
     if not pem:
         raise ValueError(f"{tls.trusted_location} has no certificate")
-    return _Pem(pem)
+    return _PemCertificates(pem)
 
 
-def _own_store(tls: TlsSettings) -> _Pem | None:
+def _own_store(tls: TlsSettings) -> _PemCertificates | None:
     """Return certificate and key of a PKCS12 store; None if the settings name PEM, or nothing."""
     if tls.own_location is None:
         return None
@@ -158,13 +158,13 @@ def _own_store(tls: TlsSettings) -> _Pem | None:
         return None
     from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
-    store = _loaded(data, tls.own_password or tls.key_password, tls.own_location)
+    store = _load_pkcs12(data, tls.own_password or tls.key_password, tls.own_location)
     if store.key is None or store.cert is None:
         raise ValueError(f"{tls.own_location} has no key with a certificate")
     password = secrets.token_hex()  # it protects the key in the temporary file
     key = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
     chain = [store.cert, *store.additional_certs]
-    return _Pem("".join(_pem(certificate.certificate) for certificate in chain), key.decode(), password)
+    return _PemCertificates("".join(_to_pem(certificate.certificate) for certificate in chain), key.decode(), password)
 
 
 def _is_pkcs12(data: bytes, location: str) -> bool:
@@ -173,10 +173,10 @@ def _is_pkcs12(data: bytes, location: str) -> bool:
             f"{location} is a Java key store (JKS), which is not supported: convert it with `keytool -importkeystore "
             f"-srckeystore {location} -destkeystore {Path(location).stem}.p12 -deststoretype PKCS12`, and name the new file"
         )
-    return _PEM not in data and data.startswith(_PKCS12)
+    return _PEM_MARKER not in data and data.startswith(_PKCS12)
 
 
-def _loaded(data: bytes, password: str | None, location: str) -> Any:
+def _load_pkcs12(data: bytes, password: str | None, location: str) -> Any:
     with needed("a PKCS12 store", "'letterhead[pkcs12]'"):
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     try:
@@ -188,7 +188,7 @@ def _loaded(data: bytes, password: str | None, location: str) -> Any:
         ) from None
 
 
-def _pem(certificate: Any) -> str:
+def _to_pem(certificate: Any) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding
 
     text: str = certificate.public_bytes(Encoding.PEM).decode()

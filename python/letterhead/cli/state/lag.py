@@ -43,14 +43,14 @@ def check_one_source(changelog: Path | None, brokers: BrokerSettings | None) -> 
 
 
 def _of_broker(requested: set[str], brokers: BrokerSettings) -> dict[str, int]:
-    from letterhead.kafka.client import LATEST, KafkaClient
+    from letterhead.kafka.client import LATEST_TIME, KafkaClient
     from letterhead.kafka.settings import reader_settings
 
     topics = sorted({TopicPartition.parse(partition).topic for partition in requested})
     try:
         with KafkaClient(reader_settings(None, brokers)) as client:
             partitions = [partition for partition in client.partitions(topics) if str(partition) in requested]
-            ends = client.offsets(dict.fromkeys(partitions, LATEST), "read_committed")
+            ends = client.offsets(dict.fromkeys(partitions, LATEST_TIME), "read_committed")
     except RuntimeError as error:  # an invalid answer, or an answer that refuses the request
         raise Failure(str(error)) from error
     return {str(partition): end for partition, end in ends.items()}

@@ -91,7 +91,7 @@ def topic_retained_from(
 
     ``settings`` must contain ``bootstrap.servers``; see :func:`letterhead.read.topic`.
     """
-    from letterhead.kafka.client import EARLIEST, LATEST, KafkaClient
+    from letterhead.kafka.client import EARLIEST_TIME, LATEST_TIME, KafkaClient
     from letterhead.kafka.settings import reader_settings
     from letterhead.kafka.topic_reader import topic as read_topic
     from letterhead.offsets.partition_log import TopicPartition
@@ -102,8 +102,8 @@ def topic_retained_from(
             for topic_partition in client.partitions([topic])
             if partition in (None, topic_partition.partition)
         ]
-        begins = client.offsets(dict.fromkeys(partitions, EARLIEST), "read_committed")
-        ends = client.offsets(dict.fromkeys(partitions, LATEST), "read_committed")
+        begins = client.offsets(dict.fromkeys(partitions, EARLIEST_TIME), "read_committed")
+        ends = client.offsets(dict.fromkeys(partitions, LATEST_TIME), "read_committed")
         if isinstance(end, datetime):
             late = client.offsets(dict.fromkeys(partitions, round(end.timestamp() * 1000)), "read_committed")
             ends |= {topic_partition: offset for topic_partition, offset in late.items() if offset >= 0}
