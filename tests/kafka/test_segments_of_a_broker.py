@@ -17,7 +17,7 @@ import broker as kafka
 import letterhead as lh
 from letterhead.kafka.indexes import offsets_every, position_before
 from letterhead.kafka.log_directory import partitions
-from letterhead.kafka.transactions import Aborted, transactions
+from letterhead.kafka.transactions import Aborted, read_transactions
 
 pytestmark = pytest.mark.broker
 
@@ -146,4 +146,4 @@ def test_control_records_match_the_index_of_transactions(written: tuple[str, Pat
         for _, producer, first, last, _ in entry.iter_unpack(index.read_bytes())
     }
     assert len(by_index) == 5
-    assert sorted(transactions(segments).aborted) == sorted(by_index)
+    assert sorted(read_transactions(segments).aborted) == sorted(by_index)

@@ -470,7 +470,7 @@ def test_conditions_are_no_bools() -> None:
 def test_bounds_of_offsets_follow_from_the_condition(where: Any, offsets: tuple[int | None, int | None]) -> None:
     resolved = resolve(where, fields_of_format("record-batch"))
     assert resolved is not None
-    assert resolved.between("offset") == offsets
+    assert resolved.bounds("offset") == offsets
 
 
 def test_times_are_compared_with_datetimes_and_text() -> None:

@@ -60,7 +60,7 @@ class IggyRowReader(RowReader):
         :data:`PARTITION_COLUMNS`.
         """
         where = self.where and self.where.bind(partition_values)
-        if where is not None and where.known is False:
+        if where is not None and where.constant is False:
             return None
         rows = self._rows(_one_row(data), where, start, end)
         return None if rows is None else self._in_schema(rows, partition_values)

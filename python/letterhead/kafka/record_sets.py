@@ -143,7 +143,7 @@ class KafkaRowReader(RowReader):
             not batch.attributes & self.left_out_attributes and batch.base_offset not in skipped and batch.last_offset >= low
             and batch.base_offset <= high and batch.max_timestamp >= first_time for batch in stored.batches
         ], np.bool_)  # fmt: skip
-        if not kept.any() or (where is not None and where.known is False):
+        if not kept.any() or (where is not None and where.constant is False):
             return None
         rows = self._rows(_binary_column(stored, kept), where, start, end)
         if rows is None:
@@ -245,6 +245,6 @@ def _bounds(where: Filter | None) -> tuple[int, int, int]:
     """Return the first and the last offset that a selected record can have, and the first timestamp."""
     if where is None:
         return 0, LAST_OFFSET, _NO_TIME
-    low, high = where.between("offset")
-    since, _ = where.between("timestamp")
+    low, high = where.bounds("offset")
+    since, _ = where.bounds("timestamp")
     return low or 0, LAST_OFFSET if high is None else high, _NO_TIME if since is None else since

@@ -57,6 +57,9 @@ MAX_OFFSETS = (1 << 31) - 1
 
 _SEARCH_LEN = 1 << 20
 
+MAX_BATCH_BYTES = (1 << 31) - 1
+"""The largest batch that the size in its header can describe, in bytes."""
+
 _BATCH_ERRORS = ("bad_crc", "bad_magic", "wrong_size")
 """Codes of errors of a whole batch; other errors concern one record."""
 
@@ -107,7 +110,7 @@ class KafkaSegmentFile(FileWindow):
     A batch of more than ``message_bytes`` is not read.
     """
 
-    def __init__(self, segment: LogSegment, message_bytes: int = MAX_OFFSETS) -> None:
+    def __init__(self, segment: LogSegment, message_bytes: int = MAX_BATCH_BYTES) -> None:
         super().__init__(segment.path)
         self.segment = segment
         self._message_bytes = message_bytes

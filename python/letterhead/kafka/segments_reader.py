@@ -27,7 +27,7 @@ from letterhead.kafka.segment_file import (
     undamaged_batches,
     verified_position,
 )
-from letterhead.kafka.transactions import OpenTransaction, Transactions, transactions
+from letterhead.kafka.transactions import OpenTransaction, Transactions, read_transactions
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
 from letterhead.offsets.ranges import check_range_of_files, range_of_files
@@ -93,8 +93,8 @@ class SegmentsReader(Reader):
     """A stream of the records of log segments.
 
     With ``committed``, aborted transactions are left out, and each partition ends at its first open one; ``known`` are
-    the transactions of the only partition, if they were read before. With ``marks_aborted``, rows are told which batches
-    were aborted, and do not leave them out.
+    the transactions of the only partition, if they were read before. With ``marks_aborted``, rows of aborted
+    transactions are returned and marked.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class SegmentsReader(Reader):
         self.total = sum(self._sizes.values())
         self.done = 0
         self._partitions = partitions
-        self._rows = rows
+        self._row_reader = rows
         self._bounds = bounds
         self._committed = committed
         self._known = Transactions([], []) if known is None else known
@@ -166,7 +166,9 @@ class SegmentsReader(Reader):
 
     def _requested(self, segments: Sequence[LogSegment]) -> OffsetRange:
         """Return the offsets of a partition to read."""
-        return self._rows.narrowed(requested_range(segments, self._bounds, self._rows, committed=self._committed))
+        return self._row_reader.narrowed(
+            requested_range(segments, self._bounds, self._row_reader, committed=self._committed)
+        )
 
     def _check_bounds(self) -> None:
         check_bounds(self._partitions, self._bounds)
@@ -178,14 +180,14 @@ class SegmentsReader(Reader):
     def _partition(self, segments: Sequence[LogSegment], requested: OffsetRange) -> Iterator[pa.RecordBatch]:
         known = self._known
         if self._committed or self._marks_aborted:
-            known = transactions(segments, requested.start, strict=self._rows.errors == "raise")
+            known = read_transactions(segments, requested.start, strict=self._row_reader.errors == "raise")
         begun = known.open if self._committed else []
         bounds = requested._replace(end=min([requested.end, *(transaction.first_offset for transaction in begun)]))
         self.open_transactions += [transaction for transaction in begun if transaction.first_offset < requested.end]
         done_before = self.done
         for segment in segments:
             if segment.base_offset < bounds.end and bounds.start < (segment.next_offset or LAST_OFFSET):
-                with KafkaSegmentFile(segment, self._rows.message_bytes) as file:
+                with KafkaSegmentFile(segment, self._row_reader.message_bytes) as file:
                     yield from self._segment(file, bounds, known)
             self.done = done_before = done_before + self._sizes[segment.path]
 
@@ -199,13 +201,13 @@ class SegmentsReader(Reader):
         while position < file.size:
             batches, flaw = file.batches(position, min_offset, pieces)
             selected = 0
-            for result in self._rows.rows(file, batches, bounds, known):
+            for result in self._row_reader.rows(file, batches, bounds, known):
                 if isinstance(result, Invalid):
                     batches, flaw = batches[: result.place], result.flaw
                 else:
                     selected += len(result)
                     yield result
-            if self._rows.where is not None:
+            if self._row_reader.where is not None:
                 pieces = next_pieces(pieces, batches, selected)
             if batches:
                 position, min_offset = batches[-1].end, batches[-1].last_offset + 1
@@ -216,16 +218,16 @@ class SegmentsReader(Reader):
                 damage = file.damage(position, min_offset, flaw)
                 if damage.torn:
                     self._report_torn(Torn(str(file.segment.path), position, damage.end - position, flaw.why))
-                    if self._torn_rows and self._rows.errors == "column":
-                        yield self._rows.error_row(file, flaw, damage)
+                    if self._torn_rows and self._row_reader.errors == "column":
+                        yield self._row_reader.error_row(file, flaw, damage)
                     return
                 damage = damage._replace(bounds=(bounds.start, bounds.end))
                 if damage.hides_records or flaw.of_file:
-                    if self._rows.errors == "raise":
+                    if self._row_reader.errors == "raise":
                         raise file.error(flaw, damage)
                     self.damaged.append(Damaged.in_file(file.segment.path, damage, flaw.why))
-                    if self._rows.keeps_error_rows(file):
-                        yield self._rows.error_row(file, flaw, damage)
+                    if self._row_reader.keeps_error_rows(file):
+                        yield self._row_reader.error_row(file, flaw, damage)
                 position = damage.end
 
 
@@ -260,8 +262,8 @@ class SegmentRowReader:
         if self.where is None:
             return requested
         where = self.where.bind(requested.partition._asdict())
-        low, high = where.between("offset")
-        end = requested.start if where.known is False else LAST_OFFSET if high is None else high + 1
+        low, high = where.bounds("offset")
+        end = requested.start if where.constant is False else LAST_OFFSET if high is None else high + 1
         return requested._replace(start=max(requested.start, low or 0), end=min(requested.end, end))
 
     def rows(
@@ -343,7 +345,7 @@ def requested_range(
     """Resolve ``start`` and ``end`` to offsets in the segments of a partition."""
 
     def end_offset() -> int:
-        begun = transactions(segments, strict=rows.errors == "raise").open if committed else []
+        begun = read_transactions(segments, strict=rows.errors == "raise").open if committed else []
         return min([_end_offset(segments[-1]), *(transaction.first_offset for transaction in begun)])
 
     return range_of_files(

@@ -13,7 +13,7 @@ from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import AbortedTransaction, BatchHeader
 from letterhead.kafka.segment_file import BatchFlaw, DamagedRange, KafkaSegmentFile
 
-__all__ = ["Aborted", "OpenTransaction", "Transactions", "transactions"]
+__all__ = ["Aborted", "OpenTransaction", "Transactions", "read_transactions"]
 
 
 class Aborted(NamedTuple):
@@ -46,7 +46,7 @@ class Transactions(NamedTuple):
                 if aborted.last_offset >= first and aborted.first_offset <= last]  # fmt: skip
 
 
-def transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool = True) -> Transactions:
+def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool = True) -> Transactions:
     """Read the control records of one partition, from an offset to the end of the log.
 
     Only transactions with records from ``start`` on are found, by their control records. Damaged bytes in the middle of

@@ -146,14 +146,14 @@ def narrowed_ranges(log: PartitionLog[Any], ranges: Iterable[OffsetRange], where
     ranges = list(ranges)
     if where is None:
         return ranges
-    earliest_time, _ = where.between("timestamp")
+    earliest_time, _ = where.bounds("timestamp")
     since: Mapping[TopicPartition, int | None] = {}
     if earliest_time is not None:
         since = log.offsets_since({requested.partition: max(earliest_time, 0) for requested in ranges})
-    low, high = where.between("offset")
+    low, high = where.bounds("offset")
     narrowed = []
     for requested in ranges:
-        if where.bind(log.partition_values(requested.partition)).known is False:
+        if where.bind(log.partition_values(requested.partition)).constant is False:
             continue
         by_time = since.get(requested.partition, 0)
         start = max(requested.start, low or 0, requested.end if by_time is None else by_time)

@@ -142,7 +142,7 @@ class RowReader:
         fields: Sequence[str] | None = None,
         options: ReadOptions | None = None,
     ) -> pa.StructArray:
-        if where is not None and where.known:
+        if where is not None and where.constant:
             where = None
         operation = ExplodeBatches(
             self.format, fields or self._fields, self._headers, options or self._options, where, self._dialect

@@ -26,7 +26,7 @@ MAX_DEPTH = 30
 ANY = "binary:any"
 """The type of an operand that a condition tests for null alone, so that it needs no type."""
 
-SIMPLIFY = f"use at most {MAX_DEPTH} levels of not and parentheses"
+DEPTH_HINT = f"use at most {MAX_DEPTH} levels of not and parentheses"
 
 SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Comparisons, and each with its operands swapped."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from letterhead.where.conditions import SIMPLIFY, Condition, Operand
+from letterhead.where.conditions import DEPTH_HINT, Condition, Operand
 
 __all__ = ["as_condition", "parse"]
 
@@ -49,7 +49,7 @@ def as_condition(where: Any) -> Condition:
     try:
         return _condition(where)
     except RecursionError:
-        raise ValueError(f"where: the {type(where).__name__} is nested too deeply: {SIMPLIFY}") from None
+        raise ValueError(f"where: the {type(where).__name__} is nested too deeply: {DEPTH_HINT}") from None
 
 
 def _condition(where: Any) -> Condition:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from letterhead._formats import format_info
 from letterhead.fields import Columns, ColumnSpec, Field, normalise, plain_key
 from letterhead.values import Value
-from letterhead.where.conditions import ANY, MAX_DEPTH, SIMPLIFY, Condition, Logic, Test, Where, literal_text
+from letterhead.where.conditions import ANY, DEPTH_HINT, MAX_DEPTH, Condition, Logic, Test, Where, literal_text
 from letterhead.where.parsing import as_condition
 
 if TYPE_CHECKING:
@@ -78,16 +78,12 @@ def resolve(
     headers: Columns | None = None,
     *,
     columns_name: str = "headers=",
-    typed: bool = False,
 ) -> Filter | None:
-    """Return the filter for a source with these record fields and ``headers``, which errors call ``columns_name``.
-
-    With ``typed``, the format stores types: a header compared with a number needs no declared type.
-    """
+    """Return the filter for a source with these record fields and ``headers``, which errors call ``columns_name``."""
     if where is None:
         return None
     specs = normalise(headers) if headers else ()
-    return _resolved(where, fields, specs, columns_name, typed)
+    return _resolved(where, fields, specs, columns_name, format_has_types=False)
 
 
 def filter_of(
@@ -97,14 +93,21 @@ def filter_of(
     if where is None or isinstance(where, Filter):
         return where
     info = format_info(format)
-    return _resolved(where, fields_of_format(format), specs, columns_name, info is not None and info.types)
+    has_types = info is not None and info.types
+    return _resolved(where, fields_of_format(format), specs, columns_name, format_has_types=has_types)
 
 
 def _resolved(
-    where: Where, fields: Mapping[str, RecordField], specs: Sequence[ColumnSpec], columns_name: str, typed: bool
+    where: Where,
+    fields: Mapping[str, RecordField],
+    specs: Sequence[ColumnSpec],
+    columns_name: str,
+    *,
+    format_has_types: bool,
 ) -> Filter:
+    # If the format stores types, a header compared with a number needs no declared type.
     columns = {spec.name: spec for spec in specs}
-    return Filter(_resolve_condition(as_condition(where), fields, columns, columns_name, typed))
+    return Filter(_resolve_condition(as_condition(where), fields, columns, columns_name, format_has_types))
 
 
 class Filter:
@@ -122,15 +125,15 @@ class Filter:
     def bind(self, constants: Mapping[str, Any]) -> Filter:
         """Return the filter for messages that have these values in some fields."""
 
-        def leaf(test: ResolvedTest) -> Node:
+        def evaluate(test: ResolvedTest) -> Node:
             if isinstance(test.operand, str) and test.operand in constants:
                 return truth(test, constants[test.operand])
             return test
 
-        return Filter(_fold(self._node, leaf))
+        return Filter(_fold(self._node, evaluate))
 
     @property
-    def known(self) -> bool | None:
+    def constant(self) -> bool | None:
         """True if all messages are selected, False if none are; ``None`` if that depends on the message."""
         return None if isinstance(self._node, ResolvedTest | ResolvedLogic) else bool(self._node)
 
@@ -188,31 +191,31 @@ class Filter:
 
         return tests_in(self._node)
 
-    def between(self, field: str) -> tuple[int | None, int | None]:
+    def bounds(self, field: str) -> tuple[int | None, int | None]:
         """Return the least and the greatest value of an integer field that a selected message can have."""
         return _between(self._node, field, negated=False)
 
-    def decide(self, leaf: Callable[[ResolvedTest], bool | None]) -> bool | None:
-        """Return the truth of the condition; ``leaf`` returns the truth of a test."""
-        decided = _fold(self._node, leaf)
+    def decide(self, evaluate: Callable[[ResolvedTest], bool | None]) -> bool | None:
+        """Return the truth of the condition; ``evaluate`` returns the truth of a test."""
+        decided = _fold(self._node, evaluate)
         if isinstance(decided, ResolvedTest | ResolvedLogic):
             raise AssertionError("a test of the condition was not decided")
         return decided
 
-    def decide_columns(self, leaf: Callable[[ResolvedTest], pa.BooleanArray], rows: int) -> pa.BooleanArray:
-        """Return the truth of the condition of every row; ``leaf`` returns those of a test."""
-        return _decide_columns(self._node, leaf, rows)
+    def decide_columns(self, evaluate: Callable[[ResolvedTest], pa.BooleanArray], rows: int) -> pa.BooleanArray:
+        """Return the truth of the condition of every row; ``evaluate`` returns those of a test."""
+        return _decide_columns(self._node, evaluate, rows)
 
 
-def _decide_columns(node: Node, leaf: Callable[[ResolvedTest], pa.BooleanArray], rows: int) -> pa.BooleanArray:
+def _decide_columns(node: Node, evaluate: Callable[[ResolvedTest], pa.BooleanArray], rows: int) -> pa.BooleanArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if isinstance(node, ResolvedTest):
-        return leaf(node)
+        return evaluate(node)
     if not isinstance(node, ResolvedLogic):
         return pa.repeat(pa.scalar(node, pa.bool_()), rows)
-    first, *others = (_decide_columns(part, leaf, rows) for part in node.parts)
+    first, *others = (_decide_columns(part, evaluate, rows) for part in node.parts)
     if node.name == "not":
         return pc.invert(first)
     combine = pc.and_kleene if node.name == "and" else pc.or_kleene
@@ -226,16 +229,18 @@ def _resolve_condition(
     fields: Mapping[str, RecordField],
     columns: Mapping[str, ColumnSpec],
     columns_name: str,
-    typed: bool = False,
+    format_has_types: bool = False,
     depth: int = 0,
 ) -> Node:
     if isinstance(condition, Logic):
         if depth == MAX_DEPTH:
-            raise ValueError(f"where: {_first_test(condition)!r} is nested too deeply: {SIMPLIFY}")
+            raise ValueError(f"where: {_first_test(condition)!r} is nested too deeply: {DEPTH_HINT}")
         parts = _parts(condition)
         return ResolvedLogic(
             condition.name,
-            tuple([_resolve_condition(part, fields, columns, columns_name, typed, depth + 1) for part in parts]),
+            tuple(
+                [_resolve_condition(part, fields, columns, columns_name, format_has_types, depth + 1) for part in parts]
+            ),
         )
     if not isinstance(condition, Test):
         raise TypeError(f"where: a condition is made by letterhead.col, not a {type(condition).__name__}")
@@ -256,7 +261,7 @@ def _resolve_condition(
             "where: 'headers' are all headers of a record: name one of them, as in headers['content-type']"
         )
     try:
-        spec = _header(condition, columns, typed)
+        spec = _header(condition, columns, format_has_types)
     except ValueError as error:
         if field is None and fields:
             error.add_note(f"record fields: {', '.join(fields)}")
@@ -285,7 +290,7 @@ def _first_test(condition: Condition) -> Condition:
     return condition
 
 
-def _header(condition: Test, columns: Mapping[str, ColumnSpec], typed: bool) -> ColumnSpec:
+def _header(condition: Test, columns: Mapping[str, ColumnSpec], format_has_types: bool) -> ColumnSpec:
     operand = condition.operand
     name, field, quantifier = operand._name, operand._field, operand._quantifier
     if field is None and isinstance(name, str) and name in columns:
@@ -301,7 +306,7 @@ def _header(condition: Test, columns: Mapping[str, ColumnSpec], typed: bool) -> 
         header = name if field is None or field.key is None else field.key
         return ColumnSpec("where", plain_key(header), "binary:exists" if condition.name == "exists" else ANY)
     if field is None:
-        field = Field(_type_of_literals(condition, typed))
+        field = Field(_type_of_literals(condition, format_has_types))
     if quantifier is None and field.repeat == "all":
         raise ValueError(f"where: {operand!r} is a list: use any() or all()")
     if quantifier is not None:
@@ -311,8 +316,8 @@ def _header(condition: Test, columns: Mapping[str, ColumnSpec], typed: bool) -> 
     return spec
 
 
-def _type_of_literals(condition: Test, typed: bool) -> str:
-    types = {_type_of_literal(literal, typed) for literal in condition.literals}
+def _type_of_literals(condition: Test, format_has_types: bool) -> str:
+    types = {_type_of_literal(literal, format_has_types) for literal in condition.literals}
     type = types.pop() if len(types) == 1 else None
     if type is None:
         name = repr(condition.operand._name)
@@ -322,10 +327,10 @@ def _type_of_literals(condition: Test, typed: bool) -> str:
     return type
 
 
-def _type_of_literal(literal: Any, typed: bool) -> str | None:
+def _type_of_literal(literal: Any, format_has_types: bool) -> str | None:
     if isinstance(literal, Value):
         return literal.type
-    if typed and isinstance(literal, bool | int | float):
+    if format_has_types and isinstance(literal, bool | int | float):
         # The widest type reads every narrower one.
         return "bool" if isinstance(literal, bool) else "int128" if isinstance(literal, int) else "float64"
     return "string" if isinstance(literal, str) else "binary" if isinstance(literal, bytes) else None
@@ -444,13 +449,13 @@ def _time(literal: Any, unit: timedelta) -> int:
     return count
 
 
-def _fold(node: Node, leaf: Callable[[ResolvedTest], Node]) -> Node:
-    """Replace tests by the results of ``leaf``, and simplify the condition."""
+def _fold(node: Node, evaluate: Callable[[ResolvedTest], Node]) -> Node:
+    """Replace tests by the results of ``evaluate``, and simplify the condition."""
     if isinstance(node, ResolvedTest):
-        return leaf(node)
+        return evaluate(node)
     if not isinstance(node, ResolvedLogic):
         return node
-    parts = [_fold(part, leaf) for part in node.parts]
+    parts = [_fold(part, evaluate) for part in node.parts]
     if node.name == "not":
         return (not parts[0]) if isinstance(parts[0], bool) else parts[0] and ResolvedLogic("not", (parts[0],))
     # True decides an `or`, and False an `and`; the other value changes nothing.

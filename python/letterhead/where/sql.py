@@ -10,7 +10,7 @@ from typing import Any
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import needed
 from letterhead.fields import Field, check_utf8
-from letterhead.where.conditions import ANY, MAX_DEPTH, SIMPLIFY, SWAPPED, Condition, Logic, Operand, col
+from letterhead.where.conditions import ANY, DEPTH_HINT, MAX_DEPTH, SWAPPED, Condition, Logic, Operand, col
 
 with needed("a condition as SQL text", "'letterhead[sql]'"):
     import sqlglot
@@ -80,7 +80,7 @@ def condition_of_sql(text: str) -> Condition:
             raise ValueError("where: one expression is needed, such as tenant = 'acme'")
         return _SqlTranslator(text).condition(parsed[0])
     except RecursionError:
-        raise ValueError(f"where: the text is nested too deeply: {SIMPLIFY}") from None
+        raise ValueError(f"where: the text is nested too deeply: {DEPTH_HINT}") from None
     except SqlglotError as error:
         place: dict[str, Any] = next(iter(getattr(error, "errors", ())), {})
         highlighted = f" at {place['highlight']!r}" if place.get("highlight") else ""
@@ -106,7 +106,7 @@ def _check_depth(text: str) -> None:
             prefixes[-1] = 0
         if len(prefixes) - 1 + sum(prefixes) > MAX_DEPTH:
             place = f"line {token.line}, column {token.col}"
-            raise ValueError(f"where: {token.text} ({place}) is nested too deeply: {SIMPLIFY}")
+            raise ValueError(f"where: {token.text} ({place}) is nested too deeply: {DEPTH_HINT}")
 
 
 class _SqlTranslator:

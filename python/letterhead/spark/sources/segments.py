@@ -137,7 +137,7 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
         """Return the parts; the driver reads transactions, as their markers may be in other parts."""
         from letterhead.kafka.log_directory import partitions
         from letterhead.kafka.segments_reader import check_bounds, requested_range, torn_tail
-        from letterhead.kafka.transactions import Transactions, transactions
+        from letterhead.kafka.transactions import Transactions, read_transactions
 
         parts = []
         segments_by_partition = partitions(self._path)
@@ -146,7 +146,7 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
             requested = requested_range(segments, self._bounds, self._rows, committed=self._committed)
             known, requested = Transactions([], []), self._rows.narrowed(requested)
             if self._committed:
-                known = transactions(segments, requested.start, strict=self._rows.errors == "raise")
+                known = read_transactions(segments, requested.start, strict=self._rows.errors == "raise")
             for begun in known.open:
                 warn(f"a transaction is open, and {segments[0].path.parent} is read up to it: {begun}")
             _warn_of_torn(torn_tail(segments[-1], requested, known))
