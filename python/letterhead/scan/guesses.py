@@ -136,17 +136,15 @@ def _mixed_types(statistics: KeyStatistics, total: int) -> list[Guess]:
     mixed = {
         type: tally
         for type, tally in statistics.readings.items()
-        if " | " in type
-        and tally.fits >= (1 - _STRAYS) * total
-        and _STRAYS <= tally.unusual / tally.fits <= 1 - _STRAYS
+        if " | " in type and tally.fits >= (1 - _STRAYS) * total and _STRAYS <= tally.binary / tally.fits <= 1 - _STRAYS
     }
     if not mixed:
         return []
     # Bytes in the wrong order are large numbers.
     type = min(mixed, key=lambda type: max(abs(mixed[type].low or 0), abs(mixed[type].high or 0)))
     tally = mixed[type]
-    digits = _share_of(tally.fits - tally.unusual, total, "value")
-    evidence = f"{digits} digits, and {tally.unusual:,} bytes of a number; {_range_text(type, tally)}"
+    digits = _share_of(tally.fits - tally.binary, total, "value")
+    evidence = f"{digits} digits, and {tally.binary:,} bytes of a number; {_range_text(type, tally)}"
     return [Guess(type, "mixed", tally.fits, total, None, evidence)]
 
 

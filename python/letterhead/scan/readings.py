@@ -28,19 +28,22 @@ WINDOW_MS = (946_684_800_000, 4_102_444_800_000)
 class Tally:
     """How many values a type reads, how many of those are unusual, and the least and the greatest finite number.
 
-    Unusual are text with control characters; floats that are subnormal, NaN, infinite or extremely large or small; times
-    outside of 2000 to 2099; UUIDs without the bits of RFC 9562; text numbers with a leading 0; negative whole numbers.
+    Unusual are text with control characters; characters below a space; floats that are subnormal, NaN, infinite or
+    extremely large or small; times outside of 2000 to 2099; UUIDs without the bits of RFC 9562; text numbers with a
+    leading 0; negative whole numbers. ``binary`` counts the values that a type of digits and bytes reads as bytes.
     """
 
     fits: int = 0
     unusual: int = 0
     low: int | float | None = None
     high: int | float | None = None
+    binary: int = 0
 
     def merge(self, other: Tally) -> None:
         """Add the counts of another tally."""
         self.fits += other.fits
         self.unusual += other.unusual
+        self.binary += other.binary
         self.low = min((x for x in (self.low, other.low) if x is not None), default=None)
         self.high = max((x for x in (self.high, other.high) if x is not None), default=None)
 
@@ -129,7 +132,7 @@ class Values:
         return {type: tally for type, tally in tallies.items() if tally.fits}
 
     def _mixed(self) -> dict[str, Tally]:
-        """Return a tally of each type that reads digits and bytes; the bytes are the unusual ones."""
+        """Return a tally of each type that reads digits and bytes."""
         digits = self.matching("-?[0-9]+")
         printable = _true(pc.utf8_is_printable(self.text))
         tallies = {}
@@ -139,9 +142,9 @@ class Values:
                 values, counts = self.filtered(mask)
                 column = read_values(values, type)[type]
                 fits = _true(column.is_valid())
-                span = pc.min_max(column).as_py().values()
-                bytes = int(counts[fits & ~digits[mask]].sum())
-                tallies[type] = Tally(int(counts[fits].sum()), bytes, *span)
+                low, high = pc.min_max(column).as_py().values()
+                binary = int(counts[fits & ~digits[mask]].sum())
+                tallies[type] = Tally(int(counts[fits].sum()), 0, low, high, binary)
         return tallies
 
     def shapes(self) -> dict[str, Tally]:
