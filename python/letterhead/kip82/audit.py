@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from letterhead.kip82.interceptors import ConsumerInterceptor, ProducerInterceptor
 from letterhead.kip82.ranges import KeyRange
 from letterhead.kip82.records import ConsumerRecord, ProducerRecord
-from letterhead.kip82.serializers import HeaderSerializer
-from letterhead.kip82.transactions import UUID_BYTES
+from letterhead.kip82.serializers import UUID_BYTES, HeaderSerializer
 
 __all__ = ["Audit", "AuditEntry", "AuditKeys"]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from typing import Any, Generic
 
+from letterhead._clock import now_ms
 from letterhead._context_managers import Closing
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead.errors import DecodeError
-from letterhead.kip82.compaction import now_ms
 from letterhead.kip82.draft_headers import HeaderErrors
 from letterhead.kip82.header_formats import CODECS, Codec, HeaderFormat, check_header_format
 from letterhead.kip82.interceptors import (

@@ -10,25 +10,20 @@ delete; a null value without a wrapper is one, too.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
+from letterhead._clock import now_ms
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead.message import Message
 
-__all__ = ["DELETE_RETENTION_MS", "Keyless", "delete_horizon", "is_delete", "latest_offsets", "now_ms", "should_retain"]
+__all__ = ["DELETE_RETENTION_MS", "Keyless", "delete_horizon", "is_delete", "latest_offsets", "should_retain"]
 
 Keyless: TypeAlias = Literal["keep", "drop"]
 
 DELETE_RETENTION_MS = 86_400_000
 """One day, Kafka's default for ``delete.retention.ms``."""
-
-
-def now_ms() -> int:
-    """Return the current time in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def is_delete(message: Message) -> bool:

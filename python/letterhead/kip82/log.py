@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from letterhead._clock import now_ms
 from letterhead._context_managers import Closing
 from letterhead._names import check_name, unknown_name
 from letterhead._read_once import ReadOnce
@@ -18,7 +19,6 @@ from letterhead.kip82.compaction import (
     delete_horizon,
     is_delete,
     latest_offsets,
-    now_ms,
     should_retain,
 )
 from letterhead.kip82.header_formats import CODECS, MESSAGE_FORMATS, Codec, HeaderFormat, check_header_format

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
@@ -10,7 +11,7 @@ from letterhead._names import check_name
 from letterhead.kip82.typed import TYPES
 from letterhead.values import Value
 
-__all__ = ["A", "B", "HeaderSerializer", "K", "Serialized", "Serializer", "V"]
+__all__ = ["UUID_BYTES", "A", "B", "HeaderSerializer", "K", "Serialized", "Serializer", "V"]
 
 if TYPE_CHECKING:  # defaults of type variables need Python 3.13
     from typing_extensions import TypeVar
@@ -127,3 +128,7 @@ def _serializer_of_type(type: str) -> HeaderSerializer:
 
 
 _BY_TYPE = {type: _serializer_of_type(type) for type in TYPES}
+
+
+UUID_BYTES = HeaderSerializer(lambda value: value.bytes, lambda data: uuid.UUID(bytes=data))
+"""A UUID as its 16 bytes."""

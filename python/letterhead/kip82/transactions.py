@@ -11,12 +11,10 @@ from typing import Any
 from letterhead.kip82.interceptors import ConsumerInterceptor, ProducerInterceptor
 from letterhead.kip82.ranges import KeyRange
 from letterhead.kip82.records import ConsumerRecord, ProducerRecord
-from letterhead.kip82.serializers import HeaderSerializer
+from letterhead.kip82.serializers import UUID_BYTES, HeaderSerializer
 
-__all__ = ["UUID_BYTES", "TransactionIds"]
+__all__ = ["TransactionIds"]
 
-UUID_BYTES = HeaderSerializer(lambda value: value.bytes, lambda data: uuid.UUID(bytes=data))
-"""A UUID as its 16 bytes."""
 
 # Local to a task or a thread, so that concurrent handlers do not share it.
 _current: ContextVar[uuid.UUID | None] = ContextVar("letterhead_kip82_transaction", default=None)

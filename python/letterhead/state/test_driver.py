@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from letterhead._clock import now_ms
 from letterhead._context_managers import Closing
 from letterhead.errors import TopologyError
 from letterhead.headers import Headers
@@ -116,7 +116,7 @@ class TopologyTestDriver(Closing):
         self.state_directory = Path(state_directory or (self._temporary.path if self._temporary else ""))
         self.task_directory = self.state_directory / application_id / "0_0"
         self.produced = ChangelogList()
-        self._time = time.time_ns() // 1_000_000 if wall_clock_time is None else wall_clock_time
+        self._time = now_ms() if wall_clock_time is None else wall_clock_time
         self._offsets: dict[str, int] = {}
         self._waiting: deque[tuple[str, ChangelogRecord]] = deque()
         self._context = StoreContext(

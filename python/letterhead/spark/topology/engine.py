@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib import import_module
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 
+from letterhead._clock import now_ms
 from letterhead._optional_dependencies import how_to_install
 from letterhead.errors import TopologyError
 from letterhead.headers import Headers
@@ -62,7 +62,7 @@ class GroupTask:
             self._context,
             directory=None,
             emit=self._write_to_sink,
-            now=lambda: time.time_ns() // 1_000_000,
+            now=now_ms,
             build=partial(_build_store, scope),
             resumed=True,
         )
