@@ -134,11 +134,11 @@ def with_keys(request: RowRequest, keys: tuple[str | None, str | None, str | Non
     first, last, prefix, backward = keys
     if request.stores is None or not (backward or any(key is not None for key in keys[:3])):
         return request
-    from letterhead.cli.state.rows import read_key
+    from letterhead.cli.state.rows import parse_stored_key
     from letterhead.state.reading.key_bounds import KeyBounds
 
-    first_key, last_key = (None if key is None else read_key(key) for key in (first, last))
-    bounds = KeyBounds(first_key, last_key, b"" if prefix is None else read_key(prefix))
+    first_key, last_key = (None if key is None else parse_stored_key(key) for key in (first, last))
+    bounds = KeyBounds(first_key, last_key, b"" if prefix is None else parse_stored_key(prefix))
     return replace(request, stores=request.stores._replace(keys=bounds, backward=backward))
 
 

@@ -8,7 +8,7 @@ from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, print_json
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import open_selected, read_key, stored_time
+from letterhead.cli.state.rows import open_selected, parse_stored_key, stored_time
 from letterhead.cli.state.shown import row_json, show_row
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.state.reading.directory import find_one_store
@@ -34,7 +34,7 @@ def run_get(
     epoch_ms: bool,
 ) -> int:
     """Print the row of a key; of a window store that keeps duplicates, all of them."""
-    raw_key = read_key(key)
+    raw_key = parse_stored_key(key)
     options = {"--start": start, "--end": end, "--as-of": as_of}
     times = {option: stored_time(option, text) for option, text in options.items()}
     count = 0

@@ -38,7 +38,7 @@ def open_selected(files: StoreFiles, selection: Selection) -> StoreReader:
     return store
 
 
-def read_key(text: str) -> bytes:
+def parse_stored_key(text: str) -> bytes:
     """Read a key: text, bytes after `hex:` or `base64:`, or a typed value, big-endian as Kafka's serializers write it."""
     spelling, colon, rest = text.partition(":")
     if colon and spelling == "hex":
