@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from letterhead.iggy.connection import Address
+from letterhead.iggy.address import Address
 
 SECRET = "s3cr3t"
 

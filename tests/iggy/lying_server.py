@@ -79,8 +79,8 @@ def frame_of(source: socket.socket) -> bytes:
 
 def record(directory: Path) -> None:
     """Record what a real server answers to the requests of this module."""
+    from letterhead.iggy.address import Address
     from letterhead.iggy.client import IggyClient
-    from letterhead.iggy.connection import Address
     from server import Server
     from test_read import fill, numbered
 

@@ -85,8 +85,9 @@ def test_an_interrupt_ends_a_waiting_reader() -> None:
 
 
 def test_a_request_after_an_interrupt_gets_its_own_reply(server: Server, create: Callable[..., str]) -> None:
+    from letterhead.iggy.address import Address
     from letterhead.iggy.client import IggyClient, IggyTopic
-    from letterhead.iggy.connection import Address, Connection
+    from letterhead.iggy.connection import Connection
     from letterhead.offsets.partition_log import TopicPartition
 
     topic = create()

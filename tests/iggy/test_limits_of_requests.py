@@ -15,9 +15,9 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import EncodeError, OffsetsGone, ProtocolError
 from letterhead.iggy import connection as iggy_connection
+from letterhead.iggy.address import Address
 from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MAX_DELTA, MessageFields, batches_of
 from letterhead.iggy.client import IggyClient, IggyTopic
-from letterhead.iggy.connection import Address
 from letterhead.iggy.topic_writer import IggySink
 from letterhead.offsets.partition_log import TopicPartition
 from lying_server import HEADER_LEN, LyingServer

@@ -14,8 +14,9 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import OffsetsGone, ProtocolError
+from letterhead.iggy.address import Address
 from letterhead.iggy.client import IggyClient, IggyTopic
-from letterhead.iggy.connection import Address, ServerError, TooLarge
+from letterhead.iggy.connection import ServerError, TooLarge
 from letterhead.offsets.partition_log import TopicPartition
 from lying_server import HEADER_LEN, REPLIES, Lie, LyingServer, read, write
 

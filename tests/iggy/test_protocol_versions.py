@@ -8,7 +8,8 @@ import struct
 
 import pytest
 
-from letterhead.iggy.connection import Address, ServerError
+from letterhead.iggy.address import Address
+from letterhead.iggy.connection import ServerError
 from lying_server import HEADER_LEN, LyingServer, frame_of, read, request_key, write
 
 

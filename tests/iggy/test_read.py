@@ -20,8 +20,8 @@ import pytest
 import letterhead as lh
 from letterhead.errors import OffsetsGone
 from letterhead.iggy import HeaderMap, HeaderValue, Message, Partitioning, SendMessages
+from letterhead.iggy.address import Address
 from letterhead.iggy.client import IggyClient, IggyTopic
-from letterhead.iggy.connection import Address
 from letterhead.offsets.partition_log import TopicPartition
 from server import Server
 

@@ -16,9 +16,9 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import DecodeError
+from letterhead.iggy.address import Address
 from letterhead.iggy.batches import MessageFields, batches_of
 from letterhead.iggy.client import IggyClient, IggyTopic
-from letterhead.iggy.connection import Address
 from letterhead.offsets.partition_log import TopicPartition
 from server import Server
 

@@ -33,8 +33,9 @@ from typing import Literal, NamedTuple
 from letterhead._context_managers import Closing
 from letterhead._invariants import present
 from letterhead.errors import ProtocolError
+from letterhead.iggy.address import Address
 from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BatchHeader
-from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Address, Connection, ServerError, length_prefixed
+from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Connection, ServerError, length_prefixed
 from letterhead.offsets.partition_log import TopicPartition
 
 __all__ = ["MAX_REPLY_BYTES", "IggyClient", "IggyTopic", "UnacknowledgedBatchError", "Messages", "Poll"]

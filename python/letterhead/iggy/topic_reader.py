@@ -12,8 +12,8 @@ with needed("reading a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
 from letterhead._names import check_name
+from letterhead.iggy.address import Address
 from letterhead.iggy.client import IggyClient, IggyTopic
-from letterhead.iggy.connection import Address
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
 from letterhead.iggy.kafka_rows import MappedRowReader

@@ -20,9 +20,9 @@ from letterhead import arrow as lha
 from letterhead._names import check_name, unknown_name
 from letterhead.binary_columns import binary_column, exact_column
 from letterhead.errors import EncodeError, HeaderError
+from letterhead.iggy.address import Address
 from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MessageFields
 from letterhead.iggy.client import IggyClient, IggyTopic
-from letterhead.iggy.connection import Address
 from letterhead.iggy.formats import MAX_PAYLOAD_BYTES
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_mapping import COLUMNS as RECORD_COLUMNS

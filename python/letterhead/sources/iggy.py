@@ -26,7 +26,7 @@ class IggyTopicSource(LogSource):
     screen_columns = ("offset", "timestamp", "headers", "payload")
 
     def __init__(self, name: str, logins: Logins) -> None:
-        from letterhead.iggy.connection import Address
+        from letterhead.iggy.address import Address
 
         scheme, _, rest = name.partition("://")
         # The name is printed, and a login is a secret.

@@ -15,8 +15,8 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from letterhead.iggy.address import Address
 from letterhead.iggy.client import IggyClient, IggyTopic
-from letterhead.iggy.connection import Address
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
 from letterhead.iggy.kafka_rows import MappedRowReader
