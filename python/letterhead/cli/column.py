@@ -68,10 +68,13 @@ class RowOptions(NamedTuple):
         """Whether rows are shown in a table."""
         return not self.json and self.out is None
 
-    def checked(self) -> RowOptions:
-        """Refuse contradicting options; limit what is shown on a screen."""
+    def validate(self) -> None:
+        """Refuse contradicting options."""
         if self.json and self.out is not None:
             raise Failure("--json and --out exclude each other: write to a file that ends in .jsonl")
+
+    def with_screen_limit(self) -> RowOptions:
+        """Return the options with a limit on the rows that are shown on a screen, if there is none."""
         return self._replace(limit=ROWS_ON_SCREEN) if self.limit is None and self.on_screen else self
 
     def check_column(self, column: str | None) -> None:

@@ -127,7 +127,8 @@ def _convert_column(
     options: ReadArguments,
     edit: Sequence[str] | None,
 ) -> int:
-    rows = rows.checked()
+    rows.validate()
+    rows = rows.with_screen_limit()
     column = open_column(source.table, source.column or "", replace(request, limits=options["limits"]))
     of_bytes = column.is_bytes
     row_of(to)

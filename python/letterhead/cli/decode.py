@@ -135,7 +135,8 @@ def _decode_column(
     request: RowRequest,
     options: ReadArguments,
 ) -> int:
-    rows = rows.checked()
+    rows.validate()
+    rows = rows.with_screen_limit()
     with usage_errors():
         columns = None if profile is None else lh.profile(profile)
     column = open_column(source.table, source.column or "", replace(request, limits=options["limits"]))

@@ -22,7 +22,7 @@ from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWrite
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import open_reader, open_sources, report_findings
-from letterhead.cli.sources.options import key_range, selection, typed_headers, with_keys
+from letterhead.cli.sources.options import KeyRangeOptions, key_range, selection, typed_headers, with_keys
 from letterhead.fields import columns_of
 from letterhead.limits import Limits
 from letterhead.sources.base import RowRequest, Source, check_store_options
@@ -114,7 +114,7 @@ def read_command(
         ),
     ] = ReadErrors.raise_,
     request: RowRequest,
-    keys: tuple[str | None, str | None, str | None, bool],
+    keys: KeyRangeOptions,
     limits: Limits,
 ) -> int:
     """Read topics, log segments, state directories and tables.
@@ -185,14 +185,14 @@ def read_command(
         if follow or columns is not None:
             raise Failure("--count-by excludes --follow and --columns")
         counts = Counts(count_by, request, opened, locates=errors is ReadErrors.skip)
-        return Rows(opened, counts.request, errors, None).count(counts, output.format, output.limit)
+        return ReadCommand(opened, counts.request, errors, None).count(counts, output.format, output.limit)
     limit = output.limit
     if limit is None and on_screen and not (follow or output.format.everything or request.last is not None):
         limit = ROWS_ON_SCREEN
-    return Rows(opened, request, errors, limit, edit or ()).write(output.format)
+    return ReadCommand(opened, request, errors, limit, edit or ()).write(output.format)
 
 
-class Rows:
+class ReadCommand:
     """Reads the rows of sources, one source after the other, up to a limit, and reports errors."""
 
     def __init__(

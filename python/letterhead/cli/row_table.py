@@ -44,7 +44,7 @@ class RowTable(RowWriter):
     def __init__(self, schema: pa.Schema, *, epoch_ms: bool, everything: bool, numbers: str | None) -> None:
         self._numbers = [] if numbers is None else [numbers]
         self._names = [*self._numbers, *schema.names]
-        self._columns = [_Cells(field.name, field.type, everything) for field in schema]
+        self._columns = [_ColumnFormatter(field.type, everything) for field in schema]
         self._right = [True] * len(self._numbers) + [column.is_number for column in self._columns]
         self._is_whole = [True] * len(self._numbers) + [column.is_whole for column in self._columns]
         self._epoch_ms = epoch_ms
@@ -61,13 +61,13 @@ class RowTable(RowWriter):
 
         for part in in_parts(batch):
             columns = []
-            for cells, column in zip(self._columns, json_types(part).columns, strict=True):
+            for formatter, column in zip(self._columns, json_types(part).columns, strict=True):
                 if pa.types.is_timestamp(column.type):
                     # Python's own times end in the year 9999.
                     column = json_text(column, epoch_ms=self._epoch_ms)
                     columns.append([(text and [text.strip('"')]) or ["null"] for text in column.to_pylist()])
                 else:
-                    columns.append([cells.lines(value) for value in column.to_pylist()])
+                    columns.append([formatter.lines(value) for value in column.to_pylist()])
             numbers = [[str(row)] for row in range(self._rows, self._rows + len(part))]
             rows = list(zip(*([numbers] if self._numbers else []), *columns, strict=True))
             self._rows += len(part)
@@ -92,11 +92,11 @@ class RowTable(RowWriter):
             print(GAP.join("─" * width for width in self._widths))
         printed = []
         for row in rows:
-            cells = [
+            values = [
                 self._fitted(lines, width, is_whole)
                 for lines, width, is_whole in zip(row, self._widths, self._is_whole, strict=True)
             ]
-            printed += [self._line(line, self._widths) for line in itertools.zip_longest(*cells, fillvalue="")]
+            printed += [self._line(line, self._widths) for line in itertools.zip_longest(*values, fillvalue="")]
         print("\n".join(printed), end="\n" if printed else "")
 
     def _print_lists(self, rows: list[tuple[list[str], ...]]) -> None:
@@ -144,15 +144,15 @@ class RowTable(RowWriter):
                 fitted.append(set_cell_size(line, width - 1).rstrip() + MORE)
         return fitted
 
-    def _line(self, cells: Iterable[str], widths: list[int]) -> str:
-        padded = [_padded(cell, width, right) for cell, width, right in zip(cells, widths, self._right, strict=True)]
+    def _line(self, values: Iterable[str], widths: list[int]) -> str:
+        padded = [_padded(value, width, right) for value, width, right in zip(values, widths, self._right, strict=True)]
         return GAP.join(padded).rstrip()
 
 
-class _Cells:
+class _ColumnFormatter:
     """Formats each value of a column as one or more lines of text, and escapes control characters."""
 
-    def __init__(self, name: str, type: pa.DataType, everything: bool) -> None:
+    def __init__(self, type: pa.DataType, everything: bool) -> None:
         import pyarrow as pa
 
         self.is_number = pa.types.is_integer(type) or pa.types.is_decimal(type)
@@ -161,13 +161,13 @@ class _Cells:
         self._everything = everything
         # No line of a screen is longer.
         self._limit = None if everything else screen_width(sys.stdout)
-        self._format = self._formatter(name, type)
+        self._format = self._formatter(type)
 
     def lines(self, value: Any) -> list[str]:
         """Return the lines of a value."""
         return ["null"] if value is None else self._format(value)
 
-    def _formatter(self, name: str, type: pa.DataType) -> Any:
+    def _formatter(self, type: pa.DataType) -> Any:
         import pyarrow as pa
 
         if is_binary(type):
@@ -178,7 +178,7 @@ class _Cells:
             if "key" in names and "value" in names and is_binary(element.field("value").type):
                 return self._headers
             if names[:2] == ["code", "message"]:
-                return _losses if "written" in names else self._errors
+                return _losses if "written" in names else _errors
         return lambda value: [printable(str(value).lower() if isinstance(value, bool) else str(value))]
 
     def _headers(self, rows: list[dict[str, Any]]) -> list[str]:
@@ -190,8 +190,9 @@ class _Cells:
             lines.append(f"{MORE} {len(rows) - len(shown):,} more")
         return lines
 
-    def _errors(self, errors: list[dict[str, Any]]) -> list[str]:
-        return [f"{error['code']}: {printable(error['message'])}" for error in errors]
+
+def _errors(errors: list[dict[str, Any]]) -> list[str]:
+    return [f"{error['code']}: {printable(error['message'])}" for error in errors]
 
 
 def _losses(losses: list[dict[str, Any]]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.completion import complete_stores
@@ -14,7 +14,7 @@ from letterhead.cli.options import Where, flag, grouped, option
 from letterhead.offsets.specs import OffsetSpec
 from letterhead.sources.base import TIMEOUT_MS, RowRequest, StoreOptions
 
-__all__ = ["Timeout", "check_unused", "key_range", "selection", "typed_headers"]
+__all__ = ["KeyRangeOptions", "Timeout", "check_unused", "key_range", "selection", "typed_headers"]
 
 _CONNECTION = "Connection"
 _STORES = "State stores"
@@ -106,6 +106,15 @@ def check_unused(request: RowRequest) -> None:
         raise Failure("--start, --where, --config and the like need --column: they are for a column of a source")
 
 
+class KeyRangeOptions(NamedTuple):
+    """Bounds of keys as they were written, and whether to read backward."""
+
+    first: str | None = None
+    last: str | None = None
+    prefix: str | None = None
+    backward: bool = False
+
+
 def key_range(
     first_key: Annotated[
         str | None,
@@ -122,24 +131,23 @@ def key_range(
     reverse: Annotated[
         bool, option("--reverse", "From the last row to the first.", "", rich_help_panel=_STORES)
     ] = False,
-) -> tuple[str | None, str | None, str | None, bool]:
+) -> KeyRangeOptions:
     """Return the bounds of keys as they were written, and whether to read backward."""
     if prefix is not None and (first_key is not None or last_key is not None):
         raise Failure("--prefix and --from-key, --to-key exclude each other: give one of them")
-    return first_key, last_key, prefix, reverse
+    return KeyRangeOptions(first_key, last_key, prefix, reverse)
 
 
-def with_keys(request: RowRequest, keys: tuple[str | None, str | None, str | None, bool]) -> RowRequest:
+def with_keys(request: RowRequest, keys: KeyRangeOptions) -> RowRequest:
     """Return the request for a range of keys."""
-    first, last, prefix, backward = keys
-    if request.stores is None or not (backward or any(key is not None for key in keys[:3])):
+    if request.stores is None or keys == KeyRangeOptions():
         return request
     from letterhead.cli.state.rows import parse_stored_key
     from letterhead.state.reading.key_bounds import KeyBounds
 
-    first_key, last_key = (None if key is None else parse_stored_key(key) for key in (first, last))
-    bounds = KeyBounds(first_key, last_key, b"" if prefix is None else parse_stored_key(prefix))
-    return replace(request, stores=request.stores._replace(keys=bounds, backward=backward))
+    first_key, last_key = (None if key is None else parse_stored_key(key) for key in (keys.first, keys.last))
+    bounds = KeyBounds(first_key, last_key, b"" if keys.prefix is None else parse_stored_key(keys.prefix))
+    return replace(request, stores=request.stores._replace(keys=bounds, backward=keys.backward))
 
 
 def typed_headers(text: str | None) -> dict[str, str] | None:

@@ -15,10 +15,10 @@ from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure, as_options
 from letterhead.cli.render import console, counted, moment, print_json, table, warn
 from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.state.formatting import store_json
 from letterhead.cli.state.options import ChangelogSource, Selection
 from letterhead.cli.state.restore import first_offsets, open_changelog
 from letterhead.cli.state.rows import open_selected
-from letterhead.cli.state.shown import store_json
 from letterhead.cli.state.upgrade import upgrade_all_rows
 from letterhead.errors import StateStoreError, UnexpectedColumnFamilyError
 from letterhead.offsets.partition_log import TopicPartition
@@ -50,7 +50,7 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """The predicted outcome for a store; `tried` describes a trial on a copy, `failed` is whether that contradicts it."""
+    """The predicted outcome for a store; `trial_result` describes a trial on a copy, `failed` is whether that contradicts it."""
 
     store: StoreReader
     target: DetectedType
@@ -58,11 +58,11 @@ class Outcome:
     changelog: tuple[str, int, int] | None
     """Topic, partition, and the offset up to which the store has its records."""
     notes: tuple[str, ...] = ()
-    tried: str = ""
+    trial_result: str = ""
     failed: bool = False
 
 
-def opens(stored: DetectedType, layout: str) -> str:
+def predicted_outcome(stored: DetectedType, layout: str) -> str:
     """Return the outcome when Kafka Streams opens a store with a layout: kept, converted, damaged or refused."""
     if stored.key_format == "versioned" and "headers" in (stored.layout_name, layout):
         return REFUSED  # there is no such store
@@ -77,15 +77,15 @@ def run_check(
     selection: Selection,
     *,
     to: str,
-    before: str | None,
+    from_version: str | None,
     layout: str | None,
-    tries: bool,
+    run_trial: bool,
     source: ChangelogSource | None,
     json: bool,
 ) -> int:
     """Print the outcome for every store; the changelogs of a broker are the topics of the stores."""
-    before = before or next(version for version in VERSIONS if version != to)
-    for name, version in (("--to", to), ("--from", before)):
+    from_version = from_version or next(version for version in VERSIONS if version != to)
+    for name, version in (("--to", to), ("--from", from_version)):
         if version not in VERSIONS:
             raise Failure(f"{name} is one of {', '.join(VERSIONS)}")
     if layout is not None and layout not in FORMATS:
@@ -94,19 +94,19 @@ def run_check(
         stores = find_stores(selection.directory, selection.name)
         if source is not None and source.brokers is None and len(stores) > 1:
             raise Failure(f"--changelog is of one store, and there are {len(stores)}: choose one with --store")
-        outcomes = [_predict(open_selected(files, selection), to, before, layout) for files in stores]
-        if tries:
+        outcomes = [_predict(open_selected(files, selection), to, from_version, layout) for files in stores]
+        if run_trial:
             outcomes = [_try_on_copy(outcome, selection, source, to) for outcome in outcomes]
     if json:
         print_json([_document(outcome) for outcome in outcomes])
     else:
-        console().print(_table(outcomes, tries=tries))
+        console().print(_table(outcomes, run_trial=run_trial))
         for note in dict.fromkeys(note for outcome in outcomes for note in outcome.notes):
             warn(note)
     return BAD_DATA if any(outcome.failed or outcome.result in (DAMAGED, LOST) for outcome in outcomes) else OK
 
 
-def _predict(store: StoreReader, to: str, before: str, layout: str | None) -> Outcome:
+def _predict(store: StoreReader, to: str, from_version: str, layout: str | None) -> Outcome:
     store_type = store.type
     target = replace(store_type, layout_name=_layout_of(store_type, layout or store_type.layout_name))
     open_or_not_closed = store.process is not None or any(families.dirty for _, families in store.databases())
@@ -115,7 +115,7 @@ def _predict(store: StoreReader, to: str, before: str, layout: str | None) -> Ou
     if len(offsets) == 1:
         ((name, offset),) = offsets.items()
         changelog = *TopicPartition.parse(name), offset
-    result = opens(store_type, target.layout_name)
+    result = predicted_outcome(store_type, target.layout_name)
     if result == REFUSED:
         result = REBUILT if offsets else LOST
     notes = []
@@ -128,7 +128,7 @@ def _predict(store: StoreReader, to: str, before: str, layout: str | None) -> Ou
             f"store {store.files.label}: Kafka Streams 4.4 restores the records inside the retention; rows of its oldest "
             "segments are left out"
         )
-    if (before, to) == ("4.4", "4.3"):
+    if (from_version, to) == ("4.4", "4.3"):
         notes.append(
             "buffers of suppress() are in changelogs alone: 4.3 ignores the headers of old values that 4.4 wrote there"
         )
@@ -145,7 +145,7 @@ def _layout_of(store_type: DetectedType, layout: str) -> str:
 def _try_on_copy(outcome: Outcome, selection: Selection, source: ChangelogSource | None, to: str) -> Outcome:
     """Do on a copy what Kafka Streams would do, and compare the rows."""
     if outcome.result == DAMAGED:
-        return replace(outcome, tried="not tried: letterhead converts these rows without the defect")
+        return replace(outcome, trial_result="not tried: letterhead converts these rows without the defect")
     with _copy_of(outcome.store.files) as copy:
         try:
             if outcome.result == CONVERTED:
@@ -154,11 +154,11 @@ def _try_on_copy(outcome: Outcome, selection: Selection, source: ChangelogSource
             _open_and_close(copy, outcome.target)
         except UnexpectedColumnFamilyError:
             if outcome.result == KEPT:
-                return replace(outcome, tried="a copy is refused", failed=True)
+                return replace(outcome, trial_result="a copy is refused", failed=True)
             return _try_restore(outcome, source, to)
         if outcome.result == KEPT:
             return _compare(outcome, copy.directory, "opened")
-        return replace(outcome, tried="a copy is opened", failed=True)
+        return replace(outcome, trial_result="a copy is opened", failed=True)
 
 
 @contextmanager
@@ -182,11 +182,11 @@ def _open_and_close(files: StoreFiles, target: DetectedType) -> None:
 def _try_restore(outcome: Outcome, source: ChangelogSource | None, to: str) -> Outcome:
     store_type = outcome.target
     if source is None:
-        return replace(outcome, tried="refused; pass --changelog or --bootstrap-server to restore it")
+        return replace(outcome, trial_result="refused; pass --changelog or --bootstrap-server to restore it")
     if outcome.changelog is None:
-        return replace(outcome, tried="refused; its changelog is not known")
+        return replace(outcome, trial_result="refused; its changelog is not known")
     if store_type.name != "key-value" and source.retention is None:
-        return replace(outcome, tried="refused; pass --retention to restore it")
+        return replace(outcome, trial_result="refused; pass --retention to restore it")
     topic, partition, offset = outcome.changelog
     if source.brokers is not None:
         source = source._replace(path=topic)
@@ -210,9 +210,9 @@ def _try_restore(outcome: Outcome, source: ChangelogSource | None, to: str) -> O
                 force=True,  # the store itself names the topic
             )
         except ValueError as error:  # such as a topic that does not exist
-            return replace(outcome, tried=f"refused, and not restored: {as_options(str(error))}", failed=True)
+            return replace(outcome, trial_result=f"refused, and not restored: {as_options(str(error))}", failed=True)
         if not done.directories:
-            return replace(outcome, tried="refused, and not restored: the changelog has no records", failed=True)
+            return replace(outcome, trial_result="refused, and not restored: the changelog has no records", failed=True)
         restored = f"{counted(done.records, 'record')} restored"
         return _compare(outcome, temporary.path, restored, lacks_oldest=to == "4.4" and outcome.store.files.segmented)
 
@@ -229,19 +229,19 @@ def _compare(outcome: Outcome, directory: Path, done: str, *, lacks_oldest: bool
             else:
                 differing += 1
     except StateStoreError as error:
-        return replace(outcome, tried=f"{done}; {error}", failed=True)
+        return replace(outcome, trial_result=f"{done}; {error}", failed=True)
     if left_out:
         done += f"; {counted(left_out, 'row')} up to {moment(last)} left out"
     if differing:
         differ = "row differs" if differing == 1 else "rows differ"
-        return replace(outcome, tried=f"{done}; {differing:,} {differ}", failed=True)
-    return replace(outcome, tried=f"{done}; no {'other ' if left_out else ''}row differs")
+        return replace(outcome, trial_result=f"{done}; {differing:,} {differ}", failed=True)
+    return replace(outcome, trial_result=f"{done}; no {'other ' if left_out else ''}row differs")
 
 
-def _table(outcomes: list[Outcome], *, tries: bool) -> Table:
-    view = table("store", "type", "opened as", "outcome", *(["on a copy"] if tries else ["because"]), fold=True)
+def _table(outcomes: list[Outcome], *, run_trial: bool) -> Table:
+    view = table("store", "type", "opened as", "outcome", *(["on a copy"] if run_trial else ["because"]), fold=True)
     for outcome in outcomes:
-        last = outcome.tried if tries else _MEANINGS[outcome.result]
+        last = outcome.trial_result if run_trial else _MEANINGS[outcome.result]
         view.add_row(
             printable(outcome.store.files.label),
             str(outcome.store.type),
@@ -261,6 +261,6 @@ def _document(outcome: Outcome) -> dict[str, Any]:
         "meaning": _MEANINGS[outcome.result],
         "changelog": outcome.changelog and f"{outcome.changelog[0]}-{outcome.changelog[1]}",
         "notes": list(outcome.notes),
-        "tried": outcome.tried or None,
-        "agrees": not outcome.failed if outcome.tried else None,
+        "tried": outcome.trial_result or None,
+        "agrees": not outcome.failed if outcome.trial_result else None,
     }

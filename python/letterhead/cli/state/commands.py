@@ -151,12 +151,14 @@ def check_command(
     to: Annotated[
         str, option("--to", "The version of Kafka Streams that opens the directory next: 4.3 or 4.4.", "VERSION")
     ],
-    before: Annotated[str | None, option("--from", "The version that has it now.", "VERSION")] = None,
+    from_version: Annotated[str | None, option("--from", "The version that has it now.", "VERSION")] = None,
     layout: Annotated[
         str | None,
         option("--layout", "What values get: headers, timestamped or plain; by default what they have.", "LAYOUT"),
     ] = None,
-    tries: Annotated[bool, flag("--try", "Try it on copies in the temporary directory, and compare all rows.")] = False,
+    run_trial: Annotated[
+        bool, flag("--try", "Try it on copies in the temporary directory, and compare all rows.")
+    ] = False,
     changelog: Annotated[
         Path | None, option("--changelog", "The changelog of the store: segments or Parquet.", "PATH")
     ] = None,
@@ -188,7 +190,9 @@ def check_command(
     if changelog is not None or brokers is not None:
         # Each store of a broker's changelogs has a topic of its own.
         source = ChangelogSource(str(changelog or ""), brokers, retention, segment_interval)
-    return run_check(selection, to=to, before=before, layout=layout, tries=tries, source=source, json=json)
+    return run_check(
+        selection, to=to, from_version=from_version, layout=layout, run_trial=run_trial, source=source, json=json
+    )
 
 
 @state.command("verify", epilog=EXIT_CODES)

@@ -16,10 +16,10 @@ from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.headers import SUMMARY_LIMIT, header_text, key_text
 from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, console, counted, json_text, short, table, warn
 from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.state.formatting import time_field, times_json
 from letterhead.cli.state.options import ChangelogSource, Selection
 from letterhead.cli.state.restore import open_changelog
 from letterhead.cli.state.rows import DamagedRows
-from letterhead.cli.state.shown import time_field, times_json
 from letterhead.headers import Header, HeaderKey
 from letterhead.state.restoring.diff import RowDifference, StoredRow, diff
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, print_json
 from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.state.formatting import row_json, show_row
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import open_selected, parse_stored_key, stored_time
-from letterhead.cli.state.shown import row_json, show_row
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.state.reading.directory import find_one_store
 from letterhead.state.reading.rows import StoreReader, StoreRow

@@ -16,10 +16,10 @@ from letterhead.cli.brokers import BrokerSettings
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, counted, print_json, progress, table
 from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.state.formatting import store_json, time_field, times_json
 from letterhead.cli.state.lag import end_offsets
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import open_selected
-from letterhead.cli.state.shown import store_json, time_field, times_json
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
 from letterhead.state.reading.rows import StoreReader, latest_offsets

@@ -14,9 +14,9 @@ from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, counted, print_json, progress, table, warn
 from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.state.formatting import store_json
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import open_selected
-from letterhead.cli.state.shown import store_json
 from letterhead.errors import StateStoreError
 from letterhead.state.base import FORMATS
 from letterhead.state.reading.directory import StoreSegment, find_stores

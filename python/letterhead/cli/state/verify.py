@@ -14,9 +14,9 @@ from letterhead.cli.document import value_json
 from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.render import console, counted, json_text, progress
 from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.state.formatting import store_json
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import open_selected
-from letterhead.cli.state.shown import store_json
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
 from letterhead.state.reading.rows import EncodedRow, StoreReader
