@@ -133,8 +133,7 @@ class KafkaRowReader(RowReader):
 
         The bytes are read in place. ``skipped`` are base offsets of batches to leave out, see :func:`aborted_batches`;
         control batches have no rows. ``partition_values`` are the values of :data:`PARTITION_COLUMNS`. If a record is
-        invalid and ``errors="raise"``, a DecodeError is raised, whose row is the index of its batch; see
-        :meth:`located`.
+        invalid and ``errors="raise"``, a DecodeError is raised, whose row is the index of its batch; see :meth:`located`.
         """
         where = self.where and self.where.bind(partition_values)
         low, high, first_time = _bounds(where)

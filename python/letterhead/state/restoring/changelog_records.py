@@ -136,7 +136,7 @@ def check_end(end: object) -> None:
 
 
 class EndTracker:
-    """Cuts the records of each partition at an end, which all records after it are behind."""
+    """Cuts the records of each partition at an end; a partition that has reached it has no further records."""
 
     def __init__(self, end: int | datetime | None) -> None:
         self._end = end
