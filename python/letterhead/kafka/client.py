@@ -263,7 +263,7 @@ class KafkaClient(Closing):
             try:
                 fetched = await request(replica, self._rack, min(until, time.monotonic() + self.timeout / 3))
             except kafka_errors.KafkaError as error:
-                if _final(error):
+                if _is_final(error):
                     raise
                 _log.warning(
                     "%s: the replica at broker %s cannot be read (%s); reading from the leader for %g s",
@@ -286,11 +286,11 @@ class KafkaClient(Closing):
 
     def call(self, ask: Callable[[float], Awaitable[Any]]) -> Any:
         """Return the result of ``ask``, which gets its time limit and is called again after temporary errors."""
-        return self._run(self._retried, ask)
+        return self._run(self._retry, ask)
 
     def begin(self, ask: Callable[[float], Awaitable[Any]]) -> Any:
         """Start a call in the background, and return a handle for :meth:`wait`."""
-        return self._manager.call_soon(self._retried, ask)
+        return self._manager.call_soon(self._retry, ask)
 
     def wait(self, begun: Any) -> Any:
         """Wait for a call that :meth:`begin` started."""
@@ -306,7 +306,7 @@ class KafkaClient(Closing):
         try:
             return self._net.run(ask, *arguments)
         except kafka_errors.KafkaError as error:
-            raise self._explained(error) from error
+            raise self._translate_error(error) from error
 
     async def _metadata(self, topics: list[str] | None, until: float | None = None) -> Any:
         requested = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
@@ -332,7 +332,7 @@ class KafkaClient(Closing):
             self._note_leaders(answer)
             return answer
 
-        return await self._retried(ask, until)
+        return await self._retry(ask, until)
 
     def _note_leaders(self, answer: Any) -> None:
         for topic in answer.topics:
@@ -373,7 +373,7 @@ class KafkaClient(Closing):
             except kafka_errors.NodeNotReadyError:
                 continue  # its earlier error is reported instead
             except kafka_errors.KafkaError as error:
-                if _final(error):
+                if _is_final(error):
                     raise
                 failure = error
         raise failure
@@ -388,18 +388,18 @@ class KafkaClient(Closing):
             await self._renew_token(self._tokens, until)
         if self._looks_up and (node not in self._connections or self._connections[node].closed):
             await self._look_up(broker.host, broker.port, place, until)
-        # Metadata is refreshed by _retried, not by kafka-python.
+        # Metadata is refreshed by _retry, not by kafka-python.
         connection = self._connections[node] = self._manager.get_connection(node, refresh_metadata_on_err=False)
         if not isinstance(connection.data_received, ResponseFrames):
             connection.data_received = ResponseFrames(connection, self._max_response_bytes)
         accepted = False
         try:
             setup = time.monotonic() + self._manager.socket_connection_setup_timeout_ms(node) / 1000
-            await self._waited(connection.init_future, min(setup, until))
+            await self._wait_for(connection.init_future, min(setup, until))
             accepted = True
             self._answered.add(place)
             self._unreachable.pop(place, None)
-            answer = await self._waited(connection.send_request(request), until)
+            answer = await self._wait_for(connection.send_request(request), until)
         except kafka_errors.KafkaTimeoutError as error:
             connection.close(error)  # a response that comes later is to an earlier request
             raise kafka_errors.KafkaTimeoutError(f"{place} does not respond") from error
@@ -408,10 +408,10 @@ class KafkaClient(Closing):
                 raise
             raise ProtocolError(f"{place} sent an invalid response: {error.args[0]}") from error
         except kafka_errors.KafkaError as error:
-            error.broker = place
+            error.broker = place  # _translate_error() reads it
             if "ECONNREFUSED" in str(error):
                 self._note_unreachable(place, "the connection was refused")
-            elif "Handshake failed" in str(error) and not _final(error):
+            elif "Handshake failed" in str(error) and not _is_final(error):
                 self._note_unreachable(
                     place, "it ended the TLS handshake, so its port may expect another security.protocol"
                 )
@@ -461,7 +461,7 @@ class KafkaClient(Closing):
                 self._net.call_soon_threadsafe(lambda: addresses.success(value))
 
         look_up(host, port, answer)
-        value = await self._waited(addresses, until)
+        value = await self._wait_for(addresses, until)
         if isinstance(value, Exception):
             reason = (value.strerror if isinstance(value, OSError) else None) or str(value)
             self._note_unreachable(place, f"its address is unknown ({reason})", is_unknown=True)
@@ -486,16 +486,16 @@ class KafkaClient(Closing):
 
         threading.Thread(target=renew, name="letterhead-token", daemon=True).start()
         try:
-            error = await self._waited(renewed, until)
+            error = await self._wait_for(renewed, until)
         except kafka_errors.KafkaTimeoutError:
             raise kafka_errors.KafkaTimeoutError(f"no token for {self._mechanism} in time") from None
         if error is not None:
             raise error
 
-    async def _waited(self, future: Any, until: float) -> Any:
+    async def _wait_for(self, future: Any, until: float) -> Any:
         return await self._manager.wait_for(future, max(1.0, 1000 * (until - time.monotonic())))
 
-    async def _retried(self, ask: Callable[[float], Awaitable[Any]], until: float | None = None) -> Any:
+    async def _retry(self, ask: Callable[[float], Awaitable[Any]], until: float | None = None) -> Any:
         """Ask again after temporary errors, until ``until`` or for :attr:`timeout` seconds."""
         until = time.monotonic() + self.timeout if until is None else until
         failure: Exception | None = None
@@ -503,7 +503,7 @@ class KafkaClient(Closing):
             try:
                 return await ask(until)
             except kafka_errors.KafkaError as error:
-                if _final(error):
+                if _is_final(error):
                     raise
                 if failure is None or not isinstance(error, _WITHOUT_REASON):
                     failure = error
@@ -519,12 +519,11 @@ class KafkaClient(Closing):
                     raise kafka_errors.KafkaTimeoutError(reason) from error
             await self._net.sleep(_BACKOFF)
 
-    def _explained(self, error: Exception) -> Exception:
-        """Return the error to raise. It names the failure and the remedy, but no value of a setting."""
-        servers, reason = (
-            getattr(error, "broker", self.servers),
-            str(error.args[0]) if error.args else type(error).__name__,
-        )
+    def _translate_error(self, error: Exception) -> Exception:
+        """Return the error to raise: what went wrong and what to do, without the value of a setting."""
+        # The broker of a failed connection or login, which the method that connects has added.
+        servers = getattr(error, "broker", self.servers)
+        reason = str(error.args[0]) if error.args else type(error).__name__
         if isinstance(error, _REJECTED):
             how = f" by {self._mechanism}" if self._mechanism else ""
             if isinstance(error, kafka_errors.UnsupportedSaslMechanismError):
@@ -534,7 +533,7 @@ class KafkaClient(Closing):
             return PermissionError(f"{servers} rejected the login{how}: {reason}; {remedy}")
         if isinstance(error, kafka_errors.AuthorizationError):
             return PermissionError(f"{servers} does not allow it: {reason}; the user needs an ACL for it")
-        if _untrusted(error) or demands_certificate(reason):
+        if _is_untrusted(error) or demands_certificate(reason):
             return tls_error(servers, reason)
         if isinstance(error, kafka_errors.InvalidReceiveError):
             return ConnectionError(
@@ -548,14 +547,14 @@ class KafkaClient(Closing):
         return RuntimeError(f"{servers}: {reason}")
 
 
-def _final(error: Exception) -> bool:
+def _is_final(error: Exception) -> bool:
     """Return whether a retry would fail in the same way."""
     if isinstance(error, kafka_errors.UnknownBrokerIdError):  # the metadata does not list a new leader yet
         return False
-    return not getattr(error, "retriable", False) or _untrusted(error) or demands_certificate(str(error))
+    return not getattr(error, "retriable", False) or _is_untrusted(error) or demands_certificate(str(error))
 
 
-def _untrusted(error: BaseException) -> bool:
+def _is_untrusted(error: BaseException) -> bool:
     # kafka-python keeps the TLS error as text only.
     return isinstance(error.__cause__ or error.__context__, ssl.SSLCertVerificationError) or (
         "CERTIFICATE_VERIFY_FAILED" in str(error)

@@ -123,7 +123,7 @@ class IamIdentity:
         """
         with self._lock:
             if self._credentials is None or self.is_due:
-                self._credentials = self._obtained()
+                self._credentials = self._obtain()
                 self._due = time.monotonic() + _FRESH_SECONDS
             return self._credentials
 
@@ -155,7 +155,7 @@ class IamIdentity:
             )
         return str(region)
 
-    def _obtained(self) -> Credentials:
+    def _obtain(self) -> Credentials:
         with needed("AWS_MSK_IAM", "'letterhead[msk]'"):
             import botocore.session
             from botocore.exceptions import BotoCoreError, ClientError

@@ -129,7 +129,7 @@ class Tokens:
             if self._token is not None and now < self._due:
                 return self._token
             try:
-                token = self._obtained(time.monotonic() + seconds)
+                token = self._obtain(time.monotonic() + seconds)
             except Exception:
                 if self._token is None or now >= self._token.expires:
                     raise
@@ -139,12 +139,12 @@ class Tokens:
             self._token = token
             return token
 
-    def _obtained(self, until: float) -> Token:
+    def _obtain(self, until: float) -> Token:
         settings = self._settings
         if settings.provider is not None:
-            return _checked(settings.provider(), "token_provider")
+            return _checked_token(settings.provider(), "token_provider")
         if settings.token is not None:
-            return _checked(settings.token, "sasl.oauthbearer.token")
+            return _checked_token(settings.token, "sasl.oauthbearer.token")
         endpoint = settings.endpoint or ""
         if endpoint.startswith("file:"):
             path = urllib.request.url2pathname(urllib.parse.urlsplit(endpoint).path)
@@ -154,11 +154,11 @@ class Tokens:
                 raise ValueError(
                     f"the token cannot be read from {path}: {getattr(error, 'strerror', 'it is not ASCII')}"
                 ) from None
-            return _checked(text, path)
-        return _requested(settings, until)
+            return _checked_token(text, path)
+        return _request_token(settings, until)
 
 
-def _checked(text: object, source: str, expires: float | None = None) -> Token:
+def _checked_token(text: object, source: str, expires: float | None = None) -> Token:
     if not isinstance(text, str):
         raise TypeError(f"{source} must return the token as str, not {type(text).__name__}")
     # The characters of a bearer token, RFC 6750; others could end the message of the login.
@@ -191,7 +191,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _requested(settings: OAuthSettings, until: float) -> Token:
+def _request_token(settings: OAuthSettings, until: float) -> Token:
     endpoint = settings.endpoint or ""
     place = _without_credentials(endpoint)
     handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
@@ -259,7 +259,7 @@ def _token_of(body: bytes, place: str) -> Token:
     lifetime = document.get("expires_in")
     expires = time.time() + lifetime if isinstance(lifetime, int | float) and lifetime > 0 else None
     try:
-        return _checked(text, place, expires)
+        return _checked_token(text, place, expires)
     except (ValueError, TypeError, PermissionError) as error:
         raise _InvalidResponse(str(error)) from None
 

@@ -109,7 +109,7 @@ def open_producer(settings: Settings, **callbacks: Any) -> Producer:
     try:
         return Producer(options)
     except KafkaException as error:
-        raise _rejected(error.args[0].str()) from None
+        raise _setting_error(error.args[0].str()) from None
 
 
 def close_producer(producer: Producer) -> None:
@@ -163,7 +163,7 @@ def _verification_reason(broker: str, tls: TlsSettings) -> str | None:
     return None
 
 
-def _rejected(reason: str) -> ValueError:
+def _setting_error(reason: str) -> ValueError:
     unknown = re.search('No such configuration property: "(.*)"', reason)
     if unknown is not None:
         return unknown_setting(unknown[1])

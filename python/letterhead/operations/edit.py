@@ -46,7 +46,7 @@ class Edit(ColumnOperation):
 
     def arguments(self) -> _native._Options:
         """Return the keyword arguments of `_native.apply`."""
-        edit, columns = self.edit, self._columns()
+        edit, columns = self.edit, self._computed_values()
         renamed, replaced, set_values = dict(edit.rename), dict(edit.replace), dict(edit.set)
         info = format_info(self.format)
         has_types = info is not None and info.types
@@ -71,24 +71,24 @@ class Edit(ColumnOperation):
         """Return the edited messages, or lists of headers; functions get the values of a chunk at a time."""
         type: Any = getattr(column, "type", None)
         if type is not None and is_list(type):
-            return self._lists(column, type, threads)  # type: ignore[no-any-return]
-        if not self._columns():
+            return self._run_on_lists(column, type, threads)  # type: ignore[no-any-return]
+        if not self._computed_values():
             return super().run(column, threads=threads)
         import pyarrow as pa
 
         stream: Any = column
         if not hasattr(column, "__arrow_c_stream__"):
-            edited: ColumnT = self._with_values(pa.array(stream), threads)
+            edited: ColumnT = self._run_with_values(pa.array(stream), threads)
             return edited
-        if any(isinstance(value, ColumnValues) for _, value in self._columns()):
+        if any(isinstance(value, ColumnValues) for _, value in self._computed_values()):
             raise TypeError("a column of values needs an array of messages, not a stream: combine its chunks")
-        chunks = [self._with_values(chunk, threads) for chunk in pa.chunked_array(stream).chunks]
+        chunks = [self._run_with_values(chunk, threads) for chunk in pa.chunked_array(stream).chunks]
         result: Any = pa.chunked_array(chunks, type=self.result_type(pa.binary()))
         return result  # type: ignore[no-any-return]
 
     def run_native(self, column: Column, threads: int = 1) -> _native.Column | _native.Stream:
         """Return the edited messages as an object of the core, for edits without functions and columns of values."""
-        if self._columns():
+        if self._computed_values():
             raise TypeError("functions and columns of values are applied by run()")
         return super().run_native(column, threads)
 
@@ -98,7 +98,7 @@ class Edit(ColumnOperation):
 
         return pa.field(_native.schema("edit", self.format, **self.arguments())).type
 
-    def _lists(self, lists: Any, type: pa.DataType, threads: int) -> Any:
+    def _run_on_lists(self, lists: Any, type: pa.DataType, threads: int) -> Any:
         """Encode the lists, edit the messages, and decode them again."""
         if self.options.errors != "raise":
             raise ValueError("errors= is for messages in bytes, not for lists of headers")
@@ -110,23 +110,25 @@ class Edit(ColumnOperation):
         messages = self.run(pc.if_else(pc.is_valid(lists), encoded, pa.scalar(None, pa.binary())), threads=threads)
         return Decode(self.format, self.options).run(messages, threads=threads).cast(type)
 
-    def _columns(self) -> list[tuple[HeaderKey, Function | ColumnValues]]:
+    def _computed_values(self) -> list[tuple[HeaderKey, Function | ColumnValues]]:
         """Return the new values that are columns beside the messages."""
         pairs = [*self.edit.replace, *self.edit.set, *self.edit.append]
         return [(key, value) for key, value in pairs if isinstance(value, Function | ColumnValues)]
 
-    def _with_values(self, messages: pa.Array, threads: int) -> Any:
+    def _run_with_values(self, messages: pa.Array, threads: int) -> Any:
         import pyarrow as pa
 
         values = [
-            self._replaced(key, value, messages) if isinstance(value, Function) else _column(key, value, len(messages))
-            for key, value in self._columns()
+            self._apply_function(key, value, messages)
+            if isinstance(value, Function)
+            else _check_new_values(key, value.column, len(messages))
+            for key, value in self._computed_values()
         ]
         names = [str(number) for number in range(len(values) + 1)]
         struct = pa.StructArray.from_arrays([messages, *values], names)
         return pa.array(super().run_native(struct, threads))
 
-    def _replaced(self, key: HeaderKey, function: Function, messages: pa.Array) -> pa.ListArray:
+    def _apply_function(self, key: HeaderKey, function: Function, messages: pa.Array) -> pa.ListArray:
         """Return the new values of a key, a list for each message."""
         import numpy as np
         import pyarrow as pa
@@ -142,7 +144,7 @@ class Edit(ColumnOperation):
         counts = np.bincount(rows.filter(is_replaced).to_numpy(zero_copy_only=False), minlength=len(messages))
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         new = function.function(old)
-        return pa.ListArray.from_arrays(pa.array(offsets), _text_or_binary(key, new, len(old)))
+        return pa.ListArray.from_arrays(pa.array(offsets), _check_new_values(key, new, len(old)))
 
 
 def _has_key(headers: pa.StructArray, key: HeaderKey) -> pa.Array:
@@ -156,12 +158,8 @@ def _has_key(headers: pa.StructArray, key: HeaderKey) -> pa.Array:
     return pc.and_(pc.equal(keys, bits), pc.equal(headers.field("key_type"), type))
 
 
-def _column(key: HeaderKey, values: ColumnValues, rows: int) -> Any:
-    return _text_or_binary(key, values.column, rows)
-
-
-def _text_or_binary(key: HeaderKey, values: Any, rows: int) -> Any:
-    """Return new values, which must be as many as the old ones."""
+def _check_new_values(key: HeaderKey, values: Any, rows: int) -> Any:
+    """Return new values of text or bytes; raise if their number is not ``rows``."""
     import pyarrow as pa
 
     if isinstance(values, pa.ChunkedArray):
