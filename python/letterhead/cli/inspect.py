@@ -128,7 +128,7 @@ def inspect_command(
         data = source.read(options["limits"], row, lists=False)
         format = format_of(format, [data])
     inspection = lh.inspect(data, format, **options)
-    shown = _Shown(only, typed_headers(headers), row_of(format)["types"])
+    shown = _Shown(only, typed_headers(headers), row_of(format).types)
     if json:
         print_json(_document(data, format, inspection, options, shown))
     else:
@@ -492,11 +492,11 @@ class _View:
         if label.field.endswith("timestamp"):
             return f"{text}  {moment(int(text), microseconds=in_microseconds(self.format))}".rstrip()
         if label.field == "attributes":
-            return _attributes(int(text), row["name"], of_batch=_is_of_batch(label))
+            return _attributes(int(text), row.name, of_batch=_is_of_batch(label))
         if (
             label.field in VALUES
             if of_message
-            else label.field == "value" and not row["types"] and self.shown.types is None
+            else label.field == "value" and not row.types and self.shown.types is None
         ):
             return _attributes(int(text), row.name, of_batch=_is_of_batch(label))
         if label.field in VALUES if of_message else label.field == "value" and not row.types:

@@ -265,8 +265,7 @@ class StoreReader:
             if segment_number(stored_key) < 0:
                 return [Latest.read(value).timestamp]
             return sorted(bounds(value))
-        _, times = self.key_parts(stored_key)
-        return [time for time in times.values() if time is not None]
+        return [time for time in self.key_parts(stored_key).times.values() if time is not None]
 
     @property
     def message_format(self) -> str:
