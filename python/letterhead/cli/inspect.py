@@ -498,8 +498,6 @@ class _View:
             if of_message
             else label.field == "value" and not row.types and self.shown.types is None
         ):
-            return _attributes(int(text), row.name, of_batch=_is_of_batch(label))
-        if label.field in VALUES if of_message else label.field == "value" and not row.types:
             text = _reading(self.data[label.start : label.end]) or text
         if self.everything or len(text) <= MAX_MEANING:
             return text
