@@ -222,7 +222,7 @@ _PRODUCER = (
 
 _CLIENT = (
     "api.version.request", "broker.address.family", "broker.address.ttl", "debug", "log_level",
-    "max.in.flight.requests.per.connection", "receive.message.max.bytes", "retry.backoff.max.ms", "retry.backoff.ms",
+    "receive.message.max.bytes", "retry.backoff.max.ms", "retry.backoff.ms",
     "sasl.kerberos.kinit.cmd", "sasl.kerberos.min.time.before.relogin", "socket.keepalive.enable",
     "socket.max.fails", "socket.nagle.disable", "socket.receive.buffer.bytes", "socket.send.buffer.bytes",
     "socket.timeout.ms", "statistics.interval.ms", "topic.metadata.refresh.interval.ms",
