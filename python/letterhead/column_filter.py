@@ -68,7 +68,7 @@ class ColumnFilter(ConditionFilter):
         if not len(rest):
             return rest
         values = self._header_values(rest.column("headers"))
-        self._note_seen(values)
+        self._note_seen([name for name, column in values.items() if _has_value(column)])
 
         def by_everything(test: ResolvedTest) -> pa.BooleanArray:
             if isinstance(test.operand, str):
@@ -87,11 +87,9 @@ class ColumnFilter(ConditionFilter):
             raise replaced(error, column=error.column and "where", row=None) from None
         return dict(zip(column.type.names, column.flatten(), strict=True))
 
-    def _note_seen(self, values: Mapping[str, pa.Array]) -> None:
-        self._tested = True
-        for name, column in values.items():
-            if len(column.flatten() if is_list(column.type) else column.drop_null()):
-                self._unseen_keys.pop(name, None)
+
+def _has_value(column: pa.Array) -> bool:
+    return len(column.flatten() if is_list(column.type) else column.drop_null()) > 0
 
 
 def _truths(test: ResolvedTest, column: pa.Array) -> pa.BooleanArray:

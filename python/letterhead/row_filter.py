@@ -69,9 +69,7 @@ class RowFilter(ConditionFilter):
                     raise replaced(error, column=error.column and "where") from None
                 values = self._readable_values(data)
 
-        self._tested = True
-        unseen = self._unseen_keys.items()
-        self._unseen_keys = {name: key for name, key in unseen if values.get(name) in (None, [])}
+        self._note_seen([name for name in self._unseen_keys if values.get(name) not in (None, [])])
 
         def by_everything(test: ResolvedTest) -> bool | None:
             if isinstance(test.operand, str):

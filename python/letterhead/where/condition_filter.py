@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from letterhead._invariants import present
 from letterhead.fields import Columns, ColumnSpec, PlainKey
@@ -35,3 +35,9 @@ class ConditionFilter:
     def unseen_headers(self) -> list[PlainKey]:
         """Keys of headers of which no row that was tested for headers had a value."""
         return [*self._unseen_keys.values()] if self._tested else []
+
+    def _note_seen(self, names: Iterable[str]) -> None:
+        """Note the headers of which a tested row had a value."""
+        self._tested = True
+        for name in names:
+            self._unseen_keys.pop(name, None)
