@@ -70,7 +70,7 @@ class BatchFlaw(NamedTuple):
     code: str
     why: str
     beyond: int = 0  # no batch that begins before this byte can be trusted
-    of_file: bool = False  # the file is not a log segment
+    is_not_a_segment: bool = False  # the file is not a log segment
 
 
 class DamagedRange(NamedTuple):
@@ -181,7 +181,7 @@ class KafkaSegmentFile(FileWindow):
     def error(self, flaw: BatchFlaw, damage: DamagedRange) -> DecodeError:
         """Return the error that names the file, the offsets and the byte."""
         path = self.segment.path
-        if flaw.of_file:
+        if flaw.is_not_a_segment:
             message = f"{path}: {flaw.why}"
         else:
             message = f"{path}: the batch at offset {damage.first}: {flaw.why}: {damage.missing}"
@@ -192,7 +192,7 @@ class KafkaSegmentFile(FileWindow):
             byte_offset=damage.position,
             topic=self.segment.topic,
             partition=self.segment.partition,
-            offset=None if flaw.of_file else damage.offsets[0],
+            offset=None if flaw.is_not_a_segment else damage.offsets[0],
         )
 
     def torn_tail(self) -> tuple[BatchFlaw, DamagedRange] | None:
@@ -256,10 +256,10 @@ class KafkaSegmentFile(FileWindow):
         left = self.size - position
         if position == 0 and left <= _MAGIC_AT:
             why = f"not a log segment: its {counted(left, 'byte')} end before the magic byte of a batch"
-            return BatchFlaw("truncated", why, of_file=True)
+            return BatchFlaw("truncated", why, is_not_a_segment=True)
         if position == 0 and not self._begins_as_a_batch():
             why = "not a log segment: it does not begin with a batch of magic 0, 1 or 2"
-            return BatchFlaw("bad_magic", why, of_file=True)
+            return BatchFlaw("bad_magic", why, is_not_a_segment=True)
         if self._zeros_from() <= position:
             return BatchFlaw("truncated", f"{counted(left, 'byte')} of zeros are left")
         begin = self.peek(position, position + _MAGIC_AT + 1)
@@ -295,7 +295,7 @@ class KafkaSegmentFile(FileWindow):
         A broker that stops while it writes leaves neither a whole batch with a wrong checksum, nor whole batches in a
         wrong order, nor another file.
         """
-        if flaw.of_file or flaw.code in ("not_in_order", "limit_exceeded"):
+        if flaw.is_not_a_segment or flaw.code in ("not_in_order", "limit_exceeded"):
             return False
         if flaw.code == "truncated":
             return not self._is_whole_to_the_end(position)

@@ -53,7 +53,7 @@ COLUMNS: tuple[str, ...] = (*PARTITION_COLUMNS, *FIELDS)
 class Invalid(NamedTuple):
     """The first invalid batch among several."""
 
-    place: int  # its index
+    number: int  # counted from 0
     flaw: BatchFlaw
 
 
@@ -203,7 +203,7 @@ class SegmentsReader(Reader):
             selected = 0
             for result in self._row_reader.rows(file, batches, bounds, known):
                 if isinstance(result, Invalid):
-                    batches, flaw = batches[: result.place], result.flaw
+                    batches, flaw = batches[: result.number], result.flaw
                 else:
                     selected += len(result)
                     yield result
@@ -222,7 +222,7 @@ class SegmentsReader(Reader):
                         yield self._row_reader.error_row(file, flaw, damage)
                     return
                 damage = damage._replace(bounds=(bounds.start, bounds.end))
-                if damage.hides_records or flaw.of_file:
+                if damage.hides_records or flaw.is_not_a_segment:
                     if self._row_reader.errors == "raise":
                         raise file.error(flaw, damage)
                     self.damaged.append(Damaged.in_file(file.segment.path, damage, flaw.why))
@@ -282,7 +282,7 @@ class SegmentRowReader:
             for first, part in ((0, batches[:half]), (half, batches[half:])):
                 for result in self.rows(file, part, bounds, known):
                     if isinstance(result, Invalid):
-                        yield result._replace(place=first + result.place)
+                        yield result._replace(number=first + result.number)
                         return
                     yield result
             return
@@ -303,7 +303,7 @@ class SegmentRowReader:
         control = [at for at, batch in enumerate(batches) if batch.control]
         invalid = _first_invalid(file, batches, control) if control else None
         if invalid is not None:
-            batches = batches[: invalid.place]
+            batches = batches[: invalid.number]
         if not batches:
             return None, invalid
         try:
@@ -313,7 +313,7 @@ class SegmentRowReader:
                 raise
             requested = [at for at, batch in enumerate(batches) if batch.last_offset >= bounds.start]
             invalid = _first_invalid(file, batches, requested) or invalid
-            valid = batches if invalid is None else batches[: invalid.place]
+            valid = batches if invalid is None else batches[: invalid.number]
             if self.errors == "raise" and error.row is not None and error.row < len(valid):
                 located = self._strict.located(error, file.stored(batches), partition_values=_partition_values(file))
                 raise _placed(file, valid[error.row], located) from None
@@ -329,7 +329,7 @@ class SegmentRowReader:
 
     def error_row(self, file: KafkaSegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:
         """Return the row that represents a damaged batch. Its message begins with the reason."""
-        batch = "" if flaw.of_file else f": {damage.missing} (the batch at offset {damage.first})"
+        batch = "" if flaw.is_not_a_segment else f": {damage.missing} (the batch at offset {damage.first})"
         message = f"{flaw.why}{batch}: {file.segment.path}"
         return self._lax.error_row(_partition_values(file), flaw.code, message, damage.position)
 
