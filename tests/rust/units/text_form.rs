@@ -9,7 +9,7 @@ fn every_day_is_written_and_read_back() {
     let (first, last) = (DAYS.0 as i32, DAYS.1 as i32);
     for days in first..last {
         let text = date_text(days).unwrap();
-        assert_eq!(read_date(text.as_bytes()).unwrap(), days.into(), "{text}");
+        assert_eq!(read_date(text.as_bytes()).unwrap(), i64::from(days), "{text}");
     }
     assert_eq!(date_text(first).unwrap(), "0001-01-01");
     assert_eq!(date_text(last - 1).unwrap(), "9999-12-31");
