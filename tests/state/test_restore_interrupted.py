@@ -192,15 +192,15 @@ def test_an_interrupt_waits_for_what_is_written_and_writes_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, ended = [], []
-    write = bulk_rows.KeyValueTarget.write
+    write = bulk_rows.IngestedKeyValueTarget.write
 
-    def slow(self: bulk_rows.KeyValueTarget, some: list[bulk_rows.RowBatch]) -> None:
+    def slow(self: bulk_rows.IngestedKeyValueTarget, some: list[bulk_rows.RowBatch]) -> None:
         begun.append(some[-1].offset)
         time.sleep(0.1)
         write(self, some)
         ended.append(self.offset)
 
-    monkeypatch.setattr(bulk_rows.KeyValueTarget, "write", slow)
+    monkeypatch.setattr(bulk_rows.IngestedKeyValueTarget, "write", slow)
     batches = 0
 
     def progress(_records: int) -> None:
