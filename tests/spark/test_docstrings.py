@@ -10,7 +10,8 @@ import pytest
 import letterhead as lh
 
 MODULES = [
-    "__init__", "columns", "compaction", "conventions", "decoding", "edits", "expressions", "show", "sources", "transforms", "writing",
+    "__init__", "compaction", "conventions", "decoding", "edits", "expressions", "header_column", "header_functions", "show", "sources",
+    "writing",
 ]  # fmt: skip
 
 

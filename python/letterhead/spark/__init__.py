@@ -16,20 +16,13 @@ with needed("letterhead.spark", "'letterhead[pyspark]', or 'letterhead[spark]' w
     import pyspark  # noqa: F401
 
 from letterhead.spark.changelog import changelog_table
-from letterhead.spark.columns import header
 from letterhead.spark.compaction import compact
 from letterhead.spark.conventions import amqp, rfc3339, schema_id, trace_links, traceparent
 from letterhead.spark.decoding import decode_by_schema
 from letterhead.spark.doctor import doctor
 from letterhead.spark.edits import edit_headers
-from letterhead.spark.packing import pack_headers
-from letterhead.spark.restore import restore_stores
-from letterhead.spark.scan import scan_headers
-from letterhead.spark.show import show_headers
-from letterhead.spark.sources import register
-from letterhead.spark.sources.options import options
-from letterhead.spark.topology import run_topology
-from letterhead.spark.transforms import (
+from letterhead.spark.header_column import header
+from letterhead.spark.header_functions import (
     convert_headers,
     decode_headers,
     encode_headers,
@@ -37,6 +30,13 @@ from letterhead.spark.transforms import (
     select_headers,
     where_headers,
 )
+from letterhead.spark.packing import pack_headers
+from letterhead.spark.restore import restore_stores
+from letterhead.spark.scan import scan_headers
+from letterhead.spark.show import show_headers
+from letterhead.spark.sources import register
+from letterhead.spark.sources.options import options
+from letterhead.spark.topology import run_topology
 
 __all__ = [
     "amqp",

@@ -15,8 +15,8 @@ from letterhead._names import check_name
 from letterhead.errors import DecodeError, replaced
 from letterhead.output_columns import KAFKA_HEADERS
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
+from letterhead.spark.header_functions import encode_headers
 from letterhead.spark.sail import not_on_sail
-from letterhead.spark.transforms import encode_headers
 from letterhead.state.durations import Milliseconds, milliseconds
 from letterhead.state.storage.segments import segment_interval
 from letterhead.state.storage.suppress_rows import Buffered, read_suppressed

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from letterhead._invariants import instance
 from letterhead.errors import TopologyError
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_str, check_types, fields_of
+from letterhead.spark.header_functions import decode_headers, encode_headers
 from letterhead.spark.sail import not_on_sail
-from letterhead.spark.transforms import decode_headers, encode_headers
 
 if TYPE_CHECKING:
     from letterhead.state.serdes import Serde

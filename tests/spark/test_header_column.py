@@ -225,7 +225,7 @@ def test_types_stop_either_engine_at_the_same_rows(spark, format, type):
 
 def test_every_format_has_its_type_of_list(spark):
     from letterhead import _native
-    from letterhead.spark.columns import _header_list_type
+    from letterhead.spark.header_column import _header_list_type
     from letterhead.spark.schemas import header_lists
 
     for row in _native.formats():
