@@ -375,23 +375,23 @@ class OffsetsGone(LetterheadError, RuntimeError):
 
     Attributes
     ----------
-    place : letterhead.offsets.partition_log.TopicPartition
+    topic_partition : letterhead.offsets.partition_log.TopicPartition
         Topic and partition.
     topic, partition : str and int
         The same; the topic of Iggy is stream and topic with a slash.
     offset : int
         The requested offset.
-    why : str
-        Why it cannot be read.
+    reason : str
+        Why the offset cannot be read.
     """
 
-    def __init__(self, place: TopicPartition, offset: int, why: str) -> None:
-        super().__init__(f"{place}: offset {offset} cannot be read: {why}")
-        self.place = place
-        self.topic = str(place.topic)
-        self.partition = place.partition
+    def __init__(self, topic_partition: TopicPartition, offset: int, reason: str) -> None:
+        super().__init__(f"{topic_partition}: offset {offset} cannot be read: {reason}")
+        self.topic_partition = topic_partition
+        self.topic = str(topic_partition.topic)
+        self.partition = topic_partition.partition
         self.offset = offset
-        self.why = why
+        self.reason = reason
 
 
 class LogTruncated(OffsetsGone):
@@ -401,7 +401,7 @@ class LogTruncated(OffsetsGone):
 
     Parameters
     ----------
-    place : letterhead.offsets.partition_log.TopicPartition
+    topic_partition : letterhead.offsets.partition_log.TopicPartition
         Topic and partition.
     offset : int
         The requested offset.
@@ -416,9 +416,9 @@ class LogTruncated(OffsetsGone):
     20
     """
 
-    def __init__(self, place: TopicPartition, offset: int, truncated_to: int) -> None:
+    def __init__(self, topic_partition: TopicPartition, offset: int, truncated_to: int) -> None:
         super().__init__(
-            place,
+            topic_partition,
             offset,
             f"an unclean leader election removed the records from {truncated_to} to {offset - 1} after they were read: "
             f"discard these rows, and read the partition again from {truncated_to}",

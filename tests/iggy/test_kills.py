@@ -184,7 +184,7 @@ class Reader(Worker):
                 self.read_from(after)
             except OffsetsGone as gone:
                 # The server already counts a batch that it is still writing. A kill loses it, but nothing that was read.
-                assert gone.offset == after[gone.place.partition], gone
+                assert gone.offset == after[gone.partition], gone
             if self.expected is not None:
                 until = until or time.monotonic() + 20
                 if len(self.rows) >= self.expected or time.monotonic() > until:

@@ -288,7 +288,7 @@ def test_records_that_replaced_those_read_before_are_an_error(cluster: Cluster, 
     for isolation, reader in readers.items():
         with reader, pytest.raises(LogTruncated, match="election removed the records from 30 to") as raised:
             read_on(reader, position, isolation)
-        assert (raised.value.place, raised.value.offset) == (place, position[isolation])
+        assert (raised.value.topic_partition, raised.value.offset) == (place, position[isolation])
         assert raised.value.truncated_to == 30
         again = pickle.loads(pickle.dumps(raised.value))
         assert isinstance(again, OffsetsGone)

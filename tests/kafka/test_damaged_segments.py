@@ -337,13 +337,13 @@ def test_bytes_that_claim_to_be_many_large_batches_are_not_all_read(
     claims = [struct.pack(">qiibI", 10, (count - at) * size - 12, 0, 2, 0) + bytes(size - 21) for at in range(count)]
     path = folder(ten(0) + b"".join(claims))
     computed: list[int] = []
-    flaws = segment_file._flaws
+    errors = segment_file._errors_of
 
     def recording(batches: list[bytes]) -> Any:
         computed.append(sum(map(len, batches)))
-        return flaws(batches)
+        return errors(batches)
 
-    monkeypatch.setattr(segment_file, "_flaws", recording)
+    monkeypatch.setattr(segment_file, "_errors_of", recording)
     with pytest.raises(DecodeError, match="the batch at offset 10: the checksum is "):
         rows(path)
     assert sum(computed) < 160 << 20

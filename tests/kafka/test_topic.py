@@ -323,7 +323,7 @@ def test_records_that_are_deleted_before_they_are_read_are_an_error(broker):
         with pytest.raises(OffsetsGone, match=r"it was deleted, and the first one is 207$") as raised:
             reader.read_all()
     assert first["offset"].to_pylist() == list(range(len(first)))
-    assert pickle.loads(pickle.dumps(raised.value)).place == Partition("deleted", 0)
+    assert pickle.loads(pickle.dumps(raised.value)).topic_partition == Partition("deleted", 0)
 
 
 def test_a_reader_closes_what_it_opened(broker, written):

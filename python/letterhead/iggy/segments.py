@@ -33,7 +33,7 @@ from letterhead.iggy.rows import IggyRowReader, topic_in_errors
 from letterhead.kafka.indexes import index_entries
 from letterhead.kafka.log_directory import Paths
 from letterhead.kafka.segment_file import LARGEST_CHECKED, DamagedRange
-from letterhead.kafka.segments_reader import Damaged, SegmentsReader, Torn
+from letterhead.kafka.segments_reader import DamagedBatches, SegmentsReader, TornTail
 from letterhead.limits import how_to_raise
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
 from letterhead.offsets.ranges import check_range_of_files, range_of_files
@@ -134,17 +134,17 @@ class IggySegmentsReader(SegmentsReader):
                 position, next_offset = previous.end, previous.last_offset + 1
                 self.done = done_before + position
                 continue
-            code, why = _flaw_at(file, position, self._message_bytes)
+            code, reason = _error_at(file, position, self._message_bytes)
             if previous is not None and not _is_valid(file, previous.position, previous.end - previous.position):
                 # Where a batch ends is uncertain if it is damaged.
                 code = "wrong_size"
             if segment.last and code == "truncated":
-                self._report_torn(Torn(str(segment.path), position, file.size - position, why))
+                self._report_torn(TornTail(str(segment.path), position, file.size - position, reason))
                 if not self._torn_rows or self._reader.errors != "column":
                     return
             last = None if segment.next_offset is None else segment.next_offset - 1
             damage = DamagedRange(position, file.size, segment.last and code == "truncated", next_offset, last)
-            yield from self._damaged(segment, damage, code, why, partition_values)
+            yield from self._damaged(segment, damage, code, reason, partition_values)
             return
 
     def _decoded(
@@ -162,22 +162,22 @@ class IggySegmentsReader(SegmentsReader):
             raise replaced(located, message, byte_offset=batches[0].position + (error.byte_offset or 0)) from None
 
     def _damaged(
-        self, segment: IggySegment, damage: DamagedRange, code: str, why: str, partition_values: dict[str, Any]
+        self, segment: IggySegment, damage: DamagedRange, code: str, reason: str, partition_values: dict[str, Any]
     ) -> Iterator[pa.RecordBatch]:
         """Raise the error of a damaged batch, or yield its row."""
         damage = damage._replace(bounds=(self._range.start, self._range.end))
         if not damage.hides_records:
             return
         if self._reader.errors == "raise":
-            message = f"{segment.path}: the batch at offset {damage.first}: {why}: {damage.missing}"
+            message = f"{segment.path}: the batch at offset {damage.first}: {reason}: {damage.missing}"
             raise DecodeError(
                 message, format="iggy-batch", code=code, byte_offset=damage.position, offset=damage.offsets[0],
                 topic=topic_in_errors(partition_values), partition=segment.partition,
             )  # fmt: skip
         if not damage.torn:
-            self.damaged.append(Damaged.in_file(segment.path, damage, why))
+            self.damaged.append(DamagedBatches.in_file(segment.path, damage, reason))
         if self._reader.keeps_error_rows(partition_values):
-            message = f"{why}: {damage.missing} (the batch at offset {damage.first}): {segment.path}"
+            message = f"{reason}: {damage.missing} (the batch at offset {damage.first}): {segment.path}"
             yield self._reader.error_row(partition_values, code, message, damage.position)
 
 
@@ -303,7 +303,7 @@ def _batch_in(data: Any, at: int, origin: int, size: int) -> BatchRange | None:
     )
 
 
-def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, str]:
+def _error_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, str]:
     """Return the code and the reason why no batch is read at a position."""
     left = file.size - position
     if not any(any(file.peek(at, at + PIECE_LEN)) for at in range(position, file.size, PIECE_LEN)):
@@ -318,8 +318,8 @@ def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, 
             return "wrong_size", f"its length is {length}, and a whole batch of {counted(left, 'byte')} begins here"
         return "truncated", f"no whole batch begins here: it takes {counted(length, 'byte')} and {left} are left"
     if length > message_bytes:
-        why = f"a batch of {length} bytes is over the limit of {message_bytes}: {how_to_raise('message_bytes')}"
-        return "limit_exceeded", why
+        reason = f"a batch of {length} bytes is over the limit of {message_bytes}: {how_to_raise('message_bytes')}"
+        return "limit_exceeded", reason
     return "wrong_size", f"no whole batch begins here: {counted(length, 'byte')} for {counted(count, 'message')}"
 
 
@@ -330,7 +330,7 @@ def _is_valid(file: FileWindow, position: int, length: int) -> bool:
     return bool(lha.validate(pa.array([bytes(data)], pa.binary()), "iggy-batch").null_count)
 
 
-def torn_tail(segment: IggySegment, message_bytes: int) -> Torn | None:
+def torn_tail(segment: IggySegment, message_bytes: int) -> TornTail | None:
     """Return the torn end of the last segment of a partition."""
     with FileWindow(segment.path) as file:
         position = _position_before(segment, file, LAST_OFFSET)
@@ -338,8 +338,8 @@ def torn_tail(segment: IggySegment, message_bytes: int) -> Torn | None:
             position = batch.end
         if position == file.size:
             return None
-        code, why = _flaw_at(file, position, message_bytes)
-        return Torn(str(segment.path), position, file.size - position, why) if code == "truncated" else None
+        code, reason = _error_at(file, position, message_bytes)
+        return TornTail(str(segment.path), position, file.size - position, reason) if code == "truncated" else None
 
 
 def _position_before(segment: IggySegment, file: FileWindow, offset: int) -> int:

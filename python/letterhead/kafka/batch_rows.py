@@ -18,7 +18,7 @@ from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
 
 if TYPE_CHECKING:
-    from letterhead.kafka.segment_file import BatchFlaw, DamagedRange
+    from letterhead.kafka.segment_file import BatchError, DamagedRange
     from letterhead.kafka.segments_reader import Invalid
     from letterhead.kafka.transactions import Transactions
 
@@ -109,7 +109,7 @@ class SegmentBatchReader(BatchRowReader):
         return requested
 
     def rows(
-        self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
+        self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, transactions: Transactions
     ) -> Iterator[pa.RecordBatch | Invalid]:
         """Yield the rows of batches."""
         if batches:
@@ -122,7 +122,7 @@ class SegmentBatchReader(BatchRowReader):
         """Return False: damaged bytes have no batch boundaries."""
         return False
 
-    def error_row(self, file: KafkaSegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:
+    def error_row(self, file: KafkaSegmentFile, error: BatchError, damage: DamagedRange) -> pa.RecordBatch:
         """Return no row."""
         return pa.RecordBatch.from_pylist([], schema=self.schema)
 

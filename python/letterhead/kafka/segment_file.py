@@ -22,7 +22,7 @@ from letterhead.offsets.partition_log import LAST_OFFSET
 __all__ = [
     "LARGEST_CHECKED",
     "MAX_OFFSETS",
-    "BatchFlaw",
+    "BatchError",
     "DamagedRange",
     "KafkaSegmentFile",
     "undamaged_batches",
@@ -64,11 +64,11 @@ _BATCH_ERRORS = ("bad_crc", "bad_magic", "wrong_size")
 """Codes of errors of a whole batch; other errors concern one record."""
 
 
-class BatchFlaw(NamedTuple):
+class BatchError(NamedTuple):
     """An error of a whole batch."""
 
     code: str
-    why: str
+    reason: str
     beyond: int = 0  # no batch that begins before this byte can be trusted
     is_not_a_segment: bool = False  # the file is not a log segment
 
@@ -117,7 +117,7 @@ class KafkaSegmentFile(FileWindow):
         self._zeros: tuple[int, int] | None = None  # where they begin, and the size of the file
         self._searched = 0  # bytes of candidates whose checksum was computed
 
-    def batches(self, position: int, min_offset: int, pieces: int = 1) -> tuple[list[BatchHeader], BatchFlaw | None]:
+    def batches(self, position: int, min_offset: int, pieces: int = 1) -> tuple[list[BatchHeader], BatchError | None]:
         """Read batches of a few MiB together, or one larger batch, from a byte on.
 
         ``min_offset`` is the least offset that can follow. Returns the batches with valid headers, and the error of the bytes
@@ -126,13 +126,13 @@ class KafkaSegmentFile(FileWindow):
         window = position + len(self.view(position, position + pieces * PIECE_LEN))
         batches, end = batches_of(self.view(position, window), beyond=max(self.size - window, 0), origin=position)
         if not batches:
-            return [], self._flaw_at(end, min_offset)
+            return [], self._error_at(end, min_offset)
         if end > window and (len(batches) > pieces or (batches[-1].size > self._message_bytes and len(batches) > 1)):
             # The last batch is read with those after it.
             end = batches.pop().position
         elif end > window and batches[-1].size > self._message_bytes:
-            why = f"a batch of {batches[-1].size} bytes is over the limit of {self._message_bytes}"
-            return [], BatchFlaw("limit_exceeded", f"{why}: {how_to_raise('message_bytes')}", end)
+            reason = f"a batch of {batches[-1].size} bytes is over the limit of {self._message_bytes}"
+            return [], BatchError("limit_exceeded", f"{reason}: {how_to_raise('message_bytes')}", end)
         if len(self.view(position, end)) < end - position:  # the file has become shorter
             return self.batches(position, min_offset, pieces)
         after, max_offset = min_offset, self._max_offset()
@@ -141,19 +141,19 @@ class KafkaSegmentFile(FileWindow):
                 # The offset of a compressed message set is its last one: its first record follows the previous batch.
                 batches[at] = batch._replace(base_offset=after)
             if not after <= batch.base_offset <= batch.last_offset <= max_offset:
-                flaw = present(self._misplaced(batch, after), "the flaw of a batch")
+                error = present(self._misplaced(batch, after), "the error of a batch")
                 # If two batches overlap, either can be the wrong one.
                 both = at > 0 and batch.base_offset < after
-                return batches[: at - both], flaw._replace(beyond=batch.end) if both else flaw
+                return batches[: at - both], error._replace(beyond=batch.end) if both else error
             after = batch.last_offset + 1
         following = self._batch_at(end)
         if following is not None and following.base_offset < after:
-            why = f"it ends at offset {after - 1}, and the next one begins at {following.base_offset}"
-            return batches[:-1], BatchFlaw("not_in_order", why, following.end)
+            reason = f"it ends at offset {after - 1}, and the next one begins at {following.base_offset}"
+            return batches[:-1], BatchError("not_in_order", reason, following.end)
         if following is None and end < self.size:
             # Where a batch ends is uncertain if it is damaged.
-            [last_flaw] = self.flaws(batches[-1:])
-            return (batches, None) if last_flaw is None else (batches[:-1], last_flaw)
+            [last_error] = self.batch_errors(batches[-1:])
+            return (batches, None) if last_error is None else (batches[:-1], last_error)
         return batches, None
 
     def stored(self, batches: Sequence[BatchHeader]) -> StoredBatches:
@@ -161,9 +161,9 @@ class KafkaSegmentFile(FileWindow):
         first = batches[0].position
         return StoredBatches(self.view(first, batches[-1].end), batches, first)
 
-    def damage(self, position: int, min_offset: int, flaw: BatchFlaw) -> DamagedRange:
+    def damage(self, position: int, min_offset: int, error: BatchError) -> DamagedRange:
         """Find the end of the damage that begins at a position."""
-        after = self._next_valid(position, min_offset, flaw.beyond)
+        after = self._next_valid(position, min_offset, error.beyond)
         following = None if after is None else self._batch_at(after)
         if following is not None and after is not None:
             return DamagedRange(position, after, False, min_offset, following.base_offset - 1)
@@ -171,31 +171,31 @@ class KafkaSegmentFile(FileWindow):
             return DamagedRange(position, self.size, False, min_offset, self.segment.next_offset - 1)
         batch = self._batch_at(position)
         last = batch.last_offset if batch is not None and self._misplaced(batch, min_offset) is None else None
-        torn = not self._is_exhausted and self._is_unfinished(position, flaw)
+        torn = not self._is_exhausted and self._is_unfinished(position, error)
         return DamagedRange(position, self.size, torn, min_offset, last)
 
-    def flaws(self, batches: Sequence[BatchHeader]) -> list[BatchFlaw | None]:
+    def batch_errors(self, batches: Sequence[BatchHeader]) -> list[BatchError | None]:
         """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""
-        return _flaws([self.peek(batch.position, batch.end) for batch in batches]) if batches else []
+        return _errors_of([self.peek(batch.position, batch.end) for batch in batches]) if batches else []
 
-    def error(self, flaw: BatchFlaw, damage: DamagedRange) -> DecodeError:
+    def error(self, error: BatchError, damage: DamagedRange) -> DecodeError:
         """Return the error that names the file, the offsets and the byte."""
         path = self.segment.path
-        if flaw.is_not_a_segment:
-            message = f"{path}: {flaw.why}"
+        if error.is_not_a_segment:
+            message = f"{path}: {error.reason}"
         else:
-            message = f"{path}: the batch at offset {damage.first}: {flaw.why}: {damage.missing}"
+            message = f"{path}: the batch at offset {damage.first}: {error.reason}: {damage.missing}"
         return DecodeError(
             message,
             format="record-batch",
-            code=flaw.code,
+            code=error.code,
             byte_offset=damage.position,
             topic=self.segment.topic,
             partition=self.segment.partition,
-            offset=None if flaw.is_not_a_segment else damage.offsets[0],
+            offset=None if error.is_not_a_segment else damage.offsets[0],
         )
 
-    def torn_tail(self) -> tuple[BatchFlaw, DamagedRange] | None:
+    def torn_tail(self) -> tuple[BatchError, DamagedRange] | None:
         """Return the error of a torn end of the log, or None. Only the headers of earlier batches are read."""
         for _, invalid in self.walk(LAST_OFFSET, validates_last=True):
             if invalid is not None and invalid[1].torn:
@@ -204,7 +204,7 @@ class KafkaSegmentFile(FileWindow):
 
     def walk(
         self, offset: int, *, validates_last: bool = False
-    ) -> Iterator[tuple[list[BatchHeader], tuple[BatchFlaw, DamagedRange] | None]]:
+    ) -> Iterator[tuple[list[BatchHeader], tuple[BatchError, DamagedRange] | None]]:
         """Yield batches in order, from one that is not after an offset on, and the damage after them, if any.
 
         Damaged bytes are skipped; a torn end of the log ends the walk. With ``validates_last``, a batch that ends the file is
@@ -212,17 +212,17 @@ class KafkaSegmentFile(FileWindow):
         """
         position, min_offset = verified_position(self, offset), self.segment.base_offset
         while position < self.size:
-            batches, flaw = self.batches(position, min_offset)
+            batches, error = self.batches(position, min_offset)
             if validates_last and batches and batches[-1].end == self.size:
-                [flaw] = self.flaws(batches[-1:])
-                batches = batches if flaw is None else batches[:-1]
+                [error] = self.batch_errors(batches[-1:])
+                batches = batches if error is None else batches[:-1]
             if batches:
                 position, min_offset = batches[-1].end, batches[-1].last_offset + 1
-            if flaw is None:
+            if error is None:
                 yield batches, None
                 continue
-            damage = self.damage(position, min_offset, flaw)
-            yield batches, (flaw, damage)
+            damage = self.damage(position, min_offset, error)
+            yield batches, (error, damage)
             if damage.torn:
                 return
             position = damage.end
@@ -238,43 +238,47 @@ class KafkaSegmentFile(FileWindow):
         max_offset = self.segment.base_offset + MAX_OFFSETS
         return max_offset if self.segment.next_offset is None else min(max_offset, self.segment.next_offset - 1)
 
-    def _misplaced(self, batch: BatchHeader, min_offset: int) -> BatchFlaw | None:
+    def _misplaced(self, batch: BatchHeader, min_offset: int) -> BatchError | None:
         """Check the offsets of a batch against the previous batch and the segment."""
         max_offset = self._max_offset()
         if batch.base_offset < min_offset:
-            return BatchFlaw(
+            return BatchError(
                 "not_in_order", f"it begins at offset {batch.base_offset}, but the least possible is {min_offset}"
             )
         if not batch.base_offset <= batch.last_offset <= max_offset:
-            return BatchFlaw(
+            return BatchError(
                 "not_in_order", f"it ends at offset {batch.last_offset}, but the largest possible is {max_offset}"
             )
         return None
 
-    def _flaw_at(self, position: int, min_offset: int) -> BatchFlaw:
+    def _error_at(self, position: int, min_offset: int) -> BatchError:
         """Return the reason why no batch begins at a position."""
         left = self.size - position
         if position == 0 and left <= _MAGIC_AT:
-            why = f"not a log segment: its {counted(left, 'byte')} end before the magic byte of a batch"
-            return BatchFlaw("truncated", why, is_not_a_segment=True)
+            reason = f"not a log segment: its {counted(left, 'byte')} end before the magic byte of a batch"
+            return BatchError("truncated", reason, is_not_a_segment=True)
         if position == 0 and not self._begins_as_a_batch():
-            why = "not a log segment: it does not begin with a batch of magic 0, 1 or 2"
-            return BatchFlaw("bad_magic", why, is_not_a_segment=True)
+            reason = "not a log segment: it does not begin with a batch of magic 0, 1 or 2"
+            return BatchError("bad_magic", reason, is_not_a_segment=True)
         if self._zeros_from() <= position:
-            return BatchFlaw("truncated", f"{counted(left, 'byte')} of zeros are left")
+            return BatchError("truncated", f"{counted(left, 'byte')} of zeros are left")
         begin = self.peek(position, position + _MAGIC_AT + 1)
         if len(begin) > _MAGIC_AT and begin[_MAGIC_AT] > 2:
-            return BatchFlaw("bad_magic", "no batch of magic 0, 1 or 2 begins here")
+            return BatchError("bad_magic", "no batch of magic 0, 1 or 2 begins here")
         offset = int.from_bytes(begin[:8], "big", signed=True)
         if len(begin) >= 8 and not min_offset <= offset <= self._max_offset():
-            why = f"it begins at offset {offset}, but the least possible is {min_offset}, the largest {self._max_offset()}"
-            return BatchFlaw("not_in_order", why)
+            reason = f"it begins at offset {offset}, but the least possible is {min_offset}, the largest {self._max_offset()}"
+            return BatchError("not_in_order", reason)
         if left < _FRAME_LEN:
-            return BatchFlaw("truncated", f"{counted(left, 'byte')} of a batch are left")
+            return BatchError("truncated", f"{counted(left, 'byte')} of a batch are left")
         length = int.from_bytes(begin[8:_FRAME_LEN], "big", signed=True)
         if length > left - _FRAME_LEN:
-            return BatchFlaw("truncated", f"the batch takes {counted(length + _FRAME_LEN, 'byte')} and {left} are left")
-        return BatchFlaw("wrong_size", f"a batch of {counted(length + _FRAME_LEN, 'byte')} is too short for its header")
+            return BatchError(
+                "truncated", f"the batch takes {counted(length + _FRAME_LEN, 'byte')} and {left} are left"
+            )
+        return BatchError(
+            "wrong_size", f"a batch of {counted(length + _FRAME_LEN, 'byte')} is too short for its header"
+        )
 
     def _begins_as_a_batch(self) -> bool:
         """Return whether the file can begin with a batch, which may be incomplete."""
@@ -289,15 +293,15 @@ class KafkaSegmentFile(FileWindow):
             and begin[_MAGIC_AT] <= 2
         )
 
-    def _is_unfinished(self, position: int, flaw: BatchFlaw) -> bool:
+    def _is_unfinished(self, position: int, error: BatchError) -> bool:
         """Return whether the bytes to the end of the file are zeros, or an incomplete batch.
 
         A broker that stops while it writes leaves neither a whole batch with a wrong checksum, nor whole batches in a
         wrong order, nor another file.
         """
-        if flaw.is_not_a_segment or flaw.code in ("not_in_order", "limit_exceeded"):
+        if error.is_not_a_segment or error.code in ("not_in_order", "limit_exceeded"):
             return False
-        if flaw.code == "truncated":
+        if error.code == "truncated":
             return not self._is_whole_to_the_end(position)
         # In a preallocated file, zeros follow the bytes that were written.
         batch = self._batch_at(position)
@@ -313,7 +317,7 @@ class KafkaSegmentFile(FileWindow):
             return False
         data = bytearray(self.peek(position, self.size))
         data[8:_FRAME_LEN] = (left - _FRAME_LEN).to_bytes(4, "big")
-        return any(data) and _flaws([bytes(data)]) == [None]
+        return any(data) and _errors_of([bytes(data)]) == [None]
 
     def _zeros_from(self) -> int:
         """Return the byte at which the zeros at the end of the file begin."""
@@ -366,7 +370,7 @@ class KafkaSegmentFile(FileWindow):
         if batch is None or batch.size > self._message_bytes or self._misplaced(batch, min_offset) is not None:
             return False
         self._searched += batch.size
-        return self.flaws([batch]) == [None]
+        return self.batch_errors([batch]) == [None]
 
 
 def verified_position(file: KafkaSegmentFile, offset: int) -> int:
@@ -375,7 +379,7 @@ def verified_position(file: KafkaSegmentFile, offset: int) -> int:
     if not 0 < position < file.size:
         return 0
     batches = file.batches(position, file.segment.base_offset)[0][:1]
-    valid = batches and batches[0].base_offset <= offset and file.flaws(batches) == [None]
+    valid = batches and batches[0].base_offset <= offset and file.batch_errors(batches) == [None]
     return position if valid else 0
 
 
@@ -384,10 +388,10 @@ def undamaged_batches(file: KafkaSegmentFile, offset: int) -> Iterator[list[Batc
     return (batches for batches, _ in file.walk(offset) if batches)
 
 
-def _flaws(batches: list[bytes]) -> list[BatchFlaw | None]:
+def _errors_of(batches: list[bytes]) -> list[BatchError | None]:
     # An error of a batch is reported for its first message.
     return [
-        next((BatchFlaw(error["code"], error["message"].removeprefix("message 0: "))
+        next((BatchError(error["code"], error["message"].removeprefix("message 0: "))
               for error in errors or () if error["code"] in _BATCH_ERRORS), None)
         for errors in lha.validate(pa.array(batches, pa.binary()), "record-batch").to_pylist()
     ]  # fmt: skip

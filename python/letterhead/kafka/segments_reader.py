@@ -21,7 +21,7 @@ from letterhead.kafka.record_sets import (
     next_pieces,
 )
 from letterhead.kafka.segment_file import (
-    BatchFlaw,
+    BatchError,
     DamagedRange,
     KafkaSegmentFile,
     undamaged_batches,
@@ -44,7 +44,15 @@ if TYPE_CHECKING:
     from letterhead.fields import Columns
     from letterhead.where.conditions import Where
 
-__all__ = ["COLUMNS", "Damaged", "OpenTransaction", "SegmentRowReader", "SegmentsReader", "Torn", "torn_tail"]
+__all__ = [
+    "COLUMNS",
+    "DamagedBatches",
+    "OpenTransaction",
+    "SegmentRowReader",
+    "SegmentsReader",
+    "TornTail",
+    "torn_tail",
+]
 
 COLUMNS: tuple[str, ...] = (*PARTITION_COLUMNS, *FIELDS)
 """The default columns."""
@@ -54,53 +62,53 @@ class Invalid(NamedTuple):
     """The first invalid batch among several."""
 
     number: int  # counted from 0
-    flaw: BatchFlaw
+    error: BatchError
 
 
-class Torn(NamedTuple):
+class TornTail(NamedTuple):
     """An incomplete batch at the end of a log, as a broker leaves it if it stops while it writes."""
 
     file: str
     position: int  # byte at which the first incomplete batch begins: a broker would truncate the file there
-    left: int  # bytes from there to the end of the file
-    why: str  # the reason
+    bytes_left: int  # bytes from there to the end of the file
+    reason: str
 
     def __str__(self) -> str:
-        return f"{printable(self.file)}: torn at byte {self.position}, {counted(self.left, 'byte')} before its end: {self.why}"
+        return f"{printable(self.file)}: torn at byte {self.position}, {counted(self.bytes_left, 'byte')} before its end: {self.reason}"
 
 
-class Damaged(NamedTuple):
+class DamagedBatches(NamedTuple):
     """Bytes of a segment whose records are missing."""
 
     file: str
     position: int  # the first of the bytes
     end: int  # the byte after the last
-    first: int  # the min_offset offset that is missing
+    first: int  # the least offset that is missing
     last: int | None  # the largest; None if it is unknown
     missing: str  # the offsets and the number of records
-    why: str
+    reason: str
 
     @classmethod
-    def in_file(cls, path: Path, damage: DamagedRange, why: str) -> Damaged:
+    def in_file(cls, path: Path, damage: DamagedRange, reason: str) -> DamagedBatches:
         """Return the damage of a file."""
-        return cls(str(path), damage.position, damage.end, *damage.offsets, damage.missing, why)
+        return cls(str(path), damage.position, damage.end, *damage.offsets, damage.missing, reason)
 
     def __str__(self) -> str:
-        return f"{printable(self.file)}: {self.missing}: bytes {self.position} to {self.end} are damaged: {self.why}"
+        return f"{printable(self.file)}: {self.missing}: bytes {self.position} to {self.end} are damaged: {self.reason}"
 
 
 class SegmentsReader(Reader):
     """A stream of the records of log segments.
 
-    With ``committed``, aborted transactions are left out, and each partition ends at its first open one; ``known`` are
+    With ``committed``, aborted transactions are left out, and each partition ends at its first open one; ``transactions`` are
     the transactions of the only partition, if they were read before. With ``marks_aborted``, rows of aborted
     transactions are returned and marked.
 
     Attributes
     ----------
-    torn : list of Torn
+    torn : list of TornTail
         Truncated ends of logs found so far. A ``TornTailWarning`` was emitted for each.
-    damaged : list of Damaged
+    damaged : list of DamagedBatches
         Damaged batches found so far, unless ``errors="raise"``.
     open_transactions : list of OpenTransaction
         Transactions at which reading committed records has stopped so far.
@@ -115,7 +123,7 @@ class SegmentsReader(Reader):
         bounds: OffsetBounds,
         *,
         committed: bool = False,
-        known: Transactions | None = None,
+        transactions: Transactions | None = None,
         torn_rows: bool = False,
         last: int | None = None,
         marks_aborted: bool = False,
@@ -123,8 +131,8 @@ class SegmentsReader(Reader):
         for segments in partitions:
             bounds.of_partition(segments[0].partition)  # raises if a mapping lacks it
         super().__init__(rows.schema, self._records)
-        self.torn: list[Torn] = []
-        self.damaged: list[Damaged] = []
+        self.torn: list[TornTail] = []
+        self.damaged: list[DamagedBatches] = []
         self.open_transactions: list[OpenTransaction] = []
         # A broker may delete a file while it is read.
         self._sizes = {segment.path: segment.size for segments in partitions for segment in segments}
@@ -134,7 +142,7 @@ class SegmentsReader(Reader):
         self._row_reader = rows
         self._bounds = bounds
         self._committed = committed
-        self._known = Transactions([], []) if known is None else known
+        self._transactions = Transactions([], []) if transactions is None else transactions
         self._torn_rows = torn_rows
         self._last = last
         self._marks_aborted = marks_aborted
@@ -178,32 +186,34 @@ class SegmentsReader(Reader):
         return _end_offset(segments[-1])
 
     def _partition(self, segments: Sequence[LogSegment], requested: OffsetRange) -> Iterator[pa.RecordBatch]:
-        known = self._known
+        transactions = self._transactions
         if self._committed or self._marks_aborted:
-            known = read_transactions(segments, requested.start, strict=self._row_reader.errors == "raise")
-        begun = known.open if self._committed else []
+            transactions = read_transactions(segments, requested.start, strict=self._row_reader.errors == "raise")
+        begun = transactions.open if self._committed else []
         bounds = requested._replace(end=min([requested.end, *(transaction.first_offset for transaction in begun)]))
         self.open_transactions += [transaction for transaction in begun if transaction.first_offset < requested.end]
         done_before = self.done
         for segment in segments:
             if segment.base_offset < bounds.end and bounds.start < (segment.next_offset or LAST_OFFSET):
                 with KafkaSegmentFile(segment, self._row_reader.message_bytes) as file:
-                    yield from self._segment(file, bounds, known)
+                    yield from self._segment(file, bounds, transactions)
             self.done = done_before = done_before + self._sizes[segment.path]
 
-    def _report_torn(self, torn: Torn) -> None:
+    def _report_torn(self, torn: TornTail) -> None:
         self.torn.append(torn)
         warn(str(torn), TornTailWarning)
 
-    def _segment(self, file: KafkaSegmentFile, bounds: OffsetRange, known: Transactions) -> Iterator[pa.RecordBatch]:
+    def _segment(
+        self, file: KafkaSegmentFile, bounds: OffsetRange, transactions: Transactions
+    ) -> Iterator[pa.RecordBatch]:
         position, min_offset, done_before = verified_position(file, bounds.start), file.segment.base_offset, self.done
         pieces = 1
         while position < file.size:
-            batches, flaw = file.batches(position, min_offset, pieces)
+            batches, error = file.batches(position, min_offset, pieces)
             selected = 0
-            for result in self._row_reader.rows(file, batches, bounds, known):
+            for result in self._row_reader.rows(file, batches, bounds, transactions):
                 if isinstance(result, Invalid):
-                    batches, flaw = batches[: result.number], result.flaw
+                    batches, error = batches[: result.number], result.error
                 else:
                     selected += len(result)
                     yield result
@@ -214,20 +224,20 @@ class SegmentsReader(Reader):
                 self.done = done_before + position
             if min_offset >= bounds.end:
                 return
-            if flaw is not None:
-                damage = file.damage(position, min_offset, flaw)
+            if error is not None:
+                damage = file.damage(position, min_offset, error)
                 if damage.torn:
-                    self._report_torn(Torn(str(file.segment.path), position, damage.end - position, flaw.why))
+                    self._report_torn(TornTail(str(file.segment.path), position, damage.end - position, error.reason))
                     if self._torn_rows and self._row_reader.errors == "column":
-                        yield self._row_reader.error_row(file, flaw, damage)
+                        yield self._row_reader.error_row(file, error, damage)
                     return
                 damage = damage._replace(bounds=(bounds.start, bounds.end))
-                if damage.hides_records or flaw.is_not_a_segment:
+                if damage.hides_records or error.is_not_a_segment:
                     if self._row_reader.errors == "raise":
-                        raise file.error(flaw, damage)
-                    self.damaged.append(Damaged.in_file(file.segment.path, damage, flaw.why))
+                        raise file.error(error, damage)
+                    self.damaged.append(DamagedBatches.in_file(file.segment.path, damage, error.reason))
                     if self._row_reader.keeps_error_rows(file):
-                        yield self._row_reader.error_row(file, flaw, damage)
+                        yield self._row_reader.error_row(file, error, damage)
                 position = damage.end
 
 
@@ -267,20 +277,20 @@ class SegmentRowReader:
         return requested._replace(start=max(requested.start, low or 0), end=min(requested.end, end))
 
     def rows(
-        self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
+        self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, transactions: Transactions
     ) -> Iterator[pa.RecordBatch | Invalid]:
         """Yield the rows of batches with valid headers; at the end, the first invalid batch, if any."""
         if not batches:
             return
         try:
-            rows, invalid = self._read(file, batches, bounds, known)
+            rows, invalid = self._read(file, batches, bounds, transactions)
         except HeaderError as error:
             if error.code != "too_large" or len(batches) == 1:
                 raise
             # The decompressed batches are larger than an Arrow column can be.
             half = len(batches) // 2
             for first, part in ((0, batches[:half]), (half, batches[half:])):
-                for result in self.rows(file, part, bounds, known):
+                for result in self.rows(file, part, bounds, transactions):
                     if isinstance(result, Invalid):
                         yield result._replace(number=first + result.number)
                         return
@@ -292,9 +302,9 @@ class SegmentRowReader:
             yield invalid
 
     def _read(
-        self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
+        self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, transactions: Transactions
     ) -> tuple[pa.RecordBatch | None, Invalid | None]:
-        aborted = known.aborted_among(batches)
+        aborted = transactions.aborted_among(batches)
         options: Any = {
             "start": bounds.start, "end": bounds.end,
             "skipped": set(aborted_batches(batches, aborted)) if aborted else (), "partition_values": _partition_values(file),
@@ -327,11 +337,11 @@ class SegmentRowReader:
         """Return whether the result has rows for damaged batches."""
         return self._lax.keeps_error_rows(_partition_values(file))
 
-    def error_row(self, file: KafkaSegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:
+    def error_row(self, file: KafkaSegmentFile, error: BatchError, damage: DamagedRange) -> pa.RecordBatch:
         """Return the row that represents a damaged batch. Its message begins with the reason."""
-        batch = "" if flaw.is_not_a_segment else f": {damage.missing} (the batch at offset {damage.first})"
-        message = f"{flaw.why}{batch}: {file.segment.path}"
-        return self._lax.error_row(_partition_values(file), flaw.code, message, damage.position)
+        batch = "" if error.is_not_a_segment else f": {damage.missing} (the batch at offset {damage.first})"
+        message = f"{error.reason}{batch}: {file.segment.path}"
+        return self._lax.error_row(_partition_values(file), error.code, message, damage.position)
 
 
 def check_bounds(partitions: Sequence[Sequence[LogSegment]], bounds: OffsetBounds) -> None:
@@ -386,15 +396,15 @@ def _offset_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowRea
     return None
 
 
-def torn_tail(last: LogSegment, bounds: OffsetRange, known: Transactions) -> Torn | None:
+def torn_tail(last: LogSegment, bounds: OffsetRange, transactions: Transactions) -> TornTail | None:
     """Return the torn end of the last segment of a partition, if reading within bounds reaches it."""
     with KafkaSegmentFile(last) as file:
         tail = file.torn_tail() if last.next_offset is None else None
-    end = min([bounds.end, *(begun.first_offset for begun in known.open)])
+    end = min([bounds.end, *(begun.first_offset for begun in transactions.open)])
     if tail is None or tail[1].first >= end:
         return None
-    flaw, damage = tail
-    return Torn(str(last.path), damage.position, damage.end - damage.position, flaw.why)
+    error, damage = tail
+    return TornTail(str(last.path), damage.position, damage.end - damage.position, error.reason)
 
 
 def _partition_values(file: KafkaSegmentFile) -> dict[str, Any]:
@@ -402,8 +412,8 @@ def _partition_values(file: KafkaSegmentFile) -> dict[str, Any]:
 
 
 def _first_invalid(file: KafkaSegmentFile, batches: Sequence[BatchHeader], indexes: Sequence[int]) -> Invalid | None:
-    flaws = zip(indexes, file.flaws([batches[at] for at in indexes]), strict=True)
-    return next((Invalid(at, flaw) for at, flaw in flaws if flaw is not None), None)
+    errors = zip(indexes, file.batch_errors([batches[at] for at in indexes]), strict=True)
+    return next((Invalid(at, error) for at, error in errors if error is not None), None)
 
 
 def _placed(file: KafkaSegmentFile, batch: BatchHeader, error: HeaderError) -> HeaderError:

@@ -11,7 +11,7 @@ from letterhead import arrow as lha
 from letterhead.kafka.batch_attributes import ControlType, control_type
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import AbortedTransaction, BatchHeader
-from letterhead.kafka.segment_file import BatchFlaw, DamagedRange, KafkaSegmentFile
+from letterhead.kafka.segment_file import BatchError, DamagedRange, KafkaSegmentFile
 
 __all__ = ["Aborted", "OpenTransaction", "Transactions", "read_transactions"]
 
@@ -105,10 +105,10 @@ def _is_abort(file: KafkaSegmentFile, batch: BatchHeader) -> bool:
 
 def _check_checksums(file: KafkaSegmentFile, batches: Sequence[BatchHeader]) -> None:
     """Raise DecodeError if the checksum of a batch is wrong."""
-    for batch, flaw in _damaged_batches(file, batches).items():
-        raise file.error(flaw, DamagedRange(batch.position, batch.end, False, batch.base_offset, batch.last_offset))
+    for batch, error in _damaged_batches(file, batches).items():
+        raise file.error(error, DamagedRange(batch.position, batch.end, False, batch.base_offset, batch.last_offset))
 
 
-def _damaged_batches(file: KafkaSegmentFile, batches: Sequence[BatchHeader]) -> dict[BatchHeader, BatchFlaw]:
+def _damaged_batches(file: KafkaSegmentFile, batches: Sequence[BatchHeader]) -> dict[BatchHeader, BatchError]:
     """Return the batches whose checksum is wrong, so that their headers mean nothing."""
-    return {batch: flaw for batch, flaw in zip(batches, file.flaws(batches), strict=True) if flaw is not None}
+    return {batch: error for batch, error in zip(batches, file.batch_errors(batches), strict=True) if error is not None}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from letterhead.iggy.rows import IggyRowReader
     from letterhead.iggy.segments import IggySegment
     from letterhead.kafka.log_directory import LogSegment
-    from letterhead.kafka.segments_reader import SegmentsReader, Torn
+    from letterhead.kafka.segments_reader import SegmentsReader, TornTail
     from letterhead.kafka.transactions import Transactions
 
 __all__ = ["SegmentsSource"]
@@ -105,7 +105,7 @@ class SegmentPart(InputPartition):  # type: ignore[misc]
 
     segment: LogSegment
     offsets: OffsetRange
-    known: Transactions
+    transactions: Transactions
 
 
 class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[misc]
@@ -144,13 +144,13 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
         check_bounds(segments_by_partition, self._bounds)
         for segments in segments_by_partition:
             requested = requested_range(segments, self._bounds, self._rows, committed=self._committed)
-            known, requested = Transactions([], []), self._rows.narrowed(requested)
+            transactions, requested = Transactions([], []), self._rows.narrowed(requested)
             if self._committed:
-                known = read_transactions(segments, requested.start, strict=self._rows.errors == "raise")
-            for begun in known.open:
+                transactions = read_transactions(segments, requested.start, strict=self._rows.errors == "raise")
+            for begun in transactions.open:
                 warn(f"a transaction is open, and {segments[0].path.parent} is read up to it: {begun}")
-            _warn_of_torn(torn_tail(segments[-1], requested, known))
-            parts += [part for segment in segments for part in _parts(segment, requested, known)]
+            _warn_of_torn(torn_tail(segments[-1], requested, transactions))
+            parts += [part for segment in segments for part in _parts(segment, requested, transactions)]
         return parts
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
@@ -159,7 +159,9 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
 
         bounds = OffsetBounds.parse(partition.offsets.start, partition.offsets.end)
         yield from _batches(
-            SegmentsReader([[partition.segment]], self._rows, bounds, known=partition.known, torn_rows=True)
+            SegmentsReader(
+                [[partition.segment]], self._rows, bounds, transactions=partition.transactions, torn_rows=True
+            )
         )
 
     def _row_reader(self, where: Any) -> Any:
@@ -210,7 +212,7 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
         return IggyRowReader(self._values.get("columns", COLUMNS), self._values.get("headerColumns"), **arguments)
 
 
-def _warn_of_torn(torn: Torn | None) -> None:
+def _warn_of_torn(torn: TornTail | None) -> None:
     if torn is not None:
         warn(str(torn), TornTailWarning)
 
@@ -222,7 +224,7 @@ def _batches(reader: SegmentsReader) -> Iterator[pa.RecordBatch]:
         yield from reader
 
 
-def _parts(segment: LogSegment, requested: OffsetRange, known: Transactions) -> Iterator[SegmentPart]:
+def _parts(segment: LogSegment, requested: OffsetRange, transactions: Transactions) -> Iterator[SegmentPart]:
     from letterhead.kafka.indexes import offsets_every
 
     after = LAST_OFFSET if segment.next_offset is None else segment.next_offset
@@ -232,7 +234,7 @@ def _parts(segment: LogSegment, requested: OffsetRange, known: Transactions) -> 
             # An open transaction ends the reading, wherever it began.
             aborted = [
                 transaction
-                for transaction in known.aborted
+                for transaction in transactions.aborted
                 if transaction.first_offset < end and transaction.last_offset >= start
             ]
-            yield SegmentPart(segment, requested._replace(start=start, end=end), known._replace(aborted=aborted))
+            yield SegmentPart(segment, requested._replace(start=start, end=end), transactions._replace(aborted=aborted))
