@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -18,13 +18,23 @@ from letterhead.kafka.jaas import parse_jaas
 from letterhead.kafka.kerberos import KerberosSettings
 from letterhead.kafka.oauth import OAuthSettings, TokenProvider
 from letterhead.kafka.properties import expand, read_properties
+from letterhead.kafka.setting_names import (
+    ALIASES,
+    CONNECTION,
+    CONSUMER,
+    HANDLERS,
+    JAVA,
+    LIBRDKAFKA_NAMES,
+    OPTIONS,
+    READER_NAMES,
+    READING,
+    REJECTED,
+    TLS,
+)
 from letterhead.kafka.tls import TlsSettings
 
 __all__ = [
-    "ALIASES",
     "FETCH_BYTES",
-    "NAMES_BY_USE",
-    "READER_NAMES",
     "TIMEOUT_MS",
     "Login",
     "Settings",
@@ -125,8 +135,8 @@ def writer_settings(
     values.check_settable()
     result = values.connection(token_provider)
     result.timeout_ms = values.number("delivery.timeout.ms") or TIMEOUT_MS if timeout_ms is None else timeout_ms
-    used = {*_CONNECTION, *_READ_BY_READERS, *_CONSUMER, *_JAVA, "delivery.timeout.ms"}
-    result.tuning = {_LIBRDKAFKA.get(name, name): values.text(name) or "" for name in values if name not in used}
+    used = {*CONNECTION, *READING, *CONSUMER, *JAVA, "delivery.timeout.ms"}
+    result.tuning = {LIBRDKAFKA_NAMES.get(name, name): values.text(name) or "" for name in values if name not in used}
     return result
 
 
@@ -137,158 +147,6 @@ def _checked_server(server: str) -> str:
     if colon and not port.endswith("]") and not (port.isascii() and port.isdecimal() and 0 < int(port) < 1 << 16):
         raise ValueError(f"the port of broker {server} is not a number from 1 to 65535")
     return server
-
-
-# Names ----------------------------------------------------------------------------------------------------------------
-
-_OPTIONS: dict[str, Callable[[str], Any]] = {
-    "client.dns.lookup": str,
-    "client.id": str,
-    "connections.max.idle.ms": int,
-    "metadata.max.age.ms": int,
-    "proxy.url": str,
-    "reconnect.backoff.max.ms": int,
-    "reconnect.backoff.ms": int,
-    "request.timeout.ms": int,
-    "sasl.kerberos.domain.name": str,
-    "sasl.kerberos.name": str,
-    "sasl.kerberos.service.name": str,
-    "socket.connection.setup.timeout.max.ms": int,
-    "socket.connection.setup.timeout.ms": int,
-}
-"""Settings that a client gets as they are. kafka-python has the same names with underscores."""
-
-ALIASES = {
-    "metadata.broker.list": "bootstrap.servers",
-    "sasl.mechanisms": "sasl.mechanism",
-    "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
-    "sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
-    "ssl.ca.location": "ssl.truststore.location",
-    "ssl.ca.pem": "ssl.truststore.certificates",
-    "ssl.certificate.location": "ssl.keystore.location",
-    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
-    "ssl.key.pem": "ssl.keystore.key",
-}
-"""Names of librdkafka for settings of Java."""
-
-_LOGIN = (
-    "sasl.client.callback.handler.class", "sasl.jaas.config", "sasl.kerberos.keytab", "sasl.kerberos.principal",
-    "sasl.login.callback.handler.class", "sasl.mechanism",
-    "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
-    "sasl.oauthbearer.extensions", "sasl.oauthbearer.header.urlencode", "sasl.oauthbearer.jwt.retriever.class",
-    "sasl.oauthbearer.method", "sasl.oauthbearer.scope", "sasl.oauthbearer.token",
-    "sasl.oauthbearer.token.endpoint.url", "https.ca.location", "sasl.password", "sasl.username", "security.protocol",
-)  # fmt: skip
-
-_TLS = {
-    "ssl.truststore.location": "trusted_location",
-    "ssl.truststore.certificates": "trusted_pem",
-    "ssl.truststore.password": "trusted_password",
-    "ssl.keystore.location": "own_location",
-    "ssl.keystore.password": "own_password",
-    "ssl.keystore.certificate.chain": "own_certificates_pem",
-    "ssl.keystore.key": "own_key_pem",
-    "ssl.key.location": "own_key_location",
-    "ssl.key.password": "key_password",
-    "ssl.crl.location": "revoked_location",
-}
-"""Settings of TLS, and the attributes of :class:`TlsSettings`."""
-
-_CONNECTION = (
-    "bootstrap.servers", *ALIASES, *_LOGIN, *_OPTIONS, *_TLS, "ssl.context", "ssl.endpoint.identification.algorithm",
-    "ssl.keystore.type", "ssl.truststore.type",
-)  # fmt: skip
-
-_READ_BY_READERS = ("client.rack", "default.api.timeout.ms", "isolation.level", "max.partition.fetch.bytes")
-
-_CONSUMER = (
-    "allow.auto.create.topics", "auto.commit.interval.ms", "check.crcs", "enable.auto.commit",
-    "enable.auto.offset.store", "enable.partition.eof", "exclude.internal.topics", "fetch.error.backoff.ms",
-    "fetch.max.bytes", "fetch.max.wait.ms", "fetch.message.max.bytes", "fetch.min.bytes", "fetch.wait.max.ms",
-    "group.id", "group.instance.id", "group.protocol", "group.remote.assignor", "heartbeat.interval.ms",
-    "max.poll.interval.ms", "max.poll.records", "partition.assignment.strategy", "queued.max.messages.kbytes",
-    "queued.min.messages", "session.timeout.ms",
-)  # fmt: skip
-"""Settings of consumers in groups, which readers and writers are not."""
-
-_PRODUCER = (
-    "acks", "batch.num.messages", "batch.size", "compression.codec", "compression.level", "compression.type",
-    "delivery.timeout.ms", "enable.gapless.guarantee", "enable.idempotence", "linger.ms",
-    "max.in.flight", "max.in.flight.requests.per.connection", "message.max.bytes", "message.send.max.retries",
-    "message.timeout.ms", "partitioner", "queue.buffering.max.kbytes", "queue.buffering.max.messages",
-    "queue.buffering.max.ms", "request.required.acks", "retries", "sticky.partitioning.linger.ms", "max.request.size",
-)  # fmt: skip
-"""Settings of producers, which readers ignore."""
-
-_CLIENT = (
-    "api.version.request", "broker.address.family", "broker.address.ttl", "debug", "log_level",
-    "receive.message.max.bytes", "retry.backoff.max.ms", "retry.backoff.ms",
-    "sasl.kerberos.kinit.cmd", "sasl.kerberos.min.time.before.relogin", "socket.keepalive.enable",
-    "socket.max.fails", "socket.nagle.disable", "socket.receive.buffer.bytes", "socket.send.buffer.bytes",
-    "socket.timeout.ms", "statistics.interval.ms", "topic.metadata.refresh.interval.ms",
-)  # fmt: skip
-"""Settings that tune any client of librdkafka or Java."""
-
-_JAVA = (
-    "auto.include.jmx.reporter", "buffer.memory", "compression.gzip.level", "compression.lz4.level",
-    "compression.zstd.level", "enable.metrics.push", "max.block.ms", "metadata.max.idle.ms",
-    "metadata.recovery.rebootstrap.trigger.ms", "metadata.recovery.strategy", "metric.reporters", "metrics.num.samples",
-    "metrics.recording.level", "metrics.sample.window.ms", "partitioner.adaptive.partitioning.enable",
-    "partitioner.availability.timeout.ms", "partitioner.ignore.keys", "receive.buffer.bytes",
-    "sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor", "sasl.login.connect.timeout.ms",
-    "sasl.login.read.timeout.ms",
-    "sasl.login.refresh.buffer.seconds", "sasl.login.refresh.min.period.seconds", "sasl.login.refresh.window.factor",
-    "sasl.login.refresh.window.jitter", "sasl.login.retry.backoff.max.ms", "sasl.login.retry.backoff.ms",
-    "send.buffer.bytes", "ssl.enabled.protocols", "ssl.keymanager.algorithm", "ssl.protocol", "ssl.provider",
-    "ssl.secure.random.implementation", "ssl.trustmanager.algorithm", "transaction.timeout.ms",
-)  # fmt: skip
-"""Settings that tune Java's clients only, or set what is always set here."""
-
-_LIBRDKAFKA = {"max.request.size": "message.max.bytes"}
-"""Settings of producers that librdkafka calls otherwise."""
-
-NAMES_BY_USE: dict[str, tuple[str, ...]] = {
-    "Connection and login": tuple(name for name in _CONNECTION if name not in ALIASES),
-    "Reading": _READ_BY_READERS,
-    "Writing; readers ignore them": _PRODUCER,
-    "Passed to librdkafka when writing; readers ignore them": _CLIENT,
-    "Ignored, because they tune consumers in groups": _CONSUMER,
-    "Ignored, because they tune Java's clients": _JAVA,
-}
-"""Settings that readers accept, except aliases. Other clients' settings have no effect, so that a property file can be
-shared with them."""
-
-READER_NAMES: tuple[str, ...] = tuple(sorted({*ALIASES, *(name for names in NAMES_BY_USE.values() for name in names)}))
-"""Settings that readers accept."""
-
-_REJECTED = {
-    "auto.offset.reset": "set {start} instead",
-    "key.deserializer": "keys are bytes: leave it out, and cast them in the query",
-    "value.deserializer": "values are bytes: leave it out, and cast them in the query",
-    "key.serializer": "keys are bytes, or UTF-8 of text: leave it out",
-    "value.serializer": "values are bytes, or UTF-8 of text: leave it out",
-    "interceptor.classes": "no Java class is loaded",
-    "partitioner.class": "no Java class is loaded: set partition=, or partitioner for one of librdkafka's",
-    "sasl.login.class": "no Java class is loaded",
-    "security.providers": "no Java class is loaded",
-    "ssl.engine.factory.class": "no Java class is loaded: set ssl.truststore.location to a file of certificates",
-    "transactional.id": "records are written without transactions",
-    "enable.ssl.certificate.verification": "certificates are verified: set ssl.truststore.location to trust an authority",
-}
-
-_HANDLERS = {
-    "sasl.client.callback.handler.class": ("OAuthBearerSaslClientCallbackHandler", "IAMClientCallbackHandler"),
-    "sasl.login.callback.handler.class": ("OAuthBearerLoginCallbackHandler", "IAMOAuthBearerLoginCallbackHandler"),
-    "sasl.oauthbearer.jwt.retriever.class": (
-        "ClientCredentialsJwtRetriever",
-        "DefaultJwtRetriever",
-        "FileJwtRetriever",
-    ),
-}
-"""Java classes that do what is done here, too."""
-
-
-# Values ---------------------------------------------------------------------------------------------------------------
 
 
 class _Values:
@@ -359,8 +217,8 @@ class _Values:
         """Raise ValueError for a name that a user cannot set."""
         start = "startingOffsets" if self.prefix else "start="
         for name in self._values:
-            if name in _REJECTED:
-                raise ValueError(f"{self.prefix}{name} cannot be set: {_REJECTED[name].format(start=start)}")
+            if name in REJECTED:
+                raise ValueError(f"{self.prefix}{name} cannot be set: {REJECTED[name].format(start=start)}")
         if (self.text("enable.auto.commit") or "false").lower() != "false":
             option = "the option commitGroup" if self.prefix else "commit_group="
             raise ValueError(
@@ -405,7 +263,7 @@ class _Values:
             raise ValueError(f"AWS_MSK_IAM needs {self.prefix}security.protocol=SASL_SSL")
         options = {
             name: self.number(name) if convert is int else self.text(name)
-            for name, convert in _OPTIONS.items()
+            for name, convert in OPTIONS.items()
             if name in self._values
         }
         if login is not None and login.kerberos is not None and login.kerberos.service is not None:
@@ -420,7 +278,7 @@ class _Values:
         algorithm = self.text("ssl.endpoint.identification.algorithm")
         if (algorithm or "").lower() not in ("", "none", "https"):
             raise ValueError(f"{self.prefix}ssl.endpoint.identification.algorithm must be https, or empty for no check")
-        tls: dict[str, Any] = {attribute: self.text(name) for name, attribute in _TLS.items() if name in self._values}
+        tls: dict[str, Any] = {attribute: self.text(name) for name, attribute in TLS.items() if name in self._values}
         if (tls.get("own_key_pem") is None) != (tls.get("own_certificates_pem") is None):
             raise ValueError(
                 f"{self.prefix}ssl.keystore.key and {self.prefix}ssl.keystore.certificate.chain go together: set both"
@@ -433,7 +291,7 @@ class _Values:
         mechanism = self.text("sasl.mechanism") or "OAUTHBEARER"
         if mechanism not in MECHANISMS:
             raise unknown_name(f"{self.prefix}sasl.mechanism", mechanism, MECHANISMS)
-        for name, classes in _HANDLERS.items():
+        for name, classes in HANDLERS.items():
             if name in self._values and (self.text(name) or "").rpartition(".")[2] not in classes:
                 raise ValueError(
                     f"{self.prefix}{name} cannot be set: no Java class is loaded, but {' and '.join(classes)} "
@@ -516,10 +374,10 @@ class _Values:
         method = (settings["method"] or "oidc").lower()
         if method not in ("oidc", "default"):
             raise unknown_name(f"{self.prefix}sasl.oauthbearer.method", method, ("oidc", "default"))
-        tls: dict[str, Any] = {attribute: jaas[name] for name, attribute in _TLS.items() if name in jaas}
+        tls: dict[str, Any] = {attribute: jaas[name] for name, attribute in TLS.items() if name in jaas}
         if "trusted_location" not in tls and "https.ca.location" in self._values:
             tls["trusted_location"] = self.text("https.ca.location") or ""
-        known = {"clientId", "clientSecret", "scope", "ssl.truststore.type", "ssl.keystore.type", *_TLS}
+        known = {"clientId", "clientSecret", "scope", "ssl.truststore.type", "ssl.keystore.type", *TLS}
         for name in jaas:
             if name not in known and not name.startswith("extension_"):
                 raise unknown_name(f"option of {self.prefix}sasl.jaas.config", name, sorted(known))

@@ -1,0 +1,157 @@
+"""Names of the settings that clients of Kafka have: what :mod:`letterhead.kafka.settings` does with each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = [
+    "ALIASES", "CONNECTION", "CONSUMER", "HANDLERS", "JAVA", "LIBRDKAFKA_NAMES", "NAMES_BY_USE", "OPTIONS", "READER_NAMES",
+    "READING", "REJECTED", "TLS",
+]  # fmt: skip
+
+OPTIONS: dict[str, Callable[[str], Any]] = {
+    "client.dns.lookup": str,
+    "client.id": str,
+    "connections.max.idle.ms": int,
+    "metadata.max.age.ms": int,
+    "proxy.url": str,
+    "reconnect.backoff.max.ms": int,
+    "reconnect.backoff.ms": int,
+    "request.timeout.ms": int,
+    "sasl.kerberos.domain.name": str,
+    "sasl.kerberos.name": str,
+    "sasl.kerberos.service.name": str,
+    "socket.connection.setup.timeout.max.ms": int,
+    "socket.connection.setup.timeout.ms": int,
+}
+"""Settings that a client gets as they are. kafka-python has the same names with underscores."""
+
+ALIASES = {
+    "metadata.broker.list": "bootstrap.servers",
+    "sasl.mechanisms": "sasl.mechanism",
+    "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
+    "ssl.ca.location": "ssl.truststore.location",
+    "ssl.ca.pem": "ssl.truststore.certificates",
+    "ssl.certificate.location": "ssl.keystore.location",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    "ssl.key.pem": "ssl.keystore.key",
+}
+"""Names of librdkafka for settings of Java."""
+
+LOGIN = (
+    "sasl.client.callback.handler.class", "sasl.jaas.config", "sasl.kerberos.keytab", "sasl.kerberos.principal",
+    "sasl.login.callback.handler.class", "sasl.mechanism",
+    "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.extensions", "sasl.oauthbearer.header.urlencode", "sasl.oauthbearer.jwt.retriever.class",
+    "sasl.oauthbearer.method", "sasl.oauthbearer.scope", "sasl.oauthbearer.token",
+    "sasl.oauthbearer.token.endpoint.url", "https.ca.location", "sasl.password", "sasl.username", "security.protocol",
+)  # fmt: skip
+
+TLS = {
+    "ssl.truststore.location": "trusted_location",
+    "ssl.truststore.certificates": "trusted_pem",
+    "ssl.truststore.password": "trusted_password",
+    "ssl.keystore.location": "own_location",
+    "ssl.keystore.password": "own_password",
+    "ssl.keystore.certificate.chain": "own_certificates_pem",
+    "ssl.keystore.key": "own_key_pem",
+    "ssl.key.location": "own_key_location",
+    "ssl.key.password": "key_password",
+    "ssl.crl.location": "revoked_location",
+}
+"""Settings of TLS, and the attributes of :class:`letterhead.kafka.tls.TlsSettings`."""
+
+CONNECTION = (
+    "bootstrap.servers", *ALIASES, *LOGIN, *OPTIONS, *TLS, "ssl.context", "ssl.endpoint.identification.algorithm",
+    "ssl.keystore.type", "ssl.truststore.type",
+)  # fmt: skip
+
+READING = ("client.rack", "default.api.timeout.ms", "isolation.level", "max.partition.fetch.bytes")
+
+CONSUMER = (
+    "allow.auto.create.topics", "auto.commit.interval.ms", "check.crcs", "enable.auto.commit",
+    "enable.auto.offset.store", "enable.partition.eof", "exclude.internal.topics", "fetch.error.backoff.ms",
+    "fetch.max.bytes", "fetch.max.wait.ms", "fetch.message.max.bytes", "fetch.min.bytes", "fetch.wait.max.ms",
+    "group.id", "group.instance.id", "group.protocol", "group.remote.assignor", "heartbeat.interval.ms",
+    "max.poll.interval.ms", "max.poll.records", "partition.assignment.strategy", "queued.max.messages.kbytes",
+    "queued.min.messages", "session.timeout.ms",
+)  # fmt: skip
+"""Settings of consumers in groups, which readers and writers are not."""
+
+PRODUCER = (
+    "acks", "batch.num.messages", "batch.size", "compression.codec", "compression.level", "compression.type",
+    "delivery.timeout.ms", "enable.gapless.guarantee", "enable.idempotence", "linger.ms",
+    "max.in.flight", "max.in.flight.requests.per.connection", "message.max.bytes", "message.send.max.retries",
+    "message.timeout.ms", "partitioner", "queue.buffering.max.kbytes", "queue.buffering.max.messages",
+    "queue.buffering.max.ms", "request.required.acks", "retries", "sticky.partitioning.linger.ms", "max.request.size",
+)  # fmt: skip
+"""Settings of producers, which readers ignore."""
+
+CLIENT = (
+    "api.version.request", "broker.address.family", "broker.address.ttl", "debug", "log_level",
+    "receive.message.max.bytes", "retry.backoff.max.ms", "retry.backoff.ms",
+    "sasl.kerberos.kinit.cmd", "sasl.kerberos.min.time.before.relogin", "socket.keepalive.enable",
+    "socket.max.fails", "socket.nagle.disable", "socket.receive.buffer.bytes", "socket.send.buffer.bytes",
+    "socket.timeout.ms", "statistics.interval.ms", "topic.metadata.refresh.interval.ms",
+)  # fmt: skip
+"""Settings that tune any client of librdkafka or Java."""
+
+JAVA = (
+    "auto.include.jmx.reporter", "buffer.memory", "compression.gzip.level", "compression.lz4.level",
+    "compression.zstd.level", "enable.metrics.push", "max.block.ms", "metadata.max.idle.ms",
+    "metadata.recovery.rebootstrap.trigger.ms", "metadata.recovery.strategy", "metric.reporters", "metrics.num.samples",
+    "metrics.recording.level", "metrics.sample.window.ms", "partitioner.adaptive.partitioning.enable",
+    "partitioner.availability.timeout.ms", "partitioner.ignore.keys", "receive.buffer.bytes",
+    "sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor", "sasl.login.connect.timeout.ms",
+    "sasl.login.read.timeout.ms",
+    "sasl.login.refresh.buffer.seconds", "sasl.login.refresh.min.period.seconds", "sasl.login.refresh.window.factor",
+    "sasl.login.refresh.window.jitter", "sasl.login.retry.backoff.max.ms", "sasl.login.retry.backoff.ms",
+    "send.buffer.bytes", "ssl.enabled.protocols", "ssl.keymanager.algorithm", "ssl.protocol", "ssl.provider",
+    "ssl.secure.random.implementation", "ssl.trustmanager.algorithm", "transaction.timeout.ms",
+)  # fmt: skip
+"""Settings that tune Java's clients only, or set what is always set here."""
+
+LIBRDKAFKA_NAMES = {"max.request.size": "message.max.bytes"}
+"""Settings of producers that librdkafka calls otherwise."""
+
+NAMES_BY_USE: dict[str, tuple[str, ...]] = {
+    "Connection and login": tuple(name for name in CONNECTION if name not in ALIASES),
+    "Reading": READING,
+    "Writing; readers ignore them": PRODUCER,
+    "Passed to librdkafka when writing; readers ignore them": CLIENT,
+    "Ignored, because they tune consumers in groups": CONSUMER,
+    "Ignored, because they tune Java's clients": JAVA,
+}
+"""Settings that readers accept, except aliases. Other clients' settings have no effect, so that a property file can be
+shared with them."""
+
+READER_NAMES: tuple[str, ...] = tuple(sorted({*ALIASES, *(name for names in NAMES_BY_USE.values() for name in names)}))
+"""Settings that readers accept."""
+
+REJECTED = {
+    "auto.offset.reset": "set {start} instead",
+    "key.deserializer": "keys are bytes: leave it out, and cast them in the query",
+    "value.deserializer": "values are bytes: leave it out, and cast them in the query",
+    "key.serializer": "keys are bytes, or UTF-8 of text: leave it out",
+    "value.serializer": "values are bytes, or UTF-8 of text: leave it out",
+    "interceptor.classes": "no Java class is loaded",
+    "partitioner.class": "no Java class is loaded: set partition=, or partitioner for one of librdkafka's",
+    "sasl.login.class": "no Java class is loaded",
+    "security.providers": "no Java class is loaded",
+    "ssl.engine.factory.class": "no Java class is loaded: set ssl.truststore.location to a file of certificates",
+    "transactional.id": "records are written without transactions",
+    "enable.ssl.certificate.verification": "certificates are verified: set ssl.truststore.location to trust an authority",
+}
+
+HANDLERS = {
+    "sasl.client.callback.handler.class": ("OAuthBearerSaslClientCallbackHandler", "IAMClientCallbackHandler"),
+    "sasl.login.callback.handler.class": ("OAuthBearerLoginCallbackHandler", "IAMOAuthBearerLoginCallbackHandler"),
+    "sasl.oauthbearer.jwt.retriever.class": (
+        "ClientCredentialsJwtRetriever",
+        "DefaultJwtRetriever",
+        "FileJwtRetriever",
+    ),
+}
+"""Java classes that do what is done here, too."""
