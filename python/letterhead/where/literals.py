@@ -1,0 +1,160 @@
+"""Literals of conditions as values of the types that they are compared with: :func:`literals_of`."""
+
+from __future__ import annotations
+
+import math
+import struct
+import uuid
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from letterhead.values import Value
+from letterhead.where.conditions import Test, literal_text
+
+__all__ = ["as_literal", "base_type", "literals_of", "type_of_literal"]
+
+_TEXTS = ("string", "char", "text", "binary", "bytes")
+
+_UNITS = {
+    "timestamp_ms": timedelta(milliseconds=1), "timestamp": timedelta(microseconds=1),
+    "ms": timedelta(milliseconds=1), "us": timedelta(microseconds=1),
+}  # fmt: skip
+
+_EXPECTED = {
+    "string": "str", "char": "str", "text": "str", "binary": "bytes", "bytes": "bytes", "bool": "True or False",
+    "uuid": "a UUID",
+}  # fmt: skip
+
+
+def type_of_literal(literal: Any, format_has_types: bool) -> str | None:
+    """Return the type of a header that a literal without a declared type is compared with; None if it has none."""
+    if isinstance(literal, Value):
+        return literal.type
+    if format_has_types and isinstance(literal, bool | int | float):
+        # The widest type reads every narrower one.
+        return "bool" if isinstance(literal, bool) else "int128" if isinstance(literal, int) else "float64"
+    return "string" if isinstance(literal, str) else "binary" if isinstance(literal, bytes) else None
+
+
+def literals_of(condition: Test, type: str) -> tuple[Any, ...]:
+    """Return the literals of a test as values of a type; raise ValueError for one that no value of the type can equal."""
+    try:
+        return tuple(_literal(literal, type, condition.name) for literal in condition.literals)
+    except ValueError as error:
+        raise ValueError(f"where: {condition!r}: {error}") from None
+
+
+def _literal(literal: Any, type: str, test: str) -> Any:
+    """Return a literal as a value of a type: int, float, bool, str or bytes."""
+    base = base_type(type)
+    if isinstance(literal, Value):
+        literal = literal.value
+    if test in ("starts_with", "contains") and base not in _TEXTS:
+        raise ValueError(f"{test} is for text and bytes, not {base}")
+    if base in ("string", "char", "text") and isinstance(literal, str):
+        return literal
+    if base in ("binary", "bytes") and isinstance(literal, str | bytes):
+        # SQL has no other common literal for bytes that are text, which nearly all keys of records are.
+        return literal.encode() if isinstance(literal, str) else literal
+    if base == "bool" and isinstance(literal, bool):
+        return literal
+    if base == "uuid" and isinstance(literal, str | uuid.UUID):
+        return str(uuid.UUID(str(literal)))
+    if base in _UNITS:
+        return _time(literal, _UNITS[base])
+    if base == "date":
+        return _days(literal)
+    if base.startswith("decimal"):
+        return _unscaled(literal, int(base[:-1].partition(",")[2]))
+    if not isinstance(literal, bool) and isinstance(literal, int | float):
+        if base.startswith("float"):
+            return _float(literal, base, test)
+        if base.startswith(("int", "uint")):
+            if isinstance(literal, float) and not literal.is_integer():
+                raise ValueError(f"{literal} is not a whole number, and the type is {base}")
+            if not -(1 << 127) <= literal < 1 << 127:
+                raise ValueError(f"{literal_text(literal)} does not fit 128 bits")
+            return int(literal)
+    raise ValueError(
+        f"{base} is not compared with {literal.__class__.__name__}: pass {_EXPECTED.get(base, 'a number')}"
+    )
+
+
+def base_type(type: str) -> str:
+    """Return the name of a type, which decides the literals; of alternatives, the one that the column has."""
+    bases = {alternative.partition(":")[0] for alternative in type.split(" | ")}
+    return "timestamp" if "timestamp" in bases else type.partition(" | ")[0].partition(":")[0]
+
+
+def _days(literal: Any) -> int:
+    if isinstance(literal, str):
+        try:
+            literal = date.fromisoformat(literal)
+        except ValueError:
+            raise ValueError(f"{literal!r} is not a date such as '2026-01-31'") from None
+    if not isinstance(literal, date) or isinstance(literal, datetime):
+        raise ValueError(f"date is not compared with {literal.__class__.__name__}: pass a date")
+    return (literal - date(1970, 1, 1)).days
+
+
+def _unscaled(literal: Any, scale: int) -> int:
+    """Return a literal as a number of units of the last decimal."""
+    if isinstance(literal, bool) or not isinstance(literal, int | float | Decimal):
+        raise ValueError(f"a decimal is not compared with {literal.__class__.__name__}: pass a Decimal or a number")
+    # The text of a float is the decimal that was written.
+    number = Decimal(str(literal)).scaleb(scale)
+    if not number.is_finite() or number != number.to_integral_value() or abs(number) >= 1 << 127:
+        raise ValueError(f"{literal} does not have at most {scale} decimals, as the type has")
+    return int(number)
+
+
+def _float(literal: float, base: str, test: str) -> float:
+    """Return a literal as a double; reject a literal for equality that no stored value can equal."""
+    try:
+        number = float(literal)
+    except OverflowError:
+        number = math.inf
+    if number != literal and literal == literal:
+        raise ValueError(f"{literal_text(literal)} has no exact {base}")
+    # For an order, any double can be compared with values of 32 bits.
+    if base == "float32" and test in ("==", "!=", "in") and math.isfinite(number):
+        near = _nearest_float32(number)
+        if near != number:
+            nearest = f": the nearest is {near!r}" if math.isfinite(near) else ""
+            raise ValueError(f"{literal} has no exact float32{nearest}")
+    return number
+
+
+def _nearest_float32(number: float) -> float:
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
+def _time(literal: Any, unit: timedelta) -> int:
+    if isinstance(literal, str):
+        try:
+            literal = datetime.fromisoformat(literal)
+        except ValueError:
+            raise ValueError(f"{literal!r} is not a time such as '2026-01-31T08:30:00Z'") from None
+    if isinstance(literal, int) and not isinstance(literal, bool):
+        return literal
+    if not isinstance(literal, datetime):
+        raise ValueError(f"a time is not compared with {literal.__class__.__name__}: pass a datetime or an int")
+    if literal.tzinfo is None:
+        raise ValueError(f"{literal} has no time zone: pass datetime(..., tzinfo=UTC), or a Z after the text")
+    count, rest = divmod(literal - datetime(1970, 1, 1, tzinfo=UTC), unit)
+    if rest:
+        raise ValueError(f"{literal} is between two of the times that are stored: round it to milliseconds")
+    return count
+
+
+def as_literal(value: Any, base: str) -> Any:
+    """Return a value of a type as its literals are."""
+    if isinstance(value, datetime):
+        return (value - datetime(1970, 1, 1, tzinfo=UTC)) // _UNITS[base]
+    if isinstance(value, date):
+        return _days(value)
+    return _unscaled(value, int(base[:-1].partition(",")[2])) if isinstance(value, Decimal) else value
