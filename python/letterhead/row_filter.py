@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["RowFilter"]
 
 _TYPES = {
-    "key": "bytes", "value": "bytes", "task": "text", "store": "text", "sequence": "int", "stream": "text",
-    "topic": "text", "partition": "int", "offset": "int",
+    "key": "binary", "value": "binary", "task": "string", "store": "string", "sequence": "int64", "stream": "string",
+    "topic": "string", "partition": "int64", "offset": "int64",
 }  # fmt: skip
 
 
@@ -42,7 +42,11 @@ class RowFilter(ConditionFilter):
         limits: Limits | None = None,
     ) -> None:
         types = fields if isinstance(fields, Mapping) else {}
-        known = {name: types.get(name) or RecordField(_TYPES.get(name, "ms")) for name in fields if name != "headers"}
+        known = {
+            name: types.get(name) or RecordField(_TYPES.get(name, "timestamp_ms"))
+            for name in fields
+            if name != "headers"
+        }
         super().__init__(where, known, headers)
         self._format = format
         self._errors = errors

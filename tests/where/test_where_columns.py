@@ -19,10 +19,10 @@ from letterhead.row_filter import RowFilter
 from letterhead.where.program import RecordField
 
 TYPES = {
-    "n": (pa.int64(), "int"), "small": (pa.int8(), "int"), "u": (pa.uint64(), "int"), "f": (pa.float64(), "float"),
-    "f32": (pa.float32(), "float"), "text": (pa.string(), "text"), "large": (pa.large_string(), "text"),
-    "data": (pa.binary(), "bytes"), "flag": (pa.bool_(), "bool"), "at": (pa.timestamp("ms", "UTC"), "ms"),
-    "fine": (pa.timestamp("us", "UTC"), "us"),
+    "n": (pa.int64(), "int64"), "small": (pa.int8(), "int64"), "u": (pa.uint64(), "int64"), "f": (pa.float64(), "float64"),
+    "f32": (pa.float32(), "float64"), "text": (pa.string(), "string"), "large": (pa.large_string(), "string"),
+    "data": (pa.binary(), "binary"), "flag": (pa.bool_(), "bool"), "at": (pa.timestamp("ms", "UTC"), "timestamp_ms"),
+    "fine": (pa.timestamp("us", "UTC"), "timestamp"),
 }  # fmt: skip
 FIELDS = {name: RecordField(kind) for name, (_, kind) in TYPES.items()}
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -88,7 +88,7 @@ def conditions_on_one_operand(draw: st.DrawFn) -> Any:
             values = [*FLOATS, 1, -7]
     literal = draw(st.sampled_from(values))
     choices = ["is_in", *COMPARISONS, *([] if quantified else ["is_null"])]
-    if kind in ("text", "bytes"):
+    if kind in ("text", "binary"):
         choices += ["starts_with", "contains"]
     choice = draw(st.sampled_from(choices))
     if choice == "is_null":
@@ -159,7 +159,7 @@ def test_rows_that_columns_exclude_have_no_errors_of_headers() -> None:
         {"n": 2, "headers": [{"key": "retry", "value": bytes(4)}]},
     ]
     batch = pa.RecordBatch.from_pylist(rows, schema=pa.schema([("n", pa.int64()), ("headers", HEADERS)]))
-    fields = {"n": RecordField("int")}
+    fields = {"n": RecordField("int64")}
     assert len(ColumnFilter("n = 2 and retry::int32 = 0", fields, None, "kafka")(batch)) == 1
     with pytest.raises(DecodeError, match="where"):
         ColumnFilter("n = 1 and retry::int32 = 0", fields, None, "kafka")(batch)

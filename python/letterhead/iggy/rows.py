@@ -25,9 +25,9 @@ COLUMNS = (*PARTITION_COLUMNS, *FIELDS[:-1])
 """The default columns."""
 
 WHERE_FIELDS: dict[str, RecordField] = {
-    "stream": RecordField("text"),
-    "topic": RecordField("text"),
-    "partition": RecordField("int"),
+    "stream": RecordField("string"),
+    "topic": RecordField("string"),
+    "partition": RecordField("int64"),
     **fields_of_format("iggy-batch"),
 }
 """Fields of a message in a condition."""

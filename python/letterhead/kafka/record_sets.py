@@ -36,8 +36,8 @@ PARTITION_COLUMNS: dict[str, pa.DataType] = {"topic": pa.string(), "partition": 
 """Columns with the same value in all rows of a record set, and their types."""
 
 WHERE_FIELDS: dict[str, RecordField] = {
-    "topic": RecordField("text"),
-    "partition": RecordField("int"),
+    "topic": RecordField("string"),
+    "partition": RecordField("int64"),
     **{name: field for name, field in fields_of_format("record-batch").items() if name != "control"},
 }
 """Fields of a record in a condition."""

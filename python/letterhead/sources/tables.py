@@ -295,11 +295,11 @@ def _record_field(type: pa.DataType) -> Any:
 
     types = pa.types
     if types.is_timestamp(type):
-        return RecordField("us" if type.unit in ("us", "ns") else "ms")
-    for kind, is_kind in (
-        ("int", types.is_integer), ("float", types.is_floating), ("bool", types.is_boolean), ("text", types.is_string),
-        ("text", types.is_large_string), ("bytes", types.is_binary), ("bytes", types.is_large_binary),
+        return RecordField("timestamp" if type.unit in ("us", "ns") else "timestamp_ms")
+    for name, matches in (
+        ("int64", types.is_integer), ("float64", types.is_floating), ("bool", types.is_boolean), ("string", types.is_string),
+        ("string", types.is_large_string), ("binary", types.is_binary), ("binary", types.is_large_binary),
     ):  # fmt: skip
-        if is_kind(type):
-            return RecordField(kind)
+        if matches(type):
+            return RecordField(name)
     return None

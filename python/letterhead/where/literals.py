@@ -14,17 +14,11 @@ from letterhead.where.conditions import Test, literal_text
 
 __all__ = ["as_literal", "base_type", "literals_of", "type_of_literal"]
 
-_TEXTS = ("string", "char", "text", "binary", "bytes")
+_TEXTS = ("string", "char", "binary")
 
-_UNITS = {
-    "timestamp_ms": timedelta(milliseconds=1), "timestamp": timedelta(microseconds=1),
-    "ms": timedelta(milliseconds=1), "us": timedelta(microseconds=1),
-}  # fmt: skip
+_UNITS = {"timestamp_ms": timedelta(milliseconds=1), "timestamp": timedelta(microseconds=1)}
 
-_EXPECTED = {
-    "string": "str", "char": "str", "text": "str", "binary": "bytes", "bytes": "bytes", "bool": "True or False",
-    "uuid": "a UUID",
-}  # fmt: skip
+_EXPECTED = {"string": "str", "char": "str", "binary": "bytes", "bool": "True or False", "uuid": "a UUID"}
 
 
 def type_of_literal(literal: Any, format_has_types: bool) -> str | None:
@@ -52,9 +46,9 @@ def _literal(literal: Any, type: str, test: str) -> Any:
         literal = literal.value
     if test in ("starts_with", "contains") and base not in _TEXTS:
         raise ValueError(f"{test} is for text and bytes, not {base}")
-    if base in ("string", "char", "text") and isinstance(literal, str):
+    if base in ("string", "char") and isinstance(literal, str):
         return literal
-    if base in ("binary", "bytes") and isinstance(literal, str | bytes):
+    if base == "binary" and isinstance(literal, str | bytes):
         # SQL has no other common literal for bytes that are text, which nearly all keys of records are.
         return literal.encode() if isinstance(literal, str) else literal
     if base == "bool" and isinstance(literal, bool):

@@ -28,7 +28,7 @@ Program: TypeAlias = tuple[list[ColumnSpec], list[str], list[tuple[str, int, str
 class RecordField(NamedTuple):
     """A field of a record: its type, and its name in the compiled core if that evaluates it."""
 
-    type: str  # int, bool, float, text, bytes, or ms and us for times since 1970
+    type: str  # as of a header, such as int64 and timestamp_ms
     name: str | None = None
 
 
@@ -59,9 +59,9 @@ def fields_of_format(format: str) -> Mapping[str, RecordField]:
     info = format_info(format)
     if info is None:
         return {}
-    unit = "us" if format.startswith("iggy") else "ms"
+    time = "timestamp" if format.startswith("iggy") else "timestamp_ms"
     return {
-        name: RecordField(unit if name.endswith("timestamp") else _type_of(type), name)
+        name: RecordField(time if name.endswith("timestamp") else _type_of(type), name)
         for name, type in info.fields
         if name != "headers"
     }
@@ -405,6 +405,4 @@ def _not_none(bounds: list[int | None]) -> list[int]:
 
 
 def _type_of(arrow: str) -> str:
-    if arrow == "bool":
-        return "bool"
-    return {"string": "text", "binary": "bytes"}.get(arrow, "int")
+    return arrow if arrow in ("bool", "string", "binary") else "int64"
