@@ -133,8 +133,8 @@ class _Options(TypedDict, total=False):
     dialect: _Dialect
     threads: int
     views: bool
-    columns: Sequence[_Spec]
-    fields: list[str] | None
+    header_columns: Sequence[_Spec]
+    record_fields: list[str] | None
     target: str
     max_offset: int
     where: _Where | None

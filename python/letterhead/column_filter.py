@@ -81,7 +81,7 @@ class ColumnFilter(ConditionFilter):
         # Not by the operation Select: the specs may have types that only conditions have.
         try:
             column = to_pyarrow(
-                _native.apply("select", headers, self._format, columns=self._specs, limits=self._limits)
+                _native.apply("select", headers, self._format, header_columns=self._specs, limits=self._limits)
             )
         except DecodeError as error:
             raise replaced(error, column=error.column and "where", row=None) from None

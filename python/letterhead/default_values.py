@@ -28,7 +28,7 @@ def default_of(type: str, value: object) -> Default:
     if spec is None:
         raise TypeError(f"default= must be a value of {name}, not {value.__class__.__name__}")
     column = ("default", "default", type, "last", False, spec, None)  # ColumnSpec, whose module imports this one
-    _native.schema("select", "kafka", columns=[column])
+    _native.schema("select", "kafka", header_columns=[column])
     return spec
 
 

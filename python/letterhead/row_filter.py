@@ -88,7 +88,7 @@ class RowFilter(ConditionFilter):
 
         # The specs may have types that only conditions have.
         selected: Any = _native.apply(
-            "select", pa.array([data]), self._format, columns=self._specs, errors="null", limits=self._limits
+            "select", pa.array([data]), self._format, header_columns=self._specs, errors="null", limits=self._limits
         )
         values: Mapping[str, Any] = pa.array(selected)[0].as_py()
         return values

@@ -90,7 +90,7 @@ pub struct Options {
     pub max_offset: usize,
     selections: Vec<Selection>,
     /// The fields of messages to return; `None` for all.
-    fields: Option<Vec<String>>,
+    record_fields: Option<Vec<String>>,
     target: Option<Format>,
     /// Which messages are read; `None` for all.
     filter: Option<Arc<Filter>>,
@@ -123,8 +123,8 @@ impl Options {
                 }
                 "views" => options.views = argument::views(&value)?,
                 "threads" => options.threads = threads(&value)?,
-                "columns" => options.selections = selections(value.extract()?)?,
-                "fields" => options.fields = value.extract()?,
+                "header_columns" => options.selections = selections(value.extract()?)?,
+                "record_fields" => options.record_fields = value.extract()?,
                 "where" => {
                     let argument = value.extract::<Option<_>>()?;
                     options.filter = argument.map(filter).transpose()?.map(Arc::new);
@@ -158,7 +158,7 @@ impl Options {
                 Box::new(FormatOperation(EditColumn { edit, options: read, on_error }, format))
             }
             "messages" => {
-                let columns = self.fields.clone();
+                let columns = self.record_fields.clone();
                 let messages = Messages { columns, selections, dialect, options: read, on_error, filter };
                 Box::new(FormatOperation(messages, format))
             }
@@ -266,7 +266,7 @@ fn threads(argument: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 /// Applies an operation to a column: `decode`, `encode`, `convert` with `target`, `edit` with `edit`, `select` with
-/// `columns`, `messages` with `fields` and `columns`, `pack` with `pack`, or `validate`.
+/// `header_columns`, `messages` with `record_fields` and `header_columns`, `pack` with `pack`, or `validate`.
 #[pyfunction]
 #[pyo3(signature = (operation, column, format, **options))]
 pub fn apply<'py>(

@@ -100,7 +100,7 @@ def test_an_incomplete_batch_or_zeros_are_a_torn_tail(folder: Callable[..., Path
     with pytest.warns(TornTailWarning), opened(path, errors="column") as reader:
         assert [row["offset"] for row in reader.read_all().to_pylist()] == list(range(10))
     assert reader.damaged == []
-    assert [(torn.position, torn.left) for torn in reader.torn] == [(len(ten(0)), len(tail))]
+    assert [(torn.position, torn.bytes_left) for torn in reader.torn] == [(len(ten(0)), len(tail))]
 
 
 @pytest.mark.parametrize(

@@ -346,12 +346,12 @@ def check_cut(samples: Path, folder: Callable[..., Path], *, full: bool) -> None
             table = reader.read_all()
         assert table.column("offset").to_pylist() == expected
         [truncated] = reader.torn
-        assert (truncated.file, truncated.position, truncated.left) == (
+        assert (truncated.file, truncated.position, truncated.bytes_left) == (
             str(path / f"{before[1]:020}.log"),
             len(before[0]),
             cut,
         )
-        assert truncated.why
+        assert truncated.reason
         assert [str(warning.message) for warning in warned] == [str(truncated)]
 
 
@@ -552,8 +552,8 @@ def test_a_tail_that_was_never_written_is_truncated(folder: Callable[..., Path])
         with lh.read.segments(path, columns=["offset"]) as reader:
             assert reader.read_all().column("offset").to_pylist() == list(range(10))
             [truncated] = reader.torn
-        assert (truncated.position, truncated.left) == (len(ten(0)), len(tail))
-        assert why in truncated.why
+        assert (truncated.position, truncated.bytes_left) == (len(ten(0)), len(tail))
+        assert why in truncated.reason
 
 
 @pytest.mark.parametrize("name", ["orders-0.parquet", "README.md"])
@@ -580,11 +580,11 @@ def test_a_truncated_first_batch_is_a_truncated_tail(folder: Callable[..., Path]
         with lh.read.segments(folder(data), columns=["offset"]) as reader:
             assert reader.read_all().num_rows == 0
             [truncated] = reader.torn
-        assert (truncated.position, truncated.left) == (0, len(data))
+        assert (truncated.position, truncated.bytes_left) == (0, len(data))
     for data in (b"", bytes(5000)):
         with lh.read.segments(folder(data), columns=["offset"]) as reader:
             assert reader.read_all().num_rows == 0
-            assert [truncated.left for truncated in reader.torn] == [len(data)] * bool(data)
+            assert [truncated.bytes_left for truncated in reader.torn] == [len(data)] * bool(data)
 
 
 def test_batches_whose_offsets_overlap_are_an_error(folder: Callable[..., Path]) -> None:

@@ -112,7 +112,7 @@ def test_the_files_hold_the_records_of_the_broker(written: tuple[str, Path], lev
     ] == expected
     assert len(expected) == (4300 if level == "read_uncommitted" else 2500)
     # What a broker has not filled yet of a file that it made longer is no part of the log.
-    assert all("zeros" in warning.why for warning in truncated)
+    assert all("zeros" in warning.reason for warning in truncated)
     assert len(opened) == (level == "read_committed")
 
 

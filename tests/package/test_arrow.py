@@ -313,7 +313,7 @@ TOO_LARGE: dict[str, tuple[type[lh.HeaderError], Callable[..., Any]]] = {
     "select": (
         lh.DecodeError,
         lambda column, **options: _native.apply(
-            "select", column, "kafka", columns=[("blob", "blob", "binary", "all", False, None, None)], **options
+            "select", column, "kafka", header_columns=[("blob", "blob", "binary", "all", False, None, None)], **options
         ),
     ),
     "messages": (

@@ -168,7 +168,7 @@ def test_lists_with_wrong_offsets_are_not_encoded(case: str, format: str) -> Non
     with pytest.raises((TypeError, ValueError), match="malformed"):
         _native.apply("encode", LISTS[case](), format, on_loss="drop")
     with pytest.raises((TypeError, ValueError), match="malformed"):
-        _native.apply("select", LISTS[case](), format, columns=[("a", "a", "string", "last", False, None, None)])
+        _native.apply("select", LISTS[case](), format, header_columns=[("a", "a", "string", "last", False, None, None)])
 
 
 def test_structures_that_keep_the_rules_are_read() -> None:

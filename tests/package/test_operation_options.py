@@ -164,7 +164,7 @@ def test_column_may_have_exactly_as_many_bytes_as_its_limit() -> None:
     def select(*lengths: int) -> Any:
         column = pa.array([lh.encode([("a", bytes(length))], "kafka") for length in lengths])
         return _native.apply(
-            "select", column, "kafka", columns=[("a", "a", "binary", "last", False, None, None)], max_offset=20
+            "select", column, "kafka", header_columns=[("a", "a", "binary", "last", False, None, None)], max_offset=20
         )
 
     for lengths in ((10, 10), (20,), (20, 0)):

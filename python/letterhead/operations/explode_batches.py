@@ -53,6 +53,6 @@ class ExplodeBatches(ColumnOperation):
     def arguments(self) -> _native._Options:
         """Return the keyword arguments of `_native.apply`."""
         return {
-            **self.options.arguments(), "fields": None if self.columns is None else [*self.columns],
-            "columns": [*self.specs], "dialect": self.dialect, "where": None if self.filter is None else self.filter.program,
+            **self.options.arguments(), "record_fields": None if self.columns is None else [*self.columns],
+            "header_columns": [*self.specs], "dialect": self.dialect, "where": None if self.filter is None else self.filter.program,
         }  # fmt: skip

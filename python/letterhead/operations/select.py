@@ -45,6 +45,6 @@ class Select(ColumnOperation):
     def arguments(self) -> _native._Options:
         """Return the keyword arguments of `_native.apply`."""
         return {
-            **self.options.arguments(), "columns": [*self.specs], "dialect": self.dialect,
+            **self.options.arguments(), "header_columns": [*self.specs], "dialect": self.dialect,
             "where": None if self.filter is None else self.filter.program, "views": self.views,
         }  # fmt: skip
