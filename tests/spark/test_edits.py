@@ -124,6 +124,13 @@ def test_each_step(spark):
     assert edited(df, append=[("r", b"1"), ("r", lh.lit("2"))])[3] == [("r", b"1"), ("r", b"2")]
 
 
+def test_the_last_four_bytes_are_shown_if_they_are_ascii(spark):
+    values = [b"123456789", b"\x80\x81\x82\x83\x84\x85\x86\x87", b"\xff\xfe\xfdabcdefg", b"1234567", b"12345678\n"]
+    df = frame_of(spark, [[("ssn", value) for value in values]])
+    masked = [b"****6789", b"****", b"****defg", b"****", b"****"]
+    assert edited(df, replace={"ssn": "last4"}) == [[("ssn", value) for value in masked]]
+
+
 def test_steps_are_taken_in_order(spark):
     """Keys are asked for as they came; what is inserted is neither dropped nor renamed."""
     df = frame_of(spark, ROWS[:1])

@@ -366,9 +366,11 @@ def _replaced(new: NewValue, value: Column) -> Column:
         case Mask("redact"):
             return F.lit(b"***").cast("binary")
         case Mask():
-            last = F.substring(value, -4, 4)
-            is_shown = (F.length(value) >= 8) & F.hex(last).rlike(r"\A(?:[2-6][0-9A-F]|7[0-9A-E]){4}\z")
-            return F.concat(F.lit(b"****").cast("binary"), F.when(is_shown, last).otherwise(F.lit(b"").cast("binary")))
+            # Of hexadecimal digits, because Sail takes a part only of bytes that are UTF-8.
+            last = F.substring(F.hex(value), -8, 8)
+            is_shown = (F.length(value) >= 8) & last.rlike(r"\A(?:[2-6][0-9A-F]|7[0-9A-E]){4}\z")
+            shown = F.when(is_shown, F.unhex(last)).otherwise(F.lit(b"").cast("binary"))
+            return F.concat(F.lit(b"****").cast("binary"), shown)
         case Constant():
             return F.lit(new.value).cast("binary")
         case _:
