@@ -293,7 +293,9 @@ def test_a_stream_is_cut_where_a_message_would_overflow(rows: pa.Array) -> None:
 
 @pytest.mark.parametrize("operation", ["encode", "select"])
 def test_every_operation_is_cut(headers: pa.Array, operation: Any) -> None:
-    options: Any = {"columns": [("blob", "blob", "binary", "all", False, None, None)]} if operation == "select" else {}
+    options: Any = (
+        {"header_columns": [("blob", "blob", "binary", "all", False, None, None)]} if operation == "select" else {}
+    )
     whole = pa.array(_native.apply(operation, headers, "kafka", **options))
     stream = _native.apply(operation, pa.chunked_array([headers]), "kafka", **options, max_offset=8_000)
     parts = [pa.array(part) for part in stream]
