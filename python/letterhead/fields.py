@@ -137,24 +137,10 @@ def field(
     >>> lh.field("array<string>", key="route", split=",")
     Field(type='string', key='route', repeat='all', split=',')
     """
-    return field_of(type, key, repeat, required, default, split)
+    return field_and_default(type, key, repeat, required, default, split)[0]
 
 
-def field_of(
-    type: object,
-    key: GivenKey | None = None,
-    repeat: Repeat = "last",
-    required: bool = False,
-    default: object = None,
-    split: str | None = None,
-    *,
-    sql: bool = False,
-) -> Field:
-    """Return a field; with ``sql``, the error for an unknown type lists the names of Spark SQL."""
-    return _field_and_default(type, key, repeat, required, default, split, sql=sql)[0]
-
-
-def _field_and_default(
+def field_and_default(
     type: object,
     key: GivenKey | None = None,
     repeat: Repeat = "last",
@@ -164,7 +150,10 @@ def _field_and_default(
     *,
     sql: bool = False,
 ) -> tuple[Field, Default | None]:
-    """Return a field, and its default as the compiled core takes it."""
+    """Return a field, and its default as the compiled core takes it.
+
+    With ``sql``, the error for an unknown type lists the names of Spark SQL.
+    """
     name, is_array = parse(type, sql)
     if key is not None:
         check_key("key", key)
@@ -280,7 +269,7 @@ def _spec(name: object, column: object, sql: bool) -> ColumnSpec:
     check_utf8("the name of a column", name)
     try:
         # A Field may be constructed without `field`, so it is checked here too.
-        field, default = _field_and_default(*(column if isinstance(column, Field) else (column,)), sql=sql)
+        field, default = field_and_default(*(column if isinstance(column, Field) else (column,)), sql=sql)
     except (TypeError, ValueError) as error:
         raise type(error)(f"column {name!r}: {error}") from None
     key = plain_key(name if field.key is None else field.key)

@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.fields import field_of
+from letterhead.fields import field_and_default
 from letterhead.types import SELECT_TYPES, type_name
 
 MESSAGE = lh.encode([("n", b"\0\0\0\0\0\0\0\3"), ("route", b"a"), ("route", b"b")], "kafka")
@@ -207,7 +207,7 @@ def test_an_unknown_suffix_lists_the_suffixes() -> None:
 )
 def test_an_unknown_type_lists_the_names_of_the_dialect(source: Any, sql: bool, listed: str) -> None:
     with pytest.raises(ValueError, match=listed) as caught:
-        field_of(source, None, "last", False, sql=sql)
+        field_and_default(source, sql=sql)
     assert str(caught.value).endswith("<...>)")
 
 

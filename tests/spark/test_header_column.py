@@ -36,6 +36,21 @@ def message(rows, spark, key="k", row_type=HEADERS, **options) -> str:
     return str(raised.value)
 
 
+def check_columns(df, rows, expected, fields, key, format, engine):
+    """Read a header as columns of several types, and compare them with those of the kernel row by row."""
+    columns = [
+        lhs.header(
+            "headers", key, field.type, repeat=field.repeat, required=field.required, errors="null", format=format,
+            engine=engine,
+        ).alias(name)
+        for name, field in fields.items()
+    ]  # fmt: skip
+    result = collected(df.select(*columns))
+    for name in fields:
+        read = list(zip(rows, result[name], strict=True))
+        assert read == list(zip(rows, plain(expected.field(name)), strict=True)), (engine, name, key)
+
+
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
 def test_engines_agree_with_each_other_and_the_kernel(spark, engines, types):
@@ -55,23 +70,7 @@ def test_engines_agree_with_each_other_and_the_kernel(spark, engines, types):
         # Half of them by the UDF: `required` is a matter of the kernel there, and twice as many take twice as long.
         for engine in engines:
             some = {name: field for name, field in fields.items() if field.required or engine == "spark"}
-            columns = [
-                lhs.header(
-                    "headers",
-                    "k",
-                    field.type,
-                    repeat=field.repeat,
-                    required=field.required,
-                    errors="null",
-                    engine=engine,
-                ).alias(name)
-                for name, field in some.items()
-            ]
-            result = collected(df.select(*columns))
-            for name in some:
-                assert list(zip(rows, result[name], strict=True)) == list(
-                    zip(rows, plain(expected.field(name)), strict=True)
-                ), (engine, name)
+            check_columns(df, rows, expected, some, "k", "kafka", engine)
 
     agree()
 
@@ -127,24 +126,7 @@ def read_both(spark, rows, format, key, fields, engines):
     expected = Select(format, requested, ReadOptions(errors="null"), dialect="spark").run(pa.array(rows, row_type))
     df = frame_of(spark, rows, row_type)
     for engine in engines:
-        columns = [
-            lhs.header(
-                "headers",
-                key,
-                field.type,
-                repeat=field.repeat,
-                required=field.required,
-                errors="null",
-                format=format,
-                engine=engine,
-            ).alias(name)
-            for name, field in requested.items()
-        ]
-        result = collected(df.select(*columns))
-        for name in requested:
-            assert list(zip(rows, result[name], strict=True)) == list(
-                zip(rows, plain(expected.field(name)), strict=True)
-            ), (engine, name, key)
+        check_columns(df, rows, expected, requested, key, format, engine)
 
 
 @pytest.mark.spark_only

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from letterhead import _native
 from letterhead._arrow_types import is_binary, is_list, to_pyarrow
 from letterhead._names import check_name, unknown_name
-from letterhead.fields import Columns, Field, PlainKey, columns_of, field_of, plain_key
+from letterhead.fields import Columns, Field, PlainKey, columns_of, field_and_default, plain_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,7 +96,7 @@ def _column_spec(name: str, type: object) -> PackedColumn:
     if isinstance(type, str) and type == HEADERS:
         return None, None, False, None
     try:
-        field = field_of(*(type if isinstance(type, Field) else (type,)))
+        field, _ = field_and_default(*(type if isinstance(type, Field) else (type,)))
     except (TypeError, ValueError) as error:
         raise error.__class__(f"column {name!r}: {error}") from None
     return plain_key(name if field.key is None else field.key), field.type, field.repeat == "all", field.split

@@ -16,7 +16,7 @@ from letterhead._invariants import present
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead.default_values import default_of
-from letterhead.fields import Field, field_of, plain_key
+from letterhead.fields import Field, field_and_default, plain_key
 from letterhead.operations import ReadOptions, Select
 from letterhead.spark.checks import Check, guarded, raised
 from letterhead.spark.expressions import header_parser, is_type, is_utf8, parser
@@ -122,7 +122,7 @@ def header(
     >>> typed.select(lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")).first()
     Row(n=0)
     """
-    field = field_of(type, key, repeat, required, default, split, sql=True)
+    field, _ = field_and_default(type, key, repeat, required, default, split, sql=True)
     if errors == "column":  # type: ignore[comparison-overlap]
         raise ValueError("errors='column' needs a second column, and this makes one: use select_headers")
     check_name("errors value", errors, ("raise", "null"))

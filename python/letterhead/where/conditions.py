@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from letterhead._names import check_name
-from letterhead.fields import REPEATS, Field, Repeat, check_key, check_utf8, field_of
+from letterhead.fields import REPEATS, Field, Repeat, check_key, check_utf8, field_and_default
 from letterhead.headers import GivenKey
 from letterhead.types import ValueType
 from letterhead.values import Value
@@ -244,7 +244,7 @@ def col(key: GivenKey, type: ValueType | Field | None = None, *, repeat: Repeat 
         if repeat != "last":
             raise ValueError(f"repeat={repeat!r} needs a type: pass col({key!r}, 'string', repeat={repeat!r})")
         return Operand(key, None)
-    return Operand(key, field_of(type, None, repeat, False))
+    return Operand(key, field_and_default(type, None, repeat)[0])
 
 
 def literal_text(literal: Any) -> str:
