@@ -33,5 +33,5 @@ def format_table() -> Mapping[str, FormatInfo]:
 
 
 def format_info(format: str) -> FormatInfo | None:
-    """Return a format; None for an unknown name, which the compiled core rejects."""
+    """Return a format, or None if the name is unknown: the compiled core raises the error for it."""
     return format_table().get(format)

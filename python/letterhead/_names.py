@@ -1,4 +1,4 @@
-"""Checks of names that a caller passes, such as formats and options: :func:`check_name`."""
+"""Check names that callers pass, such as formats and options: :func:`check_name`."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ impl Buffer {
         }
     }
 
-    /// Milliseconds since 1970, with decimals if the time has a part of one. A double keeps both if it holds twice the number
-    /// of units.
+    /// Milliseconds since 1970, with decimals for units below a millisecond. A double keeps all digits if it can hold twice
+    /// the number of units.
     fn milliseconds(&mut self, time: i64, clock: Clock) {
         let per_millisecond = (clock.per_second / 1000).unsigned_abs();
         if per_millisecond <= 1 {

@@ -188,8 +188,8 @@ pub struct ConvertedRows<'a, E> {
     target: PhantomData<fn() -> E>,
 }
 
-/// Fills a block with messages that are nothing but headers, up to the first that kernels cannot read. `takes_nulls`: they
-/// go past rows without a message.
+/// Fills a block with messages that have only headers, up to the first that kernels cannot read. With `takes_nulls`, rows
+/// without a message are part of the block.
 pub(super) fn fill_block<'a>(
     block: &mut kernel::RowBlock<'a>,
     messages: Bytes<'a>,

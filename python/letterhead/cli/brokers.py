@@ -32,7 +32,7 @@ def connection_settings(
         ),
     ] = None,
 ) -> BrokerSettings:
-    """Return the settings in the file that --config names, overridden by those of -X."""
+    """Read the settings in the file that --config names; settings of -X override them."""
     values: BrokerSettings = {}
     if config is not None:
         from letterhead.kafka.properties import read_properties

@@ -56,7 +56,7 @@ def check_terminal(option: str, is_text: bool, out: Path | None) -> None:
 
 
 def as_line(data: bytes, form: str | None) -> bytes:
-    """Return bytes as they are, or as a line of hex or base64."""
+    """Return the bytes unchanged, or encoded as a line of hex or base64."""
     if form is None:
         return data
     return (data.hex().encode() if form == "hex" else base64.b64encode(data)) + b"\n"

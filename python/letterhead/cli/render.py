@@ -222,7 +222,8 @@ def progress(
     """Show a progress bar on stderr if that is a terminal; with `prints`, rows are printed to stdout meanwhile.
 
     It yields a function that is called with the number of further rows. Without `total`, the `source` tells how much of it
-    was read. If rows are printed to a terminal there is no bar: the rows show the progress, and a bar would be drawn between them.
+    was read. If rows are printed to a terminal, there is no bar: the rows show the progress, and a bar would be drawn
+    between them.
     """
     if SETTINGS.quiet or not sys.stderr.isatty() or (prints and sys.stdout.isatty()):
         yield lambda rows: None
@@ -255,7 +256,7 @@ def progress(
     description = printable(description)
     # By default, the bar replaces sys.stdout and redirects prints to stderr.
     bar = Progress(*columns, console=console(sys.stderr), transient=True, redirect_stdout=False)
-    # The reader of a pipe may print to the same terminal: a command that is soon done draws nothing between its lines.
+    # The reader of a pipe may print to the same terminal: wait, so that a short command draws no bar between its lines.
     delay = PIPE_DELAY if prints and _is_pipe(sys.stdout) else 0
     task = bar.add_task("", total=total, amount="")
     try:

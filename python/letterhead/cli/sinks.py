@@ -107,7 +107,7 @@ class FileSink:
         return self._file if self._compressed is None else self._compressed
 
     def flush(self) -> None:
-        """Do nothing: nobody reads the file before it is complete."""
+        """Do nothing: the file is read once it is complete."""
 
     def close(self) -> None:
         """Complete the file."""

@@ -1,4 +1,7 @@
-"""The header of a batch as servers of Apache Iggy store it: :class:`BatchHeader`. :mod:`letterhead.iggy.batches` draws it."""
+"""The header that servers of Apache Iggy write before a batch: :class:`BatchHeader`.
+
+:mod:`letterhead.iggy.batches` has a diagram of a batch.
+"""
 
 from __future__ import annotations
 

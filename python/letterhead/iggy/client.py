@@ -96,9 +96,9 @@ class Messages(NamedTuple):
 
 
 class UnacknowledgedBatchError(ConnectionError):
-    """The connection ended before a batch was acknowledged: the server may have appended the batch, or may still do so.
+    """The connection ended before the server acknowledged a batch. The server may have appended it, or may do so later.
 
-    ``session`` is how the server lists the connection, see :meth:`IggyClient.has_session`.
+    ``session`` identifies the connection in the server's list, see :meth:`IggyClient.has_session`.
     """
 
     def __init__(self, message: str, session: bytes) -> None:

@@ -15,7 +15,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 class ControlType(IntEnum):
-    """What a control record marks: the end of a transaction, or an event of Kafka's own log of metadata."""
+    """The type of a control record: the end of a transaction, or an event in Kafka's metadata log."""
 
     ABORT = 0
     COMMIT = 1

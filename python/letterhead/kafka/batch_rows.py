@@ -119,7 +119,7 @@ class SegmentBatchReader(BatchRowReader):
                 yield rows
 
     def keeps_error_rows(self, file: KafkaSegmentFile) -> bool:
-        """Return False: damaged bytes have no batch boundaries."""
+        """Return False: where batches begin in damaged bytes is unknown."""
         return False
 
     def error_row(self, file: KafkaSegmentFile, error: BatchError, damage: DamagedRange) -> pa.RecordBatch:

@@ -93,7 +93,7 @@ _UNKNOWN_SECONDS = 15.0
 
 @dataclass
 class _Unreachable:
-    """The reason why a broker that has not answered yet cannot be reached."""
+    """A broker that has never answered, and the reason why it cannot be reached."""
 
     reason: str
     since: float

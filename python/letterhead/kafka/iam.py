@@ -108,7 +108,7 @@ class IamIdentity:
 
     @property
     def is_due(self) -> bool:
-        """Whether credentials have to be obtained or renewed, which can take seconds."""
+        """Whether credentials must be obtained or renewed before the next login. That can take seconds."""
         return time.monotonic() >= self._due
 
     def current(self, seconds: float = 0.0) -> Credentials:

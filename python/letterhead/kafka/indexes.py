@@ -33,7 +33,7 @@ _MAX_BYTES = 16 << 20
 
 
 def position_before(segment: LogSegment, offset: int) -> int:
-    """Return the byte at which a batch at or before an offset begins; 0 if the index has no such entry."""
+    """Return the position of a batch that begins at or before an offset; 0 if the index has no such entry."""
     entries = _offset_entries(segment)
     before = int(np.searchsorted(entries["offset"], offset - segment.base_offset, "right"))
     return int(entries["position"][before - 1]) if before else 0

@@ -91,7 +91,7 @@ class CredentialSource(Protocol):
 
     @property
     def is_due(self) -> bool:
-        """Whether credentials have to be obtained or renewed, which can take seconds."""
+        """Whether credentials must be obtained or renewed before the next login. That can take seconds."""
 
     def current(self, seconds: float = ...) -> object:
         """Return valid credentials, and obtain them in about ``seconds`` if they are due."""

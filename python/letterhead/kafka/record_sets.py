@@ -72,7 +72,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def codec(self) -> int:
-        """The number of the codec, 0 if it is not compressed."""
+        """The number of the compression codec; 0 means uncompressed."""
         return self.attributes & CODEC_BITS
 
     @property
@@ -87,7 +87,7 @@ class BatchHeader(NamedTuple):
 
 
 class AbortedTransaction(NamedTuple):
-    """An aborted transaction as a fetch names it; the control record that ends it is in the log."""
+    """An aborted transaction in the response to a fetch. The log has the control record that ends it."""
 
     producer_id: int
     first_offset: int

@@ -1,4 +1,4 @@
-"""What filters of rows and of columns share: the headers that a condition tests, and which of them no row had."""
+"""The base class of filters of rows and columns: it knows the headers that a condition tests, and which no row had."""
 
 from __future__ import annotations
 

@@ -53,12 +53,12 @@ pub struct Slot<'a> {
     order: ByteOrder,
     /// Values of other types are rejected, even where they fit.
     pub is_strict: bool,
-    /// Of `repeat="all"`: where each row's elements end, and which rows have a list.
+    /// For `repeat="all"`: where the elements of each row end, and which rows have a list.
     pub lists: Option<(Vec<i32>, Validity)>,
 }
 
 impl<'a> Slot<'a> {
-    /// As [`super::SelectSink::new`].
+    /// The arguments are those of [`super::SelectSink::new`], for one of its selections.
     pub fn new(
         selection: &Selection,
         dialect: Dialect,

@@ -36,7 +36,7 @@ impl HeadersFormat for Iggy2023 {
     const CARRIES: Carries = Carries { nulls: false, part_len: PART_LEN, checks: Checks::Nothing };
 
     type Layout = TypedLayout<Iggy2023>;
-    /// The most bytes that the values of a request may have. Those of a row that is not longer have no more either.
+    /// The limit is on the bytes of the values in a request. A row within it cannot have more bytes of values.
     const MAX_WRITTEN: usize = 100_000;
 
     #[inline]

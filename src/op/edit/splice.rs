@@ -1,5 +1,5 @@
-//! Edits in the bytes of a message that is nothing but headers: [`Editor::splice`] writes what changes, and copies the bytes
-//! between.
+//! Edits in the bytes of a message that has only headers: [`Editor::splice`] writes the changed headers, and copies the bytes
+//! between them.
 
 use super::{Counts, Decision, Editor, NewValues, Original, Ready, push_header};
 use crate::error::Code;
@@ -37,8 +37,8 @@ fn count_end<E: MessageFormat>(message: Piece<'_>) -> usize {
 }
 
 impl<E: MessageFormat> Editor<'_, E> {
-    /// Appends the edited bytes of a message that is nothing but headers: all but those from `from` on, which follow in
-    /// `data` as they are. On failure, nothing of the message was appended.
+    /// Appends a message that has only headers, edited, up to the last change: the caller appends the bytes of `data` from
+    /// `from` on. On failure, nothing of the message was appended.
     #[inline]
     pub fn splice<R: Log, V: NewValues>(
         &self,

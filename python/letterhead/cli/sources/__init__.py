@@ -1,1 +1,1 @@
-"""Sources for commands: :mod:`letterhead.cli.sources.opening` opens the sources that arguments name."""
+"""The sources that commands read; :mod:`letterhead.cli.sources.opening` opens them."""

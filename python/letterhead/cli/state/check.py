@@ -50,7 +50,10 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """The predicted outcome for a store; `trial_result` describes a trial on a copy, `failed` is whether that contradicts it."""
+    """The predicted outcome for a store.
+
+    `trial_result` describes a trial on a copy of the store; `failed` tells whether the trial contradicts the prediction.
+    """
 
     store: StoreReader
     target: DetectedType

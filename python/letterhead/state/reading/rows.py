@@ -69,7 +69,7 @@ class StoreRow(NamedTuple):
     """A parsed row, or a version."""
 
     key: bytes  # without times
-    times: dict[str, int | None]  # by column: those of a window, a session or a version
+    times: dict[str, int | None]  # the times of a window, a session or a version, by column
     value: bytes | None  # None for a version that deletes the key
     timestamp: int | None  # None if the store's values have none
     headers: lh.Headers | None  # None if the store keeps none

@@ -172,4 +172,4 @@ class RocksDBTimeOrderedSessionStore(_TimeOrdered[SessionKey], RocksDBSessionSto
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.format = "plain"  # the layout is that of the requested format
+        self.format = "plain"  # the requested format has already chosen the layout
