@@ -24,7 +24,7 @@ from letterhead.errors import StateStoreError, UnexpectedColumnFamilyError
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.state.base import FORMATS
 from letterhead.state.reading.directory import StoreFiles, find_stores
-from letterhead.state.reading.rows import StoreReader
+from letterhead.state.reading.rows import StoreReader, latest_offsets
 from letterhead.state.reading.store_types import DetectedType
 from letterhead.state.restoring.diff import diff
 from letterhead.state.restoring.restore import restore
@@ -112,8 +112,9 @@ def run_check(
 def _predict(store: StoreReader, to: str, from_version: str, layout: str | None) -> Outcome:
     store_type = store.type
     target = replace(store_type, layout_name=_layout_of(store_type, layout or store_type.layout_name))
-    open_or_not_closed = store.process is not None or any(families.dirty for _, families in store.databases())
-    offsets = store.changelog_offsets()
+    databases = [(families.dirty, families.offsets()) for _, families in store.databases()]
+    open_or_not_closed = store.process is not None or any(dirty for dirty, _ in databases)
+    offsets = latest_offsets(offsets for _, offsets in databases)
     changelog = None
     if len(offsets) == 1:
         ((name, offset),) = offsets.items()
