@@ -24,7 +24,7 @@ from letterhead.errors import DecodeError, TornTailWarning
 from letterhead.file_window import FileWindow
 from letterhead.kafka import segment_file
 from letterhead.kafka.segments_reader import COLUMNS, OpenTransaction
-from log_bytes import TRANSACTIONAL, batch, mark, record, write_index, write_segments
+from log_bytes import CONTROL, TRANSACTIONAL, batch, mark, record, write_index, write_segments
 
 ROOT = Path(__file__).parents[2]
 NAME = "00000000000000000000.log"
@@ -695,6 +695,12 @@ def test_transactions_that_began_before_the_start_are_left_out_too(folder: Calla
 def test_transactions_span_segments(folder: Callable[..., Path]) -> None:
     path = folder(transactional(0, 7), transactional(10, 7, 10) + mark(20, 7, commit=False) + ten(21), bases=(0, 10))
     assert offsets(path, isolation_level="read_committed") == list(range(21, 31))
+
+
+def test_a_marker_without_a_type_commits_nothing(folder: Callable[..., Path]) -> None:
+    marker = batch(record(key=b""), base_offset=10, attributes=TRANSACTIONAL | CONTROL, producer=(7, 0, -1))
+    path = folder(transactional(0, 7) + marker + ten(11))
+    assert offsets(path, isolation_level="read_committed") == list(range(11, 21))
 
 
 def test_a_damaged_control_record_is_an_error(folder: Callable[..., Path]) -> None:

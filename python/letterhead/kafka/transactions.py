@@ -100,7 +100,8 @@ def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Itera
 def _is_abort(file: KafkaSegmentFile, batch: BatchHeader) -> bool:
     messages = pa.array([file.peek(batch.position, batch.end)], pa.binary())
     [record] = lha.messages(messages, "record-batch", columns=["key"]).to_pylist()
-    return control_type(record["key"]) == ControlType.ABORT
+    # A marker without a type commits nothing.
+    return control_type(record["key"]) in (None, ControlType.ABORT)
 
 
 def _check_checksums(file: KafkaSegmentFile, batches: Sequence[BatchHeader]) -> None:
