@@ -165,6 +165,8 @@ def main() -> None:
         )
     if chosen.python and survivors:
         directory = build_module()
+        if python_notices(directory, 0):
+            sys.exit("the tests of Python fail without a mutant")
         for number in survivors:
             if noticed := python_notices(directory, number):
                 counts[package(mutants[number])].update({"killed": 1, "survived": -1})

@@ -16,14 +16,15 @@ INTRODUCTION = """\
 
 `tools/mutate` changes one place of the code at a time and runs the tests that cover it. A change that no test notices survives.
 """
+OUTCOMES = ["killed", "survived", "not run", "timed out"]
 
 
 def table(counts: Mapping[str, Counter[str]]) -> str:
     """Return a table of outcomes by package, and their sum."""
-    lines = ["| package | mutants | killed | survived | not run | rate |", "| --- | --- | --- | --- | --- | --- |"]
+    lines = [f"| package | mutants | {' | '.join(OUTCOMES)} | rate |", "| --- " * (len(OUTCOMES) + 3) + "|"]
     rows = [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]
     for name, outcomes in rows:
-        numbers = [outcomes.total(), outcomes["killed"], outcomes["survived"], outcomes["not run"]]
+        numbers = [outcomes.total(), *(outcomes[outcome] for outcome in OUTCOMES)]
         lines.append(f"| {name} | {' | '.join(map(str, numbers))} | {outcomes['killed'] / outcomes.total():.0%} |")
     return "\n".join(lines)
 
