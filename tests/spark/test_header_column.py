@@ -51,26 +51,28 @@ def check_columns(df, rows, expected, fields, key, format, engine):
         assert read == list(zip(rows, plain(expected.field(name)), strict=True)), (engine, name, key)
 
 
+def some_fields(types: list[str]) -> dict[str, lh.Field]:
+    """Return a field of each type for one value and for all, and for one of the types what to do with repeats and absence.
+
+    A value is converted alike whatever is done with repeats, and Spark compiles each column.
+    """
+    cases = [(type, repeat, False) for type in types for repeat in ("last", "all")]
+    cases += [(types[0], repeat, required) for repeat in REPEATS for required in (False, True)]
+    return {f"{type} {repeat} {required}": lh.field(type, key="k", repeat=repeat, required=required)
+            for type, repeat, required in cases}  # fmt: skip
+
+
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
 def test_engines_agree_with_each_other_and_the_kernel(spark, engines, types):
-    """For every type, what to do with repeats, and required or not."""
-
     @many_rows
     @given(st.lists(st.sampled_from(types).flatmap(lambda type: headers(type, ("k", "κ"))), min_size=20, max_size=60))
     def agree(rows):
-        fields = {
-            f"{type} {repeat} {required}": lh.field(type, key="k", repeat=repeat, required=required)
-            for type in types
-            for repeat in REPEATS
-            for required in (False, True)
-        }
+        fields = some_fields(types)
         expected = Select("kafka", fields, ReadOptions(errors="null"), dialect="spark").run(pa.array(rows, HEADERS))
         df = frame_of(spark, rows)
-        # Half of them by the UDF: `required` is a matter of the kernel there, and twice as many take twice as long.
         for engine in engines:
-            some = {name: field for name, field in fields.items() if field.required or engine == "spark"}
-            check_columns(df, rows, expected, some, "k", "kafka", engine)
+            check_columns(df, rows, expected, fields, "k", "kafka", engine)
 
     agree()
 
@@ -142,7 +144,8 @@ def test_the_type_of_a_value_decides_for_every_type(spark, types):
         )
     )
     def agree(rows):
-        fields = {f"{type} {repeat}": lh.field(type, repeat=repeat) for type in types for repeat in ("last", "all")}
+        fields = {f"{type} last": lh.field(type) for type in types}
+        fields[f"{types[0]} all"] = lh.field(types[0], repeat="all")
         read_both(spark, rows, "kip82-typed", "k", fields, ["spark"])
 
     agree()
@@ -156,12 +159,7 @@ def test_engines_agree_whatever_keys_and_types_there_are(spark, engines, format)
     @many_rows
     @given(st.data(), types, st.sampled_from(WANTED[format]))
     def agree(data, types, key):
-        fields = {
-            f"{type} {repeat} {required}": lh.field(type, repeat=repeat, required=required)
-            for type in types
-            for repeat in REPEATS
-            for required in (False, True)
-        }
+        fields = some_fields(types)
         row = st.sampled_from(types).flatmap(lambda type: typed_headers(format, type))
         rows = data.draw(st.lists(row, min_size=30, max_size=60))
         read_both(spark, rows, format, key, fields, engines)
