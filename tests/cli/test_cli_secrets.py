@@ -43,8 +43,8 @@ ADDRESSES = [
 @pytest.mark.parametrize(
     "command",
     [
-        ["read", "--timeout", "0.2"], ["decode", "-f", "kafka"], ["inspect", "-f", "kafka"], ["scan"], ["state", "ls"],
-        ["convert", "-f", "kafka", "-t", "iggy", "--as", "hex"], ["state", "diff", "x"],
+        ["read", "--timeout", "0.2"], ["decode", "-f", "kafka"], ["inspect", "-f", "kafka"], ["scan", "--timeout", "0.2"],
+        ["state", "ls"], ["convert", "-f", "kafka", "-t", "iggy", "--as", "hex"], ["state", "diff", "x"],
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from letterhead.errors import RequestError
+from letterhead.errors import LogClosedError, RequestError
 from letterhead.kip82 import FetchRequest, FetchResponse, MessageLog, ProduceRequest, ProduceResponse
 from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS
 from letterhead.kip82.requests import (
@@ -47,6 +47,21 @@ def fetched(log: MessageLog, version: int, offset: int = 0, **options) -> FetchR
         FetchRequest.for_partition("orders", 0, offset, version=version, **options).encode(), version
     )
     return FetchResponse.decode(log.fetch(request).encode(), version)
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_a_log_that_is_closed_or_read_only_answers_no_request_to_append(tmp_path, readonly):
+    log = log_of(tmp_path, "typed")
+    log.append([sample(0)])
+    ((_, part),) = log.fetch(FetchRequest.for_partition("orders", 0, 0, version=4)).partitions()
+    request = ProduceRequest(version=4, topics=(TopicPartitions("orders", (ProducePartition(0, part.message_set),)),))
+    log.close()
+    if readonly:
+        log = MessageLog(log.path, "typed", readonly=True)
+    with pytest.raises(LogClosedError, match="read only" if readonly else "is closed"):
+        log.produce(request)
+    assert log.next_offset == 1
+    log.close()
 
 
 def produced(log: MessageLog, request: ProduceRequest) -> ProduceResponse:

@@ -152,6 +152,23 @@ def test_no_narrower_type_is_suggested_for_one_without_a_counterpart(wrong: Any)
 
 
 @pytest.mark.parametrize(
+    ("wrong", "lists_spark"),
+    [
+        ("strin", False),
+        ("flaot64", False),
+        ("BIGINTT", True),
+        ("bigintt", True),
+        ("decimal(x)", True),
+        ("nothing", False),
+    ],
+)
+def test_the_error_lists_the_names_of_the_dialect_that_the_wrong_one_is_from(wrong: str, lists_spark: bool) -> None:
+    with pytest.raises(ValueError, match=r"^unknown type ") as caught:
+        lh.field(wrong)
+    assert ("bigint" in str(caught.value).partition("types: ")[2]) == lists_spark
+
+
+@pytest.mark.parametrize(
     ("bare", "type"),
     [
         ("date", "date:text"),

@@ -34,8 +34,11 @@ def test_a_block_has_bytes_whatever_its_headers() -> None:
     assert [_native.encode(None, name) for name in targets] == [b""] * len(targets)
 
 
-def test_the_stub_describes_the_native_module() -> None:
+def test_the_stub_describes_the_native_module(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
-    command = [sys.executable, "-m", "mypy.stubtest", "letterhead._native", "--mypy-config-file", "pyproject.toml"]
+    # Names and parameters are compared; `make check` checks the types that the stub imports, which takes ten times as long.
+    settings = tmp_path / "mypy.ini"
+    settings.write_text("[mypy]\nfollow_imports = skip\n")
+    command = [sys.executable, "-m", "mypy.stubtest", "letterhead._native", "--mypy-config-file", str(settings)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

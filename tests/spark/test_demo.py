@@ -160,6 +160,7 @@ def test_what_each_format_could_not_carry_adds_up(demo, topic):
     assert {format: carried for format, _, carried, _ in report["formats"]} == expected
 
 
+@pytest.mark.full
 @pytest.mark.spark_only
 def test_damage_that_is_not_reported_fails_the_demo(tmp_path):
     """The demo is told of one damaged row that is whole: it must not find it, and must say so."""

@@ -128,13 +128,14 @@ def test_errors_follow_the_policy(spark):
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_header_is_an_expression(spark, orders, ansi):
-    """Every type, with ANSI mode on and off: the values of `select_headers`."""
+    """Every type, with ANSI mode on and off: the values of `select_headers`. The order of bytes is no matter of the mode."""
+    types_of_mode = [type for type in TYPES if not type.endswith(":le")]
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
         texts = {"bool": "true", "char": "é", "uuid": UUID}
         encoded = {}
-        for type in TYPES:
+        for type in types_of_mode:
             name, _, order = type.partition(":")
             good = texts.get(name, "-0").encode() if order == "text" else b"\x81" * WIDTHS.get(name, 0) or "é".encode()
             encoded[type] = [
@@ -151,10 +152,12 @@ def test_header_is_an_expression(spark, orders, ansi):
         ]
         df = spark.createDataFrame(rows, "headers array<struct<key:string,value:binary>>").coalesce(1)
         expected = df.transform(
-            lhs.select_headers("headers", "kafka", {type: lh.field(type) for type in TYPES}, keep=[], errors="null")
+            lhs.select_headers(
+                "headers", "kafka", {type: lh.field(type) for type in types_of_mode}, keep=[], errors="null"
+            )
         )
-        for start in range(0, len(TYPES), 8):
-            types = TYPES[start : start + 8]
+        for start in range(0, len(types_of_mode), 8):
+            types = types_of_mode[start : start + 8]
             result = df.select(*[lhs.header("headers", type, type, errors="null", engine="spark") for type in types])
             # As text: times out of Python's range and NaN compare.
             as_text = [f"cast(`{type}` as string)" if type != "binary" else "hex(`binary`)" for type in types]
