@@ -139,6 +139,12 @@ def test_ls_of_a_real_task_counts_rows_bytes_and_headers(run):
     assert (result.code, result.err) == (0, "")
 
 
+def test_ls_of_two_stores_is_a_table(run, task):
+    shutil.rmtree(task / "rocksdb" / "latest")
+    result = run("state", "ls", task)
+    assert [line.split()[:2] for line in result.lines[2:4]] == [["0_0", "hourly"], ["0_0", "sessions"]]
+
+
 def test_ls_counts_the_bytes_of_rows(run):
     rows = pq.read_table(SAMPLES / "store-latest-0.parquet").to_pylist()
     payloads = [lh.decode(row["value"], "streams-timestamped").payload for row in rows]
@@ -627,7 +633,10 @@ def test_verify_reports_every_error_with_store_key_byte_and_reason(run, task):
     write_raw(segment, "offsets", (b"position", b"\x09"), (b"topic-0", b"\0"))
     result = run("state", "verify", task, "--json")
     assert result.code == 1
-    errors = {store["store"]: store["errors"] for store in document(result)}
+    stores = {store["store"]: store for store in document(result)}
+    # Families without rows are listed, too.
+    assert stores["sessions"]["rows"] == {"default": 0, "offsets": 3, "sessionKeyValueWithHeaders": 300}
+    errors = {name: store["errors"] for name, store in stores.items()}
     assert errors["sessions"] == []
     assert [
         (error["family"], bytes_of(error["key"]), error["byte_offset"], error["code"], error["reason"])

@@ -5,6 +5,7 @@ Each test fails at its limit if a part of a request has none.
 
 from __future__ import annotations
 
+import socket
 import struct
 from collections.abc import Callable
 
@@ -104,3 +105,18 @@ def test_a_request_after_an_interrupt_gets_its_own_reply(server: Server, create:
             with pytest.raises(KeyboardInterrupt):
                 client.first_offset(place)
         assert client.end_offset(place) == 2
+
+
+def test_an_interrupt_while_it_connects_leaves_no_socket_open(
+    action: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sockets = []
+
+    def interrupt(client: socket.socket, _: object) -> None:
+        sockets.append(client)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(socket.socket, "connect", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        action("iggy://u:p@127.0.0.1:1")
+    assert [client.fileno() for client in sockets] == [-1]

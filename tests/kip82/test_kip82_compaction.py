@@ -90,6 +90,11 @@ def test_messages_without_a_key_follow_the_option_keyless():
         should_retain(message, {}, 0, keyless="raise")
 
 
+def test_an_unknown_value_of_keyless_is_an_error_of_an_empty_log(tmp_path):
+    with MessageLog(tmp_path / "orders-0") as log, pytest.raises(ValueError, match="unknown keyless value 'raise'"):
+        log.compact(keyless="raise")
+
+
 def test_delete_horizon_is_now_minus_the_retention(monkeypatch):
     monkeypatch.setattr("time.time_ns", lambda: 90_000_000 * 1_000_000)
     assert (delete_horizon(), delete_horizon(50, 20), delete_horizon(delete_retention_ms=0)) == (

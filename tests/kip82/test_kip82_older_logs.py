@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import warnings
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,17 @@ def test_offsets_may_be_missing_in_a_log_of_kafka(path, vectors):
         assert [message.offset for message in log.scan(21)] == [25, 31, 32, 40]
         assert log.append([{}]) == range(41, 42)
         assert log.verify() == []
+
+
+def test_a_compressed_set_that_lacks_its_last_message_names_the_offset_at_its_end(path):
+    with MessageLog(path) as log:
+        log.append([{}])
+    # The offsets in a set of format 0 are not relative to its own.
+    three = lh.batch([{"offset": offset, "magic": 0} for offset in (1, 2, 3)], "kip82-messages", codec="gzip")
+    (path / f"{0:020}.log").open("ab").write(struct.pack(">q", 5) + three[8:])
+    with MessageLog(path, readonly=True) as log:
+        [error] = log.verify()
+    assert error.reason == "a compressed set ends with offset 3, and its own is 5"
 
 
 def test_truncated_tail_of_a_log_of_kafka_is_cut(path):

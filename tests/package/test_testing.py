@@ -201,6 +201,7 @@ def test_columns_of_every_form_and_library() -> None:
     ("left", "right", "message"),
     [
         (pa.array([[]], HEADERS), [("k", b"v")], "one side has the headers of one message, and the other of many"),
+        ([("k", b"v")], pa.array([[]], HEADERS), "one side has the headers of one message, and the other of many"),
         (pa.array([[]], HEADERS), None, "one side has many rows, and the other is None"),
         (pa.array([b""]), pa.array([b""]), "a column of headers is a list of structs with key and value, not binary"),
         ([("k", 1)], [], "the value of a header must be bytes, str, None or a Value such as Int64(3), not int"),

@@ -7,6 +7,7 @@ import itertools
 import os
 import random
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -1116,6 +1117,14 @@ def test_factories_show_their_parameters(name: str) -> None:
         assert rest == ["key_serde", "value_serde"]
     elif "window" in name:
         assert rest[:3] == ["retention_period", "window_size", "retain_duplicates"]
+
+
+@pytest.mark.parametrize("name", [name for name in FACTORIES if "window" in name and not name.endswith("_builder")])
+def test_a_window_store_keeps_one_value_for_a_key_and_a_time_unless_asked(name: str) -> None:
+    for retain_duplicates in (None, True):
+        options = {} if retain_duplicates is None else {"retain_duplicates": True}
+        supplier = getattr(Stores, name)("windows", timedelta(hours=1), timedelta(minutes=1), **options)
+        assert supplier.get().retain_duplicates == bool(retain_duplicates)
 
 
 def test_errors_of_stores_can_be_caught_together() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import letterhead as lh
 from letterhead import Headers
 from letterhead.errors import (
     InvalidStateStoreError,
@@ -532,6 +533,13 @@ def test_a_forked_process_cannot_use_a_store(store: RocksDBKeyValueStore) -> Non
     )
     os.close(reader)
     assert store.get(b"a") == b"1"
+
+
+def test_without_rocksdict_a_restore_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'letterhead\[state\]'"):
+        lh.state.restore(tmp_path / "no changelog", tmp_path / "0_0", "latest")
+    assert not (tmp_path / "0_0").exists()
 
 
 def test_without_rocksdict_the_error_names_the_extra_to_install(

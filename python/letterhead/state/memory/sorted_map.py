@@ -53,9 +53,10 @@ class SortedMap(dict[K, V], Generic[K, V]):
 
     def remove(self, key: K) -> V | None:
         """Remove a key if it exists, and return its value."""
-        value = self.get(key)
-        if value is not None or key in self:
-            del self[key]
+        if key not in self:
+            return None
+        value = self[key]
+        del self[key]
         return value
 
     def clear(self) -> None:
