@@ -23,7 +23,7 @@ use crate::kernel::layout::{TEXT, WireLayout as _};
 use crate::kernel::scan::Scratch;
 use crate::kernel::{RowBlock, Span};
 use crate::log::{Fast, Log, OnError, OnLoss, Result};
-use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece, ReadMessage, RowEdit};
+use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece, ReadMessage, RowEdit, headers_end};
 use crate::traits::{
     Class, Encoded, FieldValue, HeadersFormat as _, LayoutOf, MessageFormat, Presence, ReadOptions, Sink, parse_message,
 };
@@ -311,10 +311,12 @@ impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
     }
 
     fn end_row<R: Log>(&mut self, presence: Presence, log: &mut R) -> Result {
-        let EditSink { editor, columns, row, data, headers, fields, hits, counts, messages, .. } = self;
+        let EditSink { editor, columns, row, data, end, headers, fields, hits, counts, messages, .. } = self;
         let values = RowValues { columns, row: *row };
         let encoded = match E::CLASS {
             Class::Headers => {
+                // Bytes after the last header, which only a lenient read accepts, would become headers.
+                let data = if editor.touches(hits, &values) { &data[..headers_end::<E>(data, *end)] } else { *data };
                 splice_one(editor, data, &RowEdit { hits, values }, counts, log, messages)?;
                 Encoded::Message
             }

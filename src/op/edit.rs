@@ -17,7 +17,7 @@ use crate::value::{ByteOrder, bits_of};
 use crate::value_type::{Scalar, ValueType};
 use crate::varint;
 
-pub use splice::{Piece, RowEdit};
+pub use splice::{Piece, RowEdit, headers_end};
 
 const STRING: ValueType = ValueType::Named(Scalar::String);
 
@@ -172,7 +172,7 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
     }
 
     /// Whether a message with these hits is changed at all.
-    fn touches<V: NewValues>(&self, hits: &[Hit], values: &V) -> bool {
+    pub fn touches<V: NewValues>(&self, hits: &[Hit], values: &V) -> bool {
         let changes = |hit: &Hit| match hit.place {
             None => true,
             Some(place) => match &self.edit.entries[place] {

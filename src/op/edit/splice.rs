@@ -36,6 +36,11 @@ fn count_end<E: MessageFormat>(message: Piece<'_>) -> usize {
     }
 }
 
+/// Where the headers of a message end, given where the last of them ends: 0 if there are none.
+pub fn headers_end<E: MessageFormat>(data: &[u8], last: usize) -> usize {
+    if last == 0 { count_end::<E>(Piece { data, start: 0, end: data.len() }) } else { last }
+}
+
 impl<E: MessageFormat> Editor<'_, E> {
     /// Appends a message that has only headers, edited, up to the last change: the caller appends the bytes of `data` from
     /// `from` on. On failure, nothing of the message was appended.
@@ -154,7 +159,7 @@ impl<E: MessageFormat> Editor<'_, E> {
         }
         let Piece { data, start, end } = message;
         let (count, len) = match varint::read(&data[start..end]) {
-            varint::ParsedVarint::Read { bits, len, .. } => (varint::unzigzag(bits) as usize, len),
+            varint::ParsedVarint::Read { bits, len, .. } => (varint::unzigzag(bits).max(0) as usize, len),
             // The parse of these bytes did not fail: there are none, and so no headers.
             varint::ParsedVarint::Truncated | varint::ParsedVarint::TooLong => (0, 0),
         };

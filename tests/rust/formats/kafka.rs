@@ -1,14 +1,21 @@
 //! `kafka`, `streams`, `streams-timestamped`.
 
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, BinaryArray};
+use letterhead::arrow::edit::EditColumn;
 use letterhead::arrow::{Apply, Decode, Input};
 use letterhead::error::Code;
 use letterhead::format::Format::{Kafka, Streams, StreamsTimestamped};
+use letterhead::header::RequestedKey;
 use letterhead::log::OnError;
+use letterhead::op::edit::{Change, Edit, Entry, NewValue};
 use letterhead::op::inspect::Inspect;
 
 use super::{first_fault, rejected};
-use crate::common::STRICT;
+use crate::columns::apply;
+use crate::common::{LENIENT, STRICT};
 
 /// Two headers, the second without a value.
 const BLOCK: &[u8] = b"\x04\x02a\x04xy\x04bc\x01";
@@ -121,4 +128,34 @@ fn a_cut_timestamp_leaves_the_headers_readable() {
     let made = StreamsTimestamped.visit(Apply(&operation, Input::new(&serialized_rows))).unwrap().column;
     let made = made.as_any().downcast_ref::<arrow_array::StructArray>().unwrap();
     assert!(made.column(0).is_valid(0) && made.column(1).is_null(0) && made.column(2).is_null(0));
+}
+
+#[test]
+fn bytes_after_the_last_header_do_not_become_headers_of_an_edited_message() {
+    let rest: &[u8] = &[2, 0, 0, 99];
+    let cases: [(&[u8], &[u8], &[u8]); 4] = [
+        // No headers, less than none, one that stays, and one that is dropped.
+        (&[0], &[2], b""),
+        (&[5], &[2], b""),
+        (b"\x02\x02b\x02x", b"\x04", b"\x02b\x02x"),
+        (b"\x02\x02a\x02x", b"\x02", b""),
+    ];
+    let drop_a = Entry { key: RequestedKey::Text("a".into()), renamed: None, change: Change::Drop };
+    for (message, count, kept) in cases {
+        for appended in
+            [vec![], vec![(RequestedKey::Text("n".into()), NewValue::Constant(None, Some(b"v"[..].into())))]]
+        {
+            let is_appended = !appended.is_empty();
+            let edit = Edit { entries: vec![drop_a.clone()], appended, ..Edit::default() };
+            let operation = EditColumn { edit: Arc::new(edit), options: LENIENT, on_error: OnError::Raise };
+            let edited = apply(Kafka, &operation, &[[message, rest].concat()]).unwrap();
+            let edited = edited.as_binary::<i32>().value(0);
+            match (is_appended, message.contains(&b'a')) {
+                (true, _) => assert_eq!(edited, [count, kept, b"\x02n\x02v"].concat()),
+                (false, true) => assert_eq!(edited, b""),
+                // What the edit does not touch is copied.
+                (false, false) => assert_eq!(edited, [message, rest].concat()),
+            }
+        }
+    }
 }
