@@ -107,6 +107,16 @@ def test_offsets_of_several_batches_increase(run, monkeypatch, with_offsets):
         assert (again.code, again.err) == (1, "letterhead: record-batch: offset 4 is not after 6 (row 4)\n")
 
 
+@pytest.mark.parametrize("first", [-1, 0, 5, (1 << 31) - 2])
+def test_sequences_of_a_producer_follow_each_other_in_one_batch(run, first):
+    sequences = [first if first < 0 else (first + n) % (1 << 31) for n in range(4)]
+    documents = [{"headers": [], "value": "v", "producer_id": 7, "producer_epoch": 0, "sequence": n} for n in sequences]
+    data = run("encode", "-f", "record-batch", stdin="\n".join(map(json.dumps, documents)).encode()).raw
+    assert int.from_bytes(data[8:12], "big") == len(data) - 12, "there is one batch"
+    expected = [None if sequence < 0 else sequence for sequence in sequences]
+    assert [message.sequence for message in lh.messages(data, "record-batch")] == expected
+
+
 def test_encode_and_convert_write_base64_that_decode_takes(run):
     document = b'{"headers": [{"key": "k", "value": {"base64": "AP8="}}]}'
     encoded = run("encode", "-f", "kafka", "--as", "base64", stdin=document).out.strip()

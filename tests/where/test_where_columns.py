@@ -153,6 +153,18 @@ def test_the_rows_or_the_error_of_wrong_headers_are_the_same(batch: pa.RecordBat
     assert by_columns == by_rows
 
 
+@pytest.mark.parametrize("literal", [-(1 << 63) - 1, -(1 << 63), (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 1 << 64])
+@pytest.mark.parametrize("name", ["n", "small", "u"])
+def test_literals_at_and_beyond_the_bounds_of_a_type_compare_as_numbers(name: str, literal: int) -> None:
+    schema = pa.schema([*((name, type) for name, (type, _) in TYPES.items()), ("headers", HEADERS)])
+    batch = pa.RecordBatch.from_pylist([{name: value} for value in [*VALUES[name], None]], schema=schema)
+    for comparison in COMPARISONS:
+        by_rows, by_columns = selected(batch, getattr(lh.col(name), comparison)(literal))
+        assert by_columns == by_rows == [
+            row for row, value in enumerate(VALUES[name]) if getattr(value, comparison)(literal)
+        ]  # fmt: skip
+
+
 def test_rows_that_columns_exclude_have_no_errors_of_headers() -> None:
     rows = [
         {"n": 1, "headers": [{"key": "retry", "value": b"x"}]},

@@ -111,7 +111,7 @@ class Segments:
             self._remove(self._ids[0])
         return database
 
-    def between(self, first: int, last: int | None, *, backward: bool = False) -> list[Database]:
+    def between(self, first: int, last: int | None, *, backward: bool) -> list[Database]:
         """Return the segments from one time to another; ``None`` means no bound."""
         low = bisect_left(self._ids, self.id(first))
         high = len(self._ids) if last is None else bisect_right(self._ids, self.id(last))
