@@ -181,6 +181,20 @@ def test_a_record_forwarded_with_another_timestamp_changes_the_context() -> None
     ]
 
 
+def test_copies_of_a_record_share_its_headers() -> None:
+    """A change of them is seen in all copies, as in Kafka."""
+    record = Record(b"k", b"v", 5, {"a": b"1"})  # type: ignore[arg-type]
+    assert isinstance(record.headers, Headers)
+    copies = [
+        record.with_key(b"l"),
+        record.with_value(b"w"),
+        record.with_timestamp(6),
+        Record(b"k", b"v", 5, record.headers),
+    ]
+    record.headers.add("b", b"2")
+    assert [list(copy.headers) for copy in copies] == [[("a", b"1"), ("b", b"2")]] * 4
+
+
 def test_a_record_has_no_negative_timestamp() -> None:
     with pytest.raises(InvalidTimestampError):
         Record("k", "v", -1)
