@@ -113,7 +113,6 @@ class Database:
         # Create the options of a column family once: they own its cache.
         self._options_of = cache(partial(_family_options, rocksdict, name, options=options))
         try:
-            directory.mkdir(parents=True, exist_ok=True)
             self._database = rocksdict.Rdict(
                 str(directory),
                 options=_database_options(rocksdict),
