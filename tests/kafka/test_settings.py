@@ -50,6 +50,12 @@ def test_settings_of_java_are_read():
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("algorithm", "checks"), [("https", True), ("HTTPS", True), ("", False), ("none", False)])
+def test_the_name_of_the_broker_is_verified_as_the_algorithm_says(algorithm, checks):
+    assert spark_settings(SCRAM).tls.check_hostname
+    assert spark_settings(SCRAM | {"ssl.endpoint.identification.algorithm": algorithm}).tls.check_hostname is checks
+
+
 def test_a_writer_verifies_the_name_of_the_broker_unless_it_is_not_to_be():
     assert "ssl.endpoint.identification.algorithm" not in librdkafka_certificates(TlsSettings())
     unverified = librdkafka_certificates(TlsSettings(check_hostname=False))
