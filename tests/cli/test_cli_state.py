@@ -769,6 +769,8 @@ def test_upgrade_moves_every_row_that_kafka_streams_wrote(run, fixture, name, ol
     assert [(plan["from"], plan["to"], plan["older_rows"], plan["moved"]) for plan in planned] == [
         ([old], WITH_HEADERS, 6, 0)
     ]
+    line = run("state", "upgrade", task, "--dry-run").lines[-1]
+    assert line.split() == ["0_0/store", "key-value", old, WITH_HEADERS, "6"]
     assert families_of(task / "rocksdb" / "store") == described(name)["rocksdb/store"]
     result = run("state", "upgrade", task, "--yes")
     assert (result.code, result.err) == (0, "")

@@ -79,6 +79,16 @@ def test_a_segment_is_read_as_spark_reads_its_topic(samples: Path, name: str) ->
     assert spark.column("headers").null_count > 0
 
 
+def test_the_bytes_that_are_done_grow_with_the_batches(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What progress is shown from."""
+    monkeypatch.setattr(segment_file, "PIECE_LEN", 200_000)
+    with lh.read.segments(samples / "orders-0") as reader:
+        done = [reader.done, *(reader.done for _ in reader), reader.done]
+    assert done == sorted(done)
+    assert len(set(done)) > 3
+    assert (done[0], done[-1]) == (0, reader.total)
+
+
 def test_headers_become_columns_while_the_log_is_read(samples: Path) -> None:
     types = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
     result = read(samples / "orders-0", columns=["offset"], headers=types)
