@@ -140,6 +140,36 @@ def test_a_batch_whose_acknowledgement_is_lost_is_not_repeated(server: Server, c
     assert sum(batch.rows for batch in written.batches) == 8000
 
 
+def test_a_batch_without_an_acknowledgement_is_found_among_those_of_another_writer(
+    server: Server, create: Callable[..., str]
+) -> None:
+    from letterhead.iggy import client as iggy_client
+    from letterhead.iggy.connection import SEND
+
+    topic = create()
+    others = pa.table({"payload": [f"other {number}" for number in range(50)]})
+
+    class Cut(iggy_client.Connection):
+        """Ends after its first batch was sent, before which another writer sends some."""
+
+        sent = 0
+
+        def send(self, operation: int, *arguments: object) -> None:
+            Cut.sent += operation == SEND
+            is_first = operation == SEND and Cut.sent == 1
+            if is_first:
+                lh.write.iggy(others, server.address, stream="tests", topic=topic)
+            super().send(operation, *arguments)
+            if is_first:
+                self._socket.shutdown(2)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(iggy_client, "Connection", Cut)
+        written = lh.write.iggy(pa.table({"payload": ["ours"]}), server.address, stream="tests", topic=topic)
+    assert [(batch.offset, batch.rows) for batch in written.batches] == [(50, 1)]
+    assert read(server, topic)["payload"].to_pylist()[50:] == [b"ours"]
+
+
 @pytest.mark.parametrize("delay", [-1, 0, 0.5, pytest.param(3, marks=pytest.mark.full)])
 def test_a_batch_that_arrives_late_is_not_sent_again(server: Server, create: Callable[..., str], delay: float) -> None:
     topic = create()
