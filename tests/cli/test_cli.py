@@ -217,6 +217,17 @@ def test_labels_and_errors_of_damaged_messages_agree_with_the_reference(run):
 # terminals -----------------------------------------------------------------------------------------------------------
 
 
+def test_only_the_wrong_byte_of_a_field_is_highlighted():
+    data = lh.encode([("tenant", b"acme")], "kafka").replace(b"tenant", b"ten\xffnt")
+    _, printed = terminal("inspect", "-f", "kafka", "--hex", data.hex())
+    [line] = [line for line in printed.splitlines() if "6e" in line and "ff" in line]
+    plain, reverse = "", ""
+    for codes, text in re.findall(r"\x1b\[([0-9;]*)m([^\x1b]*)", line):
+        plain, reverse = plain + text, reverse + (text if "7" in codes.split(";") else "")
+    assert "74 65 6e ff 6e 74" in plain
+    assert reverse == "ff"
+
+
 def test_on_a_terminal_the_view_is_the_same_and_in_colour():
     code, printed = terminal("inspect", "-f", "kafka", "--hex", GOOD.hex())
     assert "\x1b[" in printed
