@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from terminal import answer
+from terminal import CTRL_C, answer
 
 COMMAND = [sys.executable, "-m", "letterhead", "read", "--timeout", "1"]
 # Nothing listens on port 1, so each login ends in a refused connection.
@@ -33,7 +33,7 @@ def test_a_user_of_iggy_is_shown_and_a_password_is_not() -> None:
     assert screen.startswith("user of Iggy: alice\npassword: \nletterhead: ")
 
 
-@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["ctrl-c", "ctrl-d"])
+@pytest.mark.parametrize("key", [CTRL_C, "\x04"], ids=["ctrl-c", "ctrl-d"])
 def test_ctrl_c_and_ctrl_d_end_a_prompt(key: str) -> None:
     code, screen = answer(KAFKA, {"password of alice: ": key})
     assert code == 130

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import signal
 import termios
 import threading
 import time
 from collections.abc import Mapping, Sequence
+
+CTRL_C = "\x03"
+_PATIENCE = 10.0
+"""Seconds after which Ctrl-C is typed again. Python misses a signal that arrives just before it waits for input."""
 
 
 def read_to_end(leader: int) -> bytes:
@@ -37,10 +42,12 @@ def answer(command: Sequence[str], answers: Mapping[str, str], **variables: str)
             os._exit(127)
     guard = threading.Timer(120, os.kill, (process, signal.SIGKILL))
     guard.start()
-    screen, left = b"", dict(answers)
+    screen, left, typed = b"", dict(answers), ""
     try:
         while True:
             try:
+                while typed == CTRL_C and not select.select([leader], [], [], _PATIENCE)[0]:
+                    os.write(leader, typed.encode())
                 some = os.read(leader, 65536)
             except OSError:
                 break
@@ -49,7 +56,8 @@ def answer(command: Sequence[str], answers: Mapping[str, str], **variables: str)
                 # A program discards what was typed before it turned the echo off.
                 while "password" in prompt and termios.tcgetattr(leader)[3] & termios.ECHO:
                     time.sleep(0.01)
-                os.write(leader, left.pop(prompt).encode())
+                typed = left.pop(prompt)
+                os.write(leader, typed.encode())
         _, status = os.waitpid(process, 0)
     finally:
         guard.cancel()
