@@ -618,6 +618,14 @@ def test_get_of_a_damaged_row_reports_the_error(run, task):
     assert result.err == f"letterhead: store latest: {REASON} (key 626164, byte 3)\n"
 
 
+def test_ls_names_a_store_whose_position_is_damaged(run, task):
+    write_raw(task / "rocksdb" / "latest", "offsets", (b"position", b"\x09"))
+    result = run("state", "ls", task, "-s", "latest", "--json")
+    [latest] = document(result)
+    assert result.code == 1
+    assert latest["error"] == "store 0_0/latest: family offsets: Unknown version 9 when deserializing Position"
+
+
 def test_ls_counts_damaged_rows(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", b"\x7f"))
     result = run("state", "ls", task, "-s", "latest")
