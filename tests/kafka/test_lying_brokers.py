@@ -182,6 +182,18 @@ def test_an_invalid_response_is_an_error_that_names_the_broker(api_key: int, cha
         assert str(raised.value).startswith(broker.address)
 
 
+def test_a_topic_that_may_not_be_described_is_an_error_of_permission() -> None:
+    def refuses(frame: bytes) -> bytes:
+        name = frame.find(b"\x05lies")
+        return frame[: name - 2] + (29).to_bytes(2, "big") + frame[name:]
+
+    with (
+        LyingBroker(lies_about(METADATA, refuses)) as broker,
+        pytest.raises(PermissionError, match="lies; the user needs"),
+    ):
+        read(broker.address, timeout_ms=60_000)
+
+
 @pytest.mark.parametrize("change", [at(0, i32(-1)), at(0, i32(2 << 20)), lambda frame: b"HTTP/1.1 400 Bad Request\r\n"])
 def test_a_server_of_another_kind_is_an_error_that_names_the_setting(change: Change) -> None:
     with LyingBroker(lies_about(API_VERSIONS, change)) as broker:
