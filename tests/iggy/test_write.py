@@ -9,6 +9,8 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import EncodeError
+from letterhead.iggy import client as iggy_client
+from letterhead.iggy.connection import SEND
 from proxy import Proxy
 from server import Server
 
@@ -113,9 +115,6 @@ def test_invalid_rows_are_rejected_before_any_is_sent(
 
 
 def test_a_batch_whose_acknowledgement_is_lost_is_not_repeated(server: Server, create: Callable[..., str]) -> None:
-    from letterhead.iggy import client as iggy_client
-    from letterhead.iggy.connection import SEND
-
     class Cut(iggy_client.Connection):
         """Ends after each second batch was sent, or instead."""
 
@@ -143,9 +142,6 @@ def test_a_batch_whose_acknowledgement_is_lost_is_not_repeated(server: Server, c
 def test_a_batch_without_an_acknowledgement_is_found_among_those_of_another_writer(
     server: Server, create: Callable[..., str]
 ) -> None:
-    from letterhead.iggy import client as iggy_client
-    from letterhead.iggy.connection import SEND
-
     topic = create()
     others = pa.table({"payload": [f"other {number}" for number in range(50)]})
 

@@ -183,14 +183,9 @@ def test_an_invalid_response_is_an_error_that_names_the_broker(api_key: int, cha
 
 
 def test_a_topic_that_may_not_be_described_is_an_error_of_permission() -> None:
-    def refuses(frame: bytes) -> bytes:
-        name = frame.find(b"\x05lies")
-        return frame[: name - 2] + (29).to_bytes(2, "big") + frame[name:]
-
-    with (
-        LyingBroker(lies_about(METADATA, refuses)) as broker,
-        pytest.raises(PermissionError, match="lies; the user needs"),
-    ):
+    # The error of a topic has two bytes, before its name and the length of that.
+    refused = lies_about(METADATA, after_topic(-len(TOPIC) - 3, (29).to_bytes(2, "big")))
+    with LyingBroker(refused) as broker, pytest.raises(PermissionError, match="lies; the user needs"):
         read(broker.address, timeout_ms=60_000)
 
 

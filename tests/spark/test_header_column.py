@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -12,11 +14,16 @@ import letterhead as lh
 from frames import HEADERS, collected, explained, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
-from letterhead.fields import REPEATS
+from letterhead.fields import REPEATS, Repeat
 from letterhead.operations import ReadOptions, Select
 from letterhead.types import SELECT_TYPES
 from sample_values import TYPES, headers, many_rows, typed_headers
 
+WAYS: list[tuple[Repeat, bool]] = [
+    (repeat, required) for required in (False, True) for repeat in ("last", "all", "first", "error")
+]
+"""What to do with repeats, and whether a header is required. The first two read one value and all."""
+IN_THE_LONG_TIER = bool(os.environ.get("LETTERHEAD_RANDOM"))
 GROUPS = [TYPES[start : start + 8] for start in range(0, len(TYPES), 8)]
 
 
@@ -51,15 +58,16 @@ def check_columns(df, rows, expected, fields, key, format, engine):
         assert read == list(zip(rows, plain(expected.field(name)), strict=True)), (engine, name, key)
 
 
-def some_fields(types: list[str]) -> dict[str, lh.Field]:
-    """Return a field of each type for one value and for all, and for one of the types what to do with repeats and absence.
+def fields_of(types: list[str], ways: list[tuple[Repeat, bool]], few: int) -> dict[str, lh.Field]:
+    """Return fields that read a header as one of the types in all ways, and as the others in the first few of them.
 
-    A value is converted alike whatever is done with repeats, and Spark compiles each column.
+    A value is converted alike in all ways, and Spark compiles each column. The long tier reads each type in all ways.
     """
-    cases = [(type, repeat, False) for type in types for repeat in ("last", "all")]
-    cases += [(types[0], repeat, required) for repeat in REPEATS for required in (False, True)]
-    return {f"{type} {repeat} {required}": lh.field(type, key="k", repeat=repeat, required=required)
-            for type, repeat, required in cases}  # fmt: skip
+    return {
+        f"{type} {repeat} {required}": lh.field(type, key="k", repeat=repeat, required=required)
+        for type in types
+        for repeat, required in (ways if IN_THE_LONG_TIER or type == types[0] else ways[:few])
+    }
 
 
 @pytest.mark.hypothesis
@@ -68,7 +76,7 @@ def test_engines_agree_with_each_other_and_the_kernel(spark, engines, types):
     @many_rows
     @given(st.lists(st.sampled_from(types).flatmap(lambda type: headers(type, ("k", "κ"))), min_size=20, max_size=60))
     def agree(rows):
-        fields = some_fields(types)
+        fields = fields_of(types, WAYS, few=2)
         expected = Select("kafka", fields, ReadOptions(errors="null"), dialect="spark").run(pa.array(rows, HEADERS))
         df = frame_of(spark, rows)
         for engine in engines:
@@ -144,8 +152,7 @@ def test_the_type_of_a_value_decides_for_every_type(spark, types):
         )
     )
     def agree(rows):
-        fields = {f"{type} last": lh.field(type) for type in types}
-        fields[f"{types[0]} all"] = lh.field(types[0], repeat="all")
+        fields = fields_of(types, WAYS[:2], few=1)
         read_both(spark, rows, "kip82-typed", "k", fields, ["spark"])
 
     agree()
@@ -159,7 +166,7 @@ def test_engines_agree_whatever_keys_and_types_there_are(spark, engines, format)
     @many_rows
     @given(st.data(), types, st.sampled_from(WANTED[format]))
     def agree(data, types, key):
-        fields = some_fields(types)
+        fields = fields_of(types, WAYS, few=2)
         row = st.sampled_from(types).flatmap(lambda type: typed_headers(format, type))
         rows = data.draw(st.lists(row, min_size=30, max_size=60))
         read_both(spark, rows, format, key, fields, engines)

@@ -128,8 +128,8 @@ def test_errors_follow_the_policy(spark):
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_header_is_an_expression(spark, orders, ansi):
-    """Every type, with ANSI mode on and off: the values of `select_headers`. The order of bytes is no matter of the mode."""
-    types_of_mode = [type for type in TYPES if not type.endswith(":le")]
+    """Every type, with ANSI mode off only the big-endian ones and texts: the values of `select_headers`."""
+    types_of_mode = [type for type in TYPES if ansi == "true" or not type.endswith(":le")]
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:

@@ -1121,10 +1121,9 @@ def test_factories_show_their_parameters(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in FACTORIES if "window" in name and not name.endswith("_builder")])
 def test_a_window_store_keeps_one_value_for_a_key_and_a_time_unless_asked(name: str) -> None:
-    for retain_duplicates in (None, True):
-        options = {} if retain_duplicates is None else {"retain_duplicates": True}
-        supplier = getattr(Stores, name)("windows", timedelta(hours=1), timedelta(minutes=1), **options)
-        assert supplier.get().retain_duplicates == bool(retain_duplicates)
+    times = timedelta(hours=1), timedelta(minutes=1)
+    assert not getattr(Stores, name)("windows", *times).get().retain_duplicates
+    assert getattr(Stores, name)("windows", *times, retain_duplicates=True).get().retain_duplicates
 
 
 def test_errors_of_stores_can_be_caught_together() -> None:
