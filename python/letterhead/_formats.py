@@ -33,5 +33,5 @@ def format_table() -> Mapping[str, FormatInfo]:
 
 
 def format_info(format: str) -> FormatInfo | None:
-    """Return a format, or None if the name is unknown: the compiled core raises the error for it."""
+    """Return the entry of a format, or None for an unknown name, for which the compiled core raises the error."""
     return format_table().get(format)

@@ -74,7 +74,7 @@ def _files(directory: Path) -> Iterator[Path]:
 
 
 def parquet_table(path: Path, batch_rows: int = BATCH_ROWS) -> Table:
-    """Open a Parquet file or a directory of them; its partition directories (``key=value``) become columns."""
+    """Open a Parquet file, or a directory of Parquet files, whose partition directories (``key=value``) become columns."""
     import pyarrow as pa
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq

@@ -315,7 +315,8 @@ impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
         let values = RowValues { columns, row: *row };
         let encoded = match E::CLASS {
             Class::Headers => {
-                // Bytes after the last header, which only a lenient read accepts, would become headers.
+                // A lenient read accepts bytes after the last header. An appended header would follow them, and they would be
+                // read as a header.
                 let data = if editor.touches(hits, &values) { &data[..headers_end::<E>(data, *end)] } else { *data };
                 splice_one(editor, data, &RowEdit { hits, values }, counts, log, messages)?;
                 Encoded::Message

@@ -32,7 +32,7 @@ def connection_settings(
         ),
     ] = None,
 ) -> BrokerSettings:
-    """Read the settings in the file that --config names; settings of -X override them."""
+    """Return the settings from the file that --config names and from -X, which overrides the file."""
     values: BrokerSettings = {}
     if config is not None:
         from letterhead.kafka.properties import read_properties

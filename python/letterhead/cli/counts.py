@@ -19,7 +19,7 @@ _OFFSETS = ("partition", "offset")
 
 
 class Counts:
-    """Counts rows by the values of columns. A name that no source has as a column is read as a header of text."""
+    """Counts rows by the values of columns. A name that is not a column of any source is read as a header of type string."""
 
     def __init__(self, names: str, request: RowRequest, sources: Sequence[Source], *, locates: bool = False) -> None:
         self._names = [*filter(None, map(str.strip, names.split(",")))]

@@ -256,7 +256,7 @@ def progress(
     description = printable(description)
     # By default, the bar replaces sys.stdout and redirects prints to stderr.
     bar = Progress(*columns, console=console(sys.stderr), transient=True, redirect_stdout=False)
-    # The reader of a pipe may print to the same terminal: wait, so that a short command draws no bar between its lines.
+    # The program that reads a pipe may print to the same terminal. A delay keeps the bar of a short command out of its lines.
     delay = PIPE_DELAY if prints and _is_pipe(sys.stdout) else 0
     task = bar.add_task("", total=total, amount="")
     try:

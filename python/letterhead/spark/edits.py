@@ -366,7 +366,7 @@ def _replaced(new: NewValue, value: Column) -> Column:
         case Mask("redact"):
             return F.lit(b"***").cast("binary")
         case Mask():
-            # Sail takes a substring only of bytes that are UTF-8, so the digits of the last four are taken instead.
+            # On Sail, `substring` fails for bytes that are not UTF-8, so take the last four bytes as hexadecimal digits.
             last = F.substring(F.hex(value), -8, 8)
             is_shown = (F.length(value) >= 8) & last.rlike(r"\A(?:[2-6][0-9A-F]|7[0-9A-E]){4}\z")
             shown = F.when(is_shown, F.unhex(last)).otherwise(F.lit(b"").cast("binary"))

@@ -1,4 +1,4 @@
-"""The base class of filters of rows and columns: it knows the headers that a condition tests, and which no row had."""
+"""The base class of row and column filters. It lists the headers that a condition tests, and those that no row had."""
 
 from __future__ import annotations
 

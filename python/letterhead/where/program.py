@@ -191,14 +191,14 @@ class Filter:
         return _between(self._node, field, negated=False)
 
     def decide(self, evaluate: Callable[[ResolvedTest], bool | None]) -> bool | None:
-        """Evaluate the condition for a row; ``evaluate`` returns whether a single test is true."""
+        """Evaluate the condition for a row. ``evaluate`` decides each test in it; None stands for unknown."""
         decided = _fold(self._node, evaluate)
         if isinstance(decided, ResolvedTest | ResolvedLogic):
             raise AssertionError("a test of the condition was not decided")
         return decided
 
     def decide_columns(self, evaluate: Callable[[ResolvedTest], pa.BooleanArray], rows: int) -> pa.BooleanArray:
-        """Evaluate the condition for all rows; ``evaluate`` returns for which rows a single test is true."""
+        """Evaluate the condition for all rows. ``evaluate`` decides each test in it, row by row; null stands for unknown."""
         return _decide_columns(self._node, evaluate, rows)
 
 

@@ -58,7 +58,7 @@ pub struct Slot<'a> {
 }
 
 impl<'a> Slot<'a> {
-    /// The arguments are those of [`super::SelectSink::new`], for one of its selections.
+    /// Creates the slot of one selection. The other arguments are those of [`super::SelectSink::new`].
     pub fn new(
         selection: &Selection,
         dialect: Dialect,

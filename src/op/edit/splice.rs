@@ -36,14 +36,14 @@ fn count_end<E: MessageFormat>(message: Piece<'_>) -> usize {
     }
 }
 
-/// Where the headers of a message end, given where the last of them ends: 0 if there are none.
+/// Where the headers of a message end: where the last of them does, or after their count if `last` is 0 and there are none.
 pub fn headers_end<E: MessageFormat>(data: &[u8], last: usize) -> usize {
     if last == 0 { count_end::<E>(Piece { data, start: 0, end: data.len() }) } else { last }
 }
 
 impl<E: MessageFormat> Editor<'_, E> {
-    /// Appends a message that has only headers, edited, up to the last change: the caller appends the bytes of `data` from
-    /// `from` on. On failure, nothing of the message was appended.
+    /// Appends the edited bytes of a message that has only headers, up to its last change. The caller appends the rest: the
+    /// bytes of `data` from `from` on. On failure, nothing of the message was appended.
     #[inline]
     pub fn splice<R: Log, V: NewValues>(
         &self,
