@@ -320,6 +320,16 @@ def test_a_header_of_an_unknown_type_replaces_only_what_it_could_replace(spark, 
         assert [row[0] for row in frame.select(lhs.header("headers", "k", "string", **options)).collect()] == expected
 
 
+def test_a_null_value_of_an_unknown_type_makes_the_list_null(spark, engines):
+    null, unknown = ({"key": "k", "type": type, "value": None} for type in ("string", "type-016"))
+    rows = [[null, unknown], [unknown], [null, {**null, "type": None}], [null]]
+    frame = frame_of(spark, rows, list_of("kip82-typed"))
+    for engine in engines:
+        options = {"format": "kip82-typed", "engine": engine, "errors": "null", "repeat": "all"}
+        result = [row[0] for row in frame.select(lhs.header("headers", "k", "string", **options)).collect()]
+        assert result == [None, None, [None, None], [None]], engine
+
+
 @pytest.mark.parametrize("errors", ["raise", "null"])
 def test_a_null_key_is_an_error_of_the_whole_list_only_where_errors_are_raised(spark, engines, errors):
     rows = [[{"key": None, "value": b"a"}, {"key": "k", "value": b"b"}], [None, {"key": "k", "value": b"c"}]]

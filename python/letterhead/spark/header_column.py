@@ -204,7 +204,9 @@ def _by_spark(
         return guarded(parsed.checks, parsed.value, fail)
 
     def is_bad(header: Column) -> Column:
-        return guarded(parse(header).checks, F.lit(False), lambda _: F.lit(True))
+        bad = guarded(parse(header).checks, F.lit(False), lambda _: F.lit(True))
+        # A null value is not parsed, and its type may be unknown all the same.
+        return bad | F.coalesce(~is_type(header["type"]), F.lit(False)) if header_list.types else bad
 
     # A message with null headers has none of any key.
     matching = F.coalesce(matching, F.array())
