@@ -1011,8 +1011,6 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["ls", "nowhere"], "there is no directory nowhere: give a state, task or store directory"),
-        (["ls", "file"], "file is not a directory: give a state, task or store directory"),
         (["ls", "empty"], "there is no store in empty: no directory in it has a file CURRENT, as RocksDB's have"),
         (["get", "0_0", "k"], "there are several stores in 0_0: choose one with --store: hourly, latest, sessions"),
         (["ls", "0_0", "-s", "last"], "there is no store last in 0_0: there are hourly, latest, sessions"),
@@ -1176,7 +1174,7 @@ def test_ls_counts_the_records_that_a_store_lacks(tmp_path, run) -> None:
     shown = run("state", "ls", tmp_path, "--changelog", CHANGELOG.with_name(CHANGELOG.name + ".parquet"))
     assert "8,999 (1,000 records behind)" in shown.out
     missing = run("state", "ls", tmp_path, "--changelog", tmp_path / "none")
-    assert (missing.code, "there is no" in missing.err) == (2, True)
+    assert (missing.code, "cannot read" in missing.err) == (3, True)
 
 
 @pytest.mark.parametrize(("last", "lag"), [(9999, 1000), (99, 0)])
@@ -1291,6 +1289,23 @@ def test_verify_prints_errors_of_each_store_in_one_json_document(tmp_path, run) 
     assert result.code == 1
 
 
+@pytest.mark.parametrize("command", ["ls", "get", "check", "verify", "upgrade", "diff"])
+@pytest.mark.parametrize(
+    ("directory", "reason"), [("nowhere", "no such file or directory"), ("file", "not a directory")]
+)
+def test_a_directory_that_cannot_be_read_is_named(run, tmp_path, monkeypatch, command, directory, reason) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_bytes(b"")
+    more = {
+        "get": ["key"],
+        "check": ["--to", "4.4"],
+        "upgrade": ["--yes"],
+        "diff": [SAMPLES / "streams-state-0_0"],
+    }.get(command, [])
+    result = run("state", command, directory, *more)
+    assert (result.code, result.out, result.err) == (3, "", f"letterhead: cannot read {directory}: {reason}\n")
+
+
 def test_diff_names_a_changelog_that_does_not_exist(run) -> None:
     result = run("state", "diff", SAMPLES / "streams-state-0_0", "nowhere")
-    assert (result.code, result.err) == (2, "letterhead: there is no file or directory nowhere\n")
+    assert (result.code, result.err) == (3, "letterhead: cannot read nowhere: no such file or directory\n")

@@ -895,12 +895,12 @@ def test_rows_are_read_lazily(task):
 def test_directories_without_stores_are_rejected(tmp_path, task):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
-    for source, message in [
-        ("nowhere", "there is no directory .*nowhere: give a state, task or store directory"),
-        ("file", "file is not a directory"),
-        ("empty", "there is no store in .*empty: no directory in it has a file CURRENT"),
+    for source, error, message in [
+        ("nowhere", FileNotFoundError, "no such file or directory: .*nowhere"),
+        ("file", NotADirectoryError, "not a directory: .*file"),
+        ("empty", StoreNotFoundError, "there is no store in .*empty: no directory in it has a file CURRENT"),
     ]:
-        with pytest.raises(StoreNotFoundError, match=message):
+        with pytest.raises(error, match=message):
             lh.read.state(tmp_path / source)
     write_raw(task / "rocksdb" / "latest", "keyValueWithEverything", (b"k", b"v"))
     with pytest.raises(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +31,7 @@ def open_sources(names: Sequence[str], logins: Logins | None = None) -> list[Sou
         elif name != STANDARD_INPUT and path.is_dir():
             sources.append(_directory(path))
         elif name != STANDARD_INPUT and not path.exists():
-            raise FileNotFoundError(2, "no such file or directory", name)
+            raise FileNotFoundError(errno.ENOENT, "no such file or directory", name)
         elif name != STANDARD_INPUT and is_log_file(path):
             log_files.append(path)
         else:

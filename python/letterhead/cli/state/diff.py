@@ -12,7 +12,7 @@ from rich.text import Text
 
 from letterhead._formatting import printable
 from letterhead.cli.document import headers_json, value_json
-from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.headers import SUMMARY_LIMIT, header_text, key_text
 from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, console, counted, json_text, short, table, warn
 from letterhead.cli.sources.errors import reading_errors
@@ -38,28 +38,25 @@ def run_diff(
         limit = ROWS_ON_SCREEN
     damage = DamagedRows(raises=False)
     with reading_errors():
-        try:
-            differences = diff(
-                selection.directory,
-                open_changelog(source),
-                store=selection.name,
-                store_type=selection.store_type,
-                retention=source.retention,
-                segment_interval=source.segment_interval,
-                on_error=damage.add,
-                limits=selection.limits,
-            )
-            printed = itertools.islice(differences, limit)
-            if json:
-                count = sum(_print_line(row, epoch_ms) for row in printed)
-            else:
-                count = 0
-                while rows := list(itertools.islice(printed, ROWS_IN_TABLE)):
-                    console().print(_table(rows, everything=everything, epoch_ms=epoch_ms))
-                    count += len(rows)
-            more = sum(1 for _ in differences)
-        except FileNotFoundError as error:
-            raise Failure(str(error)) from error
+        differences = diff(
+            selection.directory,
+            open_changelog(source),
+            store=selection.name,
+            store_type=selection.store_type,
+            retention=source.retention,
+            segment_interval=source.segment_interval,
+            on_error=damage.add,
+            limits=selection.limits,
+        )
+        printed = itertools.islice(differences, limit)
+        if json:
+            count = sum(_print_line(row, epoch_ms) for row in printed)
+        else:
+            count = 0
+            while rows := list(itertools.islice(printed, ROWS_IN_TABLE)):
+                console().print(_table(rows, everything=everything, epoch_ms=epoch_ms))
+                count += len(rows)
+        more = sum(1 for _ in differences)
     if not json:
         total = counted(count + more, "row differs", "rows differ") if count + more else "no row differs"
         console().print(f"{total}{f' ({more:,} not shown: --all)' if more else ''}", style="dim")

@@ -13,7 +13,7 @@ from rich.text import Text
 from letterhead._formatting import printable
 from letterhead._invariants import present
 from letterhead.cli.brokers import BrokerSettings
-from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.render import console, counted, print_json, progress, table
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import store_json, time_field, times_json
@@ -92,10 +92,7 @@ def run_ls(
     with reading_errors():
         listings = [_examine(files, selection, quick) for files in find_stores(selection.directory, selection.name)]
         partitions = {partition for listing in listings for partition in listing.offsets}
-        try:
-            ends = end_offsets(partitions, changelog, brokers)
-        except FileNotFoundError as error:
-            raise Failure(f"there is no file or directory {changelog}") from error
+        ends = end_offsets(partitions, changelog, brokers)
     for listing in listings:
         # The offset is the offset of the last record in the store; a store without an offset lacks all records. A store that
         # is ahead of an older copy of its changelog lacks none.

@@ -52,7 +52,7 @@ def run_restore(
                 force=force,
                 progress=advance,
             )
-        except (FileExistsError, FileNotFoundError) as error:
+        except FileExistsError as error:
             raise Failure(str(error)) from error
     if json:
         print_json(

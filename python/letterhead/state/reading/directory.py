@@ -11,6 +11,7 @@ missing. Versions before 1.0 named a segment `<store>-yyyyMMddHHmm`.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import struct
@@ -68,13 +69,13 @@ class StoreFiles:
 def find_stores(directory: Path, name: str | None = None) -> list[StoreFiles]:
     """Return the stores in a directory, or only the stores of a name, by task and name.
 
-    Raises StoreNotFoundError if there are none.
+    Raises StoreNotFoundError if there are none, FileNotFoundError or NotADirectoryError if there is no such directory.
     """
     top = directory.resolve()
-    if not top.exists():
-        raise StoreNotFoundError(f"there is no directory {directory}: give a state, task or store directory")
     if not top.is_dir():
-        raise StoreNotFoundError(f"{directory} is not a directory: give a state, task or store directory")
+        if top.exists():
+            raise NotADirectoryError(errno.ENOTDIR, "not a directory", str(directory))
+        raise FileNotFoundError(errno.ENOENT, "no such file or directory", str(directory))
     databases: dict[tuple[Path, bool], list[StoreSegment]] = {}
     for path in _databases(top):
         start = _segment_start(path)

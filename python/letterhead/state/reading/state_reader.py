@@ -89,7 +89,9 @@ def state(
     Raises
     ------
     StoreNotFoundError
-        If there is no store.
+        If there is no store in the directory.
+    FileNotFoundError, NotADirectoryError
+        If there is no such directory.
     ValueError
         If the stores have several types, an option is invalid, or two columns would have the same name.
     DamagedRowError

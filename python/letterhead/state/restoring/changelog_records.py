@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -182,7 +183,7 @@ def read_path(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     otherwise they have no transactions.
     """
     if not path.exists():
-        raise FileNotFoundError(f"there is no file or directory {path}")
+        raise FileNotFoundError(errno.ENOENT, "no such file or directory", str(path))
     if not (path.is_dir() or path.is_file()):  # reading a named pipe would wait for a writer
         raise ValueError(f"{path} is not a regular file: pass Parquet files or log segments")
     if path.suffix == ".parquet" or (path.is_dir() and tables_of(path)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,6 +118,8 @@ def diff(
     ------
     StoreNotFoundError
         If a side lacks a store.
+    FileNotFoundError, NotADirectoryError
+        If a side does not exist, or the first one is no directory.
     StoreChoiceError
         If two stores have different types, or the changelog is of one of several stores.
     DamagedRowError
@@ -131,7 +134,7 @@ def diff(
     """
     first_stores = find_stores(Path(first), store)
     if isinstance(second, str | Path) and not Path(second).exists():
-        raise FileNotFoundError(f"there is no file or directory {second}")
+        raise FileNotFoundError(errno.ENOENT, "no such file or directory", str(second))
     if isinstance(second, str | Path) and _has_stores(Path(second)):
         yield from _compare_directories(first_stores, find_stores(Path(second), store), store_type, on_error, limits)
         return
@@ -147,7 +150,7 @@ def diff(
 
 def _has_stores(path: Path) -> bool:
     try:
-        return bool(find_stores(path))
+        return path.is_dir() and bool(find_stores(path))
     except StoreNotFoundError:
         return False
 
