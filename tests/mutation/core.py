@@ -103,8 +103,9 @@ def fails(command: Sequence[str], number: int, seconds: float) -> bool:
 
 
 def python_notices(package: Path, number: int) -> bool:
-    """Run the tests of Python with one mutant."""
+    """Run the tests of Python with one mutant until one of them fails."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "--timeout", "120"]
+    command += ["-n", str(os.cpu_count() or 1), "--dist", "loadfile"]
     marks = "not full and not jvm and not broker and not iggy_server"
     environment = os.environ | {"MUTANT": str(number), "PYTHONPATH": str(package), "LETTERHEAD_EXAMPLES": "10"}
     done = subprocess.run(
