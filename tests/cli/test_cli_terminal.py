@@ -289,7 +289,8 @@ def test_a_reader_that_goes_away_ends_the_command_silently(form: list[str], many
     process.stderr.close()
 
 
-LOCALES = [("LC_ALL", "C"), ("PYTHONIOENCODING", "latin-1"), ("PYTHONIOENCODING", "ascii")]
+ASCII = ("PYTHONIOENCODING", "ascii")
+LOCALES = [("LC_ALL", "C"), ("PYTHONIOENCODING", "latin-1"), ASCII]
 
 
 @functools.cache
@@ -300,8 +301,13 @@ def output(command: str, **variables: str) -> subprocess.CompletedProcess[bytes]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("variable", "value"), LOCALES, ids=[value for _, value in LOCALES])
-@pytest.mark.parametrize("command", ["read", "read-json", "decode", "decode-column", "scan", "ls", "inspect", "diff"])
+@pytest.mark.parametrize(
+    ("command", "variable", "value"),
+    [
+        *(("read", *locale) for locale in LOCALES),
+        *((name, *ASCII) for name in ("read-json", "decode", "decode-column", "scan", "ls", "inspect", "diff")),
+    ],
+)
 def test_every_terminal_shows_all_output(command: str, variable: str, value: str) -> None:
     expected, shown = output(command, PYTHONUTF8="1"), output(command, **{variable: value})
     assert (shown.returncode, shown.stderr) == (expected.returncode, expected.stderr)

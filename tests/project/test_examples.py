@@ -51,30 +51,6 @@ parents are our spans: True
 sampled: 4805
 all other headers are as they were: True
 """,
-    "spark_quarantine": """\
-+--------+--------+-----------------+
-|  tenant|count(1)|sum(amount_cents)|
-+--------+--------+-----------------+
-|    NULL|     187|             NULL|
-|    acme|     927|       2331831736|
-|  globex|     907|       2252923365|
-|   hooli|     875|       2177489251|
-| initech|     912|       2233056979|
-|umbrella|     935|       2281522173|
-|  ørsted|     904|       2284947334|
-|株式会社|     924|       2274262263|
-+--------+--------+-----------------+
-
-72 rows are set aside
-+-----------+---------------------------------------------+
-|key        |error[0].message                             |
-+-----------+---------------------------------------------+
-|order-00000|headers block takes 709 bytes and 38 are left|
-|order-00200|headers block takes 334 bytes and 38 are left|
-|order-00500|headers block takes 332 bytes and 38 are left|
-+-----------+---------------------------------------------+
-only showing top 3 rows
-""",
     "kip82_routing": """\
 orders-eu [(b'o1', Headers([(1000000001, b'eu')])), (b'o3', Headers([(1000000001, b'eu')]))]
 orders-us [(b'o2', Headers([(1000000001, b'us')]))]
@@ -96,13 +72,13 @@ refused: the seal of the record at offset 0 of orders, partition 0 does not matc
 }
 
 
-NEEDS_JVM = {"spark_quarantine"}
-RUN_ELSEWHERE = {"kafka_iggy_spark"}  # tests/iggy/test_page.py: it needs servers
+RUN_ELSEWHERE = {
+    "kafka_iggy_spark",  # tests/iggy/test_page.py: it needs servers
+    "spark_quarantine",  # tests/spark/test_readme.py
+}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.jvm) if name in NEEDS_JVM else name for name in PRINTED]
-)
+@pytest.mark.parametrize("name", PRINTED)
 def test_an_example_prints_the_documented_output(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / f"{name}.py")],

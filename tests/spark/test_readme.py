@@ -5,11 +5,13 @@ What a page takes for granted is given to it, and a path that it names is replac
 
 from __future__ import annotations
 
+import runpy
 import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import letterhead as lh
@@ -19,6 +21,30 @@ from letterhead.kip82 import MessageLog
 from pages import ROOT, blocks, run
 
 HEADERS = "array<struct<key:string,value:binary>>"
+QUARANTINE = """\
++--------+--------+-----------------+
+|  tenant|count(1)|sum(amount_cents)|
++--------+--------+-----------------+
+|    NULL|     187|             NULL|
+|    acme|     927|       2331831736|
+|  globex|     907|       2252923365|
+|   hooli|     875|       2177489251|
+| initech|     912|       2233056979|
+|umbrella|     935|       2281522173|
+|  ørsted|     904|       2284947334|
+|株式会社|     924|       2274262263|
++--------+--------+-----------------+
+
+72 rows are set aside
++-----------+---------------------------------------------+
+|key        |error[0].message                             |
++-----------+---------------------------------------------+
+|order-00000|headers block takes 709 bytes and 38 are left|
+|order-00200|headers block takes 334 bytes and 38 are left|
+|order-00500|headers block takes 332 bytes and 38 are left|
++-----------+---------------------------------------------+
+only showing top 3 rows
+"""
 KAFKA = """\
     spark.read.format("kafka")
     .option("kafka.bootstrap.servers", "localhost:9092")
@@ -61,6 +87,14 @@ def test_the_tutorial_prints_what_it_shows(spark, tmp_path: Path, monkeypatch: p
     there = {f'"orders-{name}"': repr(str(tmp_path / name)) for name in ("good", "bad")}
     run(page, {}, there=there)
     assert capsys.readouterr().out == "".join(blocks(page, "text"))
+
+
+def test_the_example_of_rows_set_aside_prints_totals_and_reasons(
+    spark, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is that of all tests
+    runpy.run_path(str(ROOT / "examples" / "spark_quarantine.py"))
+    assert capsys.readouterr().out.strip() == QUARANTINE.strip()
 
 
 def test_the_page_about_sql_prints_what_it_shows(spark, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
