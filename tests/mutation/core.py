@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,8 @@ TREE = OUTPUT / "tree"
 OPTIONS = ["--no-default-features"]
 SUITES = ["tests/package", "tests/where", "tests/scan", "tests/iggy", "tests/kafka", "tests/kip82", "tests/offsets"]
 """The tests of Python that run most of the core."""
+MEMORY = 8 << 30
+"""Bytes of address space that a process of tests may take with a mutant."""
 NOT_OF_MUTANTS = ["--skip", "layers", "--skip", "outside"]
 """Tests that read the sources, which the mutants have changed, or compile programs."""
 
@@ -87,12 +90,18 @@ def tests_notice(programs: Sequence[str], number: int, seconds: float) -> bool:
     return any(fails([program, "--test-threads=2", *NOT_OF_MUTANTS], number, seconds) for program in programs)
 
 
+def limit_memory() -> None:
+    """Let a mutant that allocates without an end fail, instead of the machine."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
 def fails(command: Sequence[str], number: int, seconds: float) -> bool:
     """Return whether a test of a program fails, or the program takes too long."""
     environment = os.environ | {"MUTANT": str(number)}
     with subprocess.Popen(
-        command, cwd=TREE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as tests:
+        command, cwd=TREE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        preexec_fn=limit_memory,
+    ) as tests:  # fmt: skip
         limit = threading.Timer(seconds, tests.kill)
         limit.start()
         for line in tests.stdout or ():
@@ -109,8 +118,9 @@ def python_notices(package: Path, number: int) -> bool:
     marks = "not full and not jvm and not broker and not iggy_server"
     environment = os.environ | {"MUTANT": str(number), "PYTHONPATH": str(package), "LETTERHEAD_EXAMPLES": "10"}
     done = subprocess.run(
-        [*command, "-m", marks, *SUITES], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False
-    )
+        [*command, "-m", marks, *SUITES], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False,
+        preexec_fn=limit_memory,
+    )  # fmt: skip
     return done.returncode != 0
 
 
