@@ -49,6 +49,7 @@ class Cluster:
 
     def __init__(self, directory: Path) -> None:
         self.brokers = {node: Broker(directory / str(node), heap="256m") for node in NODES}
+        self._paused: set[int] = set()
 
     @property
     def address(self) -> str:
@@ -88,10 +89,20 @@ class Cluster:
     def pause(self, node: int) -> None:
         """Let a broker do nothing, and not notice it, until :meth:`resume`."""
         self._signal(node, signal.SIGSTOP)
+        self._paused.add(node)
 
     def resume(self, node: int) -> None:
         """Let a broker go on."""
         self._signal(node, signal.SIGCONT)
+        self._paused.discard(node)
+
+    def repair(self) -> None:
+        """Let all brokers run that are paused or were killed."""
+        for node in [*self._paused]:
+            self.resume(node)
+        for node, broker in self.brokers.items():
+            if broker.process is None:
+                self.launch(node)
 
     def _signal(self, node: int, number: int) -> None:
         process = self.brokers[node].process
@@ -114,7 +125,10 @@ class Cluster:
 
         place = TopicPartition(topic, partition)
         order = [node, *(other for other in NODES if other != node)]
-        with KafkaAdminClient(bootstrap_servers=self.address.split(",")) as admin:
+        # The client tries one address, for as long as it may take in all; and a broker waits for 30 s for a controller that is
+        # paused, before it passes the request to the next one.
+        answering = [broker.address for number, broker in self.brokers.items() if number not in self._paused]
+        with KafkaAdminClient(bootstrap_servers=answering, request_timeout_ms=120_000) as admin:
             assert not any(admin.alter_partition_reassignments({place: order}).values())
             admin.elect_leaders(0, {topic: [partition]})
         self.wait_for_leader(topic, node, partition)

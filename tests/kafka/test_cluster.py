@@ -51,6 +51,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         running.stop()
 
 
+@pytest.fixture(autouse=True)
+def whole(cluster: Cluster) -> Iterator[None]:
+    """Leave the cluster whole to the next test."""
+    yield
+    cluster.repair()
+
+
 def rows(table: pa.Table) -> list[Row]:
     """Rows of a topic, as librdkafka's are given."""
     at = table.schema.get_field_index("timestamp")
