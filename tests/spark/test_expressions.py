@@ -65,6 +65,14 @@ def test_values_and_errors_are_those_of_the_native_module(spark, types):
     agree()
 
 
+def test_a_null_value_of_every_type_is_null(spark) -> None:
+    types = [type for group in GROUPS for type in group]
+    table = pa.table({type: pa.array([None], pa.binary()) for type in types})
+    result = collected(spark.createDataFrame(table).select(*[c for type in types for c in read_columns(type)]))
+    assert result.keys() == {f"{part} {type}" for part in ("value", "error") for type in types}
+    assert {name: column for name, column in result.items() if column != [None]} == {}
+
+
 def _codes(rows: list) -> list:
     return [(message, value, error and error.partition(":")[0]) for message, value, error in rows]
 

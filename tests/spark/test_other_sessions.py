@@ -10,8 +10,6 @@ import pytest
 
 from environments import swept
 
-pytestmark = pytest.mark.full
-
 SCRIPT = Path(__file__).parent / "other_sessions.py"
 
 
@@ -24,10 +22,22 @@ def run(type: str, samples: Path) -> str:
     return done.stdout.splitlines()[-1]
 
 
+def test_spark_connect_sends_a_column_of_every_type() -> None:
+    script = SCRIPT.with_name("connect_depths.py")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=540, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    depths = {column: int(depth) for depth, _, column in (line.partition(" ") for line in done.stdout.splitlines())}
+    assert len(depths) > 300
+    # Protocol Buffers refuse messages that are nested a hundred deep, and a query puts these into others.
+    assert {column: depth for column, depth in depths.items() if depth > 80} == {}
+
+
+@pytest.mark.full
 def test_on_spark_connect(samples):
     assert run("connect", samples) == "whole pyspark.sql.connect.session 1"
 
 
+@pytest.mark.full
 def test_on_executors_of_their_own(samples):
     with swept():
         assert run("cluster", samples) == "whole pyspark.sql.session 2"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-__all__ = ["Check", "Checked", "check", "either", "first_valid", "guarded", "raised"]
+__all__ = ["Check", "Checked", "check", "chosen", "either", "first_valid", "guarded", "raised"]
 
 
 class Check(NamedTuple):
@@ -33,9 +33,19 @@ def check(when: Column, code: str, message: str) -> Check:
 
 def guarded(checks: Sequence[Check], value: Column, fail: Callable[[Check], Column]) -> Column:
     """Return the value, or what ``fail`` returns for the first check that holds."""
-    for check in reversed(checks):
-        value = F.when(check.when, fail(check)).otherwise(value)
-    return value
+    return chosen([(check.when, fail(check)) for check in checks], value)
+
+
+def chosen(choices: Iterable[tuple[Column, Column]], otherwise: Column) -> Column:
+    """Return the value of the first condition that holds, as one expression: Spark Connect sends no deeply nested ones."""
+    choices = iter(choices)
+    first = next(choices, None)
+    if first is None:
+        return otherwise
+    result = F.when(*first)
+    for condition, value in choices:
+        result = result.when(condition, value)
+    return result.otherwise(otherwise)
 
 
 def raised(prefix: str, check: Check) -> Column:

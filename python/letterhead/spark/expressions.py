@@ -23,7 +23,7 @@ from functools import partial
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from letterhead.spark.checks import Check, Checked, check, either, first_valid
+from letterhead.spark.checks import Check, Checked, check, chosen, either, first_valid
 from letterhead.spark.text_forms import form_parser
 from letterhead.values import VALUE_TYPES
 
@@ -103,15 +103,15 @@ def _fitting_types(name: str, stored_type: str) -> list[str]:
 def _of_fitting_type(name: str, types: Sequence[str], type: Column, bytes: Column) -> Checked:
     """Parse bytes as one of some types, and return the value as another type, or the check that it does not fit."""
     checks: list[Check] = []
-    value = F.lit(None)
+    values: list[tuple[Column, Column]] = []
     for stored in types:
         parsed = _widened(name, stored, bytes)
         is_stored = type == stored
         checks += [
             check._replace(when=F.when(is_stored, check.when).otherwise(F.lit(False))) for check in parsed.checks
         ]
-        value = F.when(is_stored, parsed.value).otherwise(value)
-    return Checked(checks, value)
+        values.append((is_stored, parsed.value))
+    return Checked(checks, chosen(values, F.lit(None)))
 
 
 def _widened(name: str, stored: str, bytes: Column) -> Checked:
