@@ -16,6 +16,7 @@ import pytest
 import letterhead as lh
 from letterhead import _native
 from letterhead import arrow as lha
+from letterhead.operations import Decode
 
 THREE = {"tenant": "string", "retry": "int32", "amount_cents": "int64"}
 
@@ -300,6 +301,16 @@ def test_every_operation_is_cut(headers: pa.Array, operation: Any) -> None:
     stream = _native.apply(operation, pa.chunked_array([headers]), "kafka", **options, max_offset=8_000)
     parts = [pa.array(part) for part in stream]
     assert len(parts) > 3
+    assert pa.concat_arrays(parts).equals(whole)
+
+
+def test_every_selected_row_is_in_one_of_the_parts_of_an_output_that_is_cut(rows: pa.Array) -> None:
+    decode = Decode("kafka", where="tenant != 'acme'")
+    whole = decode.run(rows)
+    assert 100 < len(whole) < len(rows)
+    stream = _native.apply("decode", pa.chunked_array([rows]), "kafka", **decode.arguments(), max_offset=20_000)
+    parts = [pa.array(part) for part in stream]
+    assert len(parts) > 10
     assert pa.concat_arrays(parts).equals(whole)
 
 

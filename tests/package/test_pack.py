@@ -134,6 +134,8 @@ def test_a_list_with_a_separator_becomes_one_header() -> None:
     lists = lha.pack(table, types)
     rows = [[("tags", b"new,vip"), ("n", b"1, 2")], [("tags", b"")], [], [("n", b"3")], [("tags", b"a")]]
     assert rows_of(lists) == rows
+    large = pa.schema([("tags", pa.large_list(pa.string())), ("n", pa.large_list(pa.int64()))])
+    assert lha.pack(table.cast(large), types) == lists
     read = [{"tags": row["tags"] or [], "n": row["n"] or []} for row in table.to_pylist()]
     read[4]["tags"] = ["a"]
     assert lha.select(lists, "kafka", types).to_pylist() == read
