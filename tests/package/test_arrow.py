@@ -16,7 +16,8 @@ import pytest
 import letterhead as lh
 from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.operations import Decode
+from letterhead.header_edits import HeaderEdit
+from letterhead.operations import Decode, Edit
 
 THREE = {"tenant": "string", "retry": "int32", "amount_cents": "int64"}
 
@@ -302,6 +303,18 @@ def test_every_operation_is_cut(headers: pa.Array, operation: Any) -> None:
     parts = [pa.array(part) for part in stream]
     assert len(parts) > 3
     assert pa.concat_arrays(parts).equals(whole)
+
+
+def test_an_edited_column_is_cut(rows: pa.Array) -> None:
+    edit = Edit("kafka", HeaderEdit.of(drop=["note"], append={"via": b"test"}))
+    whole = edit.run(rows)
+    parts = [
+        pa.array(part)
+        for part in _native.apply("edit", pa.chunked_array([rows]), "kafka", **edit.arguments(), max_offset=20_000)
+    ]
+    assert len(parts) > 10
+    assert pa.concat_arrays(parts).equals(whole)
+    assert all(part.buffers()[2].size <= 20_000 for part in parts)
 
 
 def test_every_selected_row_is_in_one_of_the_parts_of_an_output_that_is_cut(rows: pa.Array) -> None:
