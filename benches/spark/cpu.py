@@ -68,8 +68,7 @@ class _Sum(AccumulatorParam[float]):
 def native_calls_counted(spark: Any) -> Iterator[Any]:
     """Make every `mapInArrow` of letterhead that is planned in the body add its time in native calls to what is given.
 
-    Counted is the CPU time of the worker's thread while an operation of `letterhead.arrow` is called and while its stream
-    is read: the kernels run in that one thread. It includes a few microseconds of Python before the native function, and
+    Counted is the CPU time of the worker's thread while an operation is called and while its stream is read: the kernels run in that one thread. It includes a few microseconds of Python before the native function, and
     excludes reading the batch from Spark and handing the result to pyarrow and Spark. :func:`counted` gives the whole CPU
     time of the workers, with which this is compared.
     """
@@ -93,10 +92,9 @@ class _Clocked:
         self.spent = spent
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from letterhead import arrow as lha
-
-        clock = _Clock(getattr(lha, self.runner.operation))
-        with mock.patch.object(lha, self.runner.operation, clock):
+        operation = type(self.runner.operation)
+        clock = _Clock(operation.chunks)
+        with mock.patch.object(operation, "chunks", lambda *arguments: clock(*arguments)):
             yield from self.runner(batches)
         self.spent.add(clock.seconds)
 

@@ -145,7 +145,8 @@ class Installed(unittest.TestCase):
         self.assertEqual([line for line in requested if "extra ==" not in line], [], "the core asks for nothing")
         extras = set(metadata.metadata("letterhead").get_all("Provides-Extra"))
         self.assertEqual(
-            extras, {"arrow", "spark", "pyspark", "sail", "sql", "cli", "state", "kafka", "produce", "plots"}
+            extras,
+            {"arrow", "spark", "pyspark", "sail", "sql", "cli", "state", "kafka", "msk", "pkcs12", "produce", "plots"},
         )
 
     def test_the_gil_stays_off_where_it_is_off(self) -> None:
