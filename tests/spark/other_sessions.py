@@ -86,6 +86,8 @@ def check_edits(orders) -> None:
     """Headers that go and come, and what is shown of them."""
     edits = lhs.edit_headers(drop=lambda key: key.startswith("ce_"), append={"n": ("offset", "int64"), "via": b"spark"})
     edited = orders.transform(edits)
+    many = edited.transform(lhs.edit_headers(set={f"k{number}": b"v" for number in range(24)})).limit(1).first()
+    assert [header.key for header in many["headers"][-24:]] == [f"k{number}" for number in range(24)]
     assert edited.where(lhs.header("headers", "n", "int64") == edited["offset"]).count() == 3000
     assert edited.where("exists(headers, h -> startswith(h.key, 'ce_'))").count() == 0
     with contextlib.redirect_stdout(io.StringIO()) as screen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import struct
 from datetime import UTC, datetime
@@ -128,6 +129,23 @@ def test_the_last_four_bytes_are_shown_if_they_are_ascii(spark):
     df = frame_of(spark, [[("ssn", value) for value in values]])
     masked = [b"****6789", b"****", b"****defg", b"****", b"****"]
     assert edited(df, replace={"ssn": "last4"}) == [[("ssn", value) for value in masked]]
+
+
+def test_many_keys_are_edited_at_once(spark):
+    keys = [f"k{n}" for n in range(24)]
+    twice = [(key, value) for value in (b"old", b"again") for key in keys]
+    df = frame_of(spark, [twice, [("k3", None), ("other", b"o"), ("k3", b"again"), ("k1", b"old")]])
+    values = {key: lh.lit(f"new {key}") if n % 2 else None for n, key in enumerate(keys)}
+    written = [(key, f"new {key}".encode() if n % 2 else None) for n, key in enumerate(keys)]
+    first = [("k3", b"new k3"), ("other", b"o"), ("k1", b"new k1")]
+    added = [header for header in written if header[0] not in ("k1", "k3")]
+    assert edited(df, set=values) == [written, first + added]
+    skipped = [(key, value or b"old") for key, value in written]
+    skipped += [(key, b"again") for key, value in written if value is None]
+    assert edited(df, set=values, nulls="skip") == [skipped, first + [header for header in added if header[1]]]
+    assert edited(df, rename=dict(itertools.pairwise(keys)), replace=dict.fromkeys(keys, "redact"))[1] == [
+        ("k4", None), ("other", b"o"), ("k4", b"***"), ("k2", b"***")
+    ]  # fmt: skip
 
 
 def test_steps_are_taken_in_order(spark):

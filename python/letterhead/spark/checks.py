@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pyspark.sql import Column
@@ -36,16 +36,14 @@ def guarded(checks: Sequence[Check], value: Column, fail: Callable[[Check], Colu
     return chosen([(check.when, fail(check)) for check in checks], value)
 
 
-def chosen(choices: Iterable[tuple[Column, Column]], otherwise: Column) -> Column:
-    """Return the value of the first condition that holds, as one expression: Spark Connect sends no deeply nested ones."""
-    choices = iter(choices)
-    first = next(choices, None)
-    if first is None:
+def chosen(choices: Sequence[tuple[Column, Column]], otherwise: Column) -> Column:
+    """Return the value of the first condition that holds, in one flat CASE: Spark Connect rejects deeply nested expressions."""
+    if not choices:
         return otherwise
-    result = F.when(*first)
-    for condition, value in choices:
-        result = result.when(condition, value)
-    return result.otherwise(otherwise)
+    case = F.when(*choices[0])
+    for condition, value in choices[1:]:
+        case = case.when(condition, value)
+    return case.otherwise(otherwise)
 
 
 def raised(prefix: str, check: Check) -> Column:

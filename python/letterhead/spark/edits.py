@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType, DataType, StringType, StructField
 
 from letterhead._names import check_name, unknown_name
 from letterhead.header_edits import Constant, Function, HeaderEdit, Lit, Mask, NewValue
-from letterhead.spark.checks import guarded, raised
+from letterhead.spark.checks import chosen, guarded, raised
 from letterhead.spark.frame import (
     HEADERS,
     Input,
@@ -200,10 +200,17 @@ class _EditStep:
 
     def _remaining(self, headers: Column, set_values: Mapping[str, Column]) -> Column:
         """Return the headers that are not dropped; of each key that is set, only the first header stays."""
-        for key, value in set_values.items():
-            first = _position(headers, key)
-            others = value["value"].isNull() if self.skip_nulls else F.lit(False)
-            headers = F.filter(headers, _is_first(key, first, others))
+        if set_values:
+            # The places are those before the filter. Other keys drop no header of a key, so its first header is the same.
+            firsts = {key: _position(headers, key) for key in set_values}
+
+            def is_kept(header: Column, place: Column) -> Column:
+                is_first = {key: place + 1 == first for key, first in firsts.items()}
+                if self.skip_nulls:
+                    is_first = {key: kept | set_values[key]["value"].isNull() for key, kept in is_first.items()}
+                return chosen([(header["key"] == key, kept) for key, kept in is_first.items()], F.lit(True))
+
+            headers = F.filter(headers, is_kept)
         only, drop = self.only, self.drop
         if only is None and drop is None:
             return headers
@@ -226,14 +233,13 @@ class _EditStep:
         def changed(header: Column) -> Column:
             key, old = header["key"], header["value"]
             new_key = key if self.rename is None else _renamed(key, self.rename)
-            value = old
-            for name, new in self.replaced:
-                value = F.when((key == name) & old.isNotNull(), _replaced(new, old)).otherwise(value)
+            if callable(self.rename) and set_values:
+                new_key = F.when(key.isin(*set_values), key).otherwise(new_key)
+            values = [((key == name) & old.isNotNull(), _replaced(new, old)) for name, new in self.replaced]
             for name, struct in set_values.items():
                 written = struct["value"]
-                value = F.when(key == name, F.coalesce(written, old) if self.skip_nulls else written).otherwise(value)
-                new_key = F.when(key == name, key).otherwise(new_key) if callable(self.rename) else new_key
-            return F.struct(new_key.alias("key"), value.alias("value"))
+                values.append((key == name, F.coalesce(written, old) if self.skip_nulls else written))
+            return F.struct(new_key.alias("key"), chosen(values, old).alias("value"))
 
         return F.transform(headers, changed)
 
@@ -333,15 +339,6 @@ def _position(headers: Column, key: str) -> Column:
     return F.array_position(F.transform(headers, lambda header: header["key"]), F.lit(key))
 
 
-def _is_first(key: str, first: Column, others: Column) -> Callable[[Column, Column], Column]:
-    """Return the predicate of headers and their positions, from 0, that drops the headers of a key after the first."""
-
-    def is_kept(header: Column, place: Column) -> Column:
-        return F.coalesce(header["key"] != key, F.lit(True)) | (place + 1 == first) | others
-
-    return is_kept
-
-
 def _missing(headers: Column, key: str, value: Column) -> Column:
     """Return the header to append if there is none with its key, in an array."""
     is_missing = F.coalesce(_position(headers, key), F.lit(0)) == 0
@@ -386,10 +383,7 @@ def _renamed(key: Column, rename: Any) -> Column:
         # A header without a key could not be written.
         no_key = F.raise_error(F.lit("rename makes the key of a header null (null_key)"))
         return F.coalesce(_checked_column("rename", rename(key)), F.when(key.isNotNull(), no_key).cast("string"))
-    new = key
-    for old_key, new_key in rename.items():
-        new = F.when(key == old_key, F.lit(new_key)).otherwise(new)
-    return new
+    return chosen([(key == old_key, F.lit(new_key)) for old_key, new_key in rename.items()], key)
 
 
 def _checked_column(parameter: str, result: Any) -> Column:

@@ -18,7 +18,7 @@ from letterhead._shared_parameters import documented
 from letterhead.default_values import default_of
 from letterhead.fields import Field, field_and_default, plain_key
 from letterhead.operations import ReadOptions, Select
-from letterhead.spark.checks import Check, guarded, raised
+from letterhead.spark.checks import Check, chosen, guarded, raised
 from letterhead.spark.expressions import header_parser, is_type, is_utf8, parser
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
@@ -205,7 +205,7 @@ def _by_spark(
 
     def is_bad(header: Column) -> Column:
         bad = guarded(parse(header).checks, F.lit(False), lambda _: F.lit(True))
-        # A null value is not parsed, and its type may be unknown all the same.
+        # A null value passes these checks, and still its type may be unknown.
         return bad | F.coalesce(~is_type(header["type"]), F.lit(False)) if header_list.types else bad
 
     # A message with null headers has none of any key.
@@ -267,9 +267,7 @@ def _is_requested(field: Field, header_list: _HeaderList, strict: bool) -> Calla
             # Only a null key makes the comparison null.
             return F.coalesce(same, F.raise_error(F.lit(_NULL_KEY)))
         checks = _malformed(header, header_list)
-        malformed, message = reduce(or_, (when for when, _ in checks)), checks[-1][1]
-        for when, reason in reversed(checks[:-1]):
-            message = F.when(when, reason).otherwise(message)
+        malformed, message = reduce(or_, (when for when, _ in checks)), chosen(checks[:-1], checks[-1][1])
         return F.when(malformed, F.raise_error(message)).otherwise(same)
 
     return is_requested

@@ -98,7 +98,7 @@ def _decimal(name: str, bytes: Column) -> Checked:
     last = first - F.length(significant) + 1
     fits = F.coalesce((first < precision - scale) & (last >= -scale), F.lit(False))
     is_zero = significant == ""
-    outside = F.when(is_zero, F.lit(False)).when(~is_zero, ~fits)  # null for a null value
+    outside = ~(is_zero | fits)  # null for a null value
     padding = F.least(F.length(significant) + last + scale, F.lit(precision)).cast("int")
     unscaled = F.when(is_zero, F.lit("0")).otherwise(_padded(significant, padding))
     number = F.lpad(unscaled, precision + 1, "0")
