@@ -64,7 +64,7 @@ def printed(*command: str) -> str:
 def main(tier: str, result: str, seconds: str, log: str) -> None:
     """Replace the row of a tier."""
     commit = printed("git", "rev-parse", "--short", "HEAD")
-    # The rows of other tiers are no change of what is tested.
+    # Rows of other tiers in the record do not change what was tested.
     if printed("git", "status", "--porcelain", "--untracked-files=no", "--", ":!tests/RECORD.md"):
         commit += ", changed"
     total = counts(Path(log).read_text(errors="replace"))

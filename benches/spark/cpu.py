@@ -68,9 +68,10 @@ class _Sum(AccumulatorParam[float]):
 def native_calls_counted(spark: Any) -> Iterator[Any]:
     """Make every `mapInArrow` of letterhead that is planned in the body add its time in native calls to what is given.
 
-    Counted is the CPU time of the worker's thread while an operation is called and while its stream is read: the kernels run in that one thread. It includes a few microseconds of Python before the native function, and
-    excludes reading the batch from Spark and handing the result to pyarrow and Spark. :func:`counted` gives the whole CPU
-    time of the workers, with which this is compared.
+    Counted is the CPU time of the worker's thread while an operation is called and while its stream is read: the kernels
+    run in that one thread. It includes a few microseconds of Python before the native function, and excludes reading the
+    batch from Spark and handing the result to pyarrow and Spark. :func:`counted` gives the whole CPU time of the workers,
+    with which this is compared.
     """
     from pyspark.sql.classic.dataframe import DataFrame
 

@@ -25,7 +25,7 @@ def local_session(name: str, more: Mapping[str, str] | None = None) -> Any:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
-        # After a pause of the machine that is longer, Spark takes its only executor for lost, and ends ten minutes later.
+        # If the machine pauses for longer than this, Spark declares its only executor lost, and exits ten minutes later.
         .config("spark.network.timeout", "1200s")
         # Small, so that a partition has several batches.
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")

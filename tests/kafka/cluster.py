@@ -97,7 +97,7 @@ class Cluster:
         self._paused.discard(node)
 
     def repair(self) -> None:
-        """Let all brokers run that are paused or were killed."""
+        """Resume paused brokers, and start those again that were killed."""
         for node in [*self._paused]:
             self.resume(node)
         for node, broker in self.brokers.items():
@@ -125,8 +125,8 @@ class Cluster:
 
         place = TopicPartition(topic, partition)
         order = [node, *(other for other in NODES if other != node)]
-        # The client tries one address, for as long as it may take in all; and a broker waits for 30 s for a controller that is
-        # paused, before it passes the request to the next one.
+        # The client may spend all its time on one address, so it gets none of a paused broker. The timeout is long because a
+        # broker waits 30 s for a paused controller before it asks the next one.
         answering = [broker.address for number, broker in self.brokers.items() if number not in self._paused]
         with KafkaAdminClient(bootstrap_servers=answering, request_timeout_ms=120_000) as admin:
             assert not any(admin.alter_partition_reassignments({place: order}).values())

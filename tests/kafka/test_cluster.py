@@ -53,7 +53,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(autouse=True)
 def whole(cluster: Cluster) -> Iterator[None]:
-    """Leave the cluster whole to the next test."""
+    """Leave a cluster to the next test in which all brokers run."""
     yield
     cluster.repair()
 

@@ -91,7 +91,7 @@ def tests_notice(programs: Sequence[str], number: int, seconds: float) -> bool:
 
 
 def limit_memory() -> None:
-    """Let a mutant that allocates without an end fail, instead of the machine."""
+    """Make a mutant that allocates without bound fail before it takes all memory of the machine."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 

@@ -1,6 +1,6 @@
-"""Print how deeply the messages are nested that Spark Connect sends for columns of ``header``: `python connect_depths.py`.
+"""Print the depth of the message that Spark Connect sends for each column of ``header``: `python connect_depths.py`.
 
-No server is needed, and none is asked. Each line has the depth and the column.
+Each line has the depth and the column. No server is needed.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def test_errors_follow_the_policy(spark):
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_header_is_an_expression(spark, orders, ansi):
-    """Every type, with ANSI mode off only the big-endian ones and texts: the values of `select_headers`."""
+    """Columns have the values of `select_headers`, for all types; without ANSI mode, little-endian types are left out."""
     types_of_mode = [type for type in TYPES if ansi == "true" or not type.endswith(":le")]
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", ansi)

@@ -129,7 +129,7 @@ class Operations:
             return [{"op": op, "key": key}]
         value = self._maybe(self._bytes(), 0.1) if op == "put" else None
         if value is None and at == self._newest.get(key):
-            # Java forgets a deletion at the time of the latest version: docs/explanation/state-stores.md says what we do.
+            # Java forgets such a deletion, and we do not: see docs/explanation/state-stores.md.
             op, value = "put", ""
         self._newest[key] = max(at, self._newest.get(key, at))
         return [{"op": op, "key": key, "timestamp": str(at), **({"value": value} if op == "put" else {})}]

@@ -87,7 +87,7 @@ class BatchHeader(NamedTuple):
 
 
 class AbortedTransaction(NamedTuple):
-    """An aborted transaction in the response to a fetch. The control record that ends it is in the log."""
+    """An aborted transaction that the response to a fetch lists. It ends at a control record in the log."""
 
     producer_id: int
     first_offset: int

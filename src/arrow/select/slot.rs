@@ -58,7 +58,7 @@ pub struct Slot<'a> {
 }
 
 impl<'a> Slot<'a> {
-    /// Creates the slot of one selection. The other arguments are those of [`super::SelectSink::new`].
+    /// Creates the slot of one selection; [`super::SelectSink::new`] describes the other arguments.
     pub fn new(
         selection: &Selection,
         dialect: Dialect,

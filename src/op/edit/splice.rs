@@ -36,7 +36,8 @@ fn count_end<E: MessageFormat>(message: Piece<'_>) -> usize {
     }
 }
 
-/// Where the headers of a message end: where the last of them does, or after their count if `last` is 0 and there are none.
+/// Returns where the headers of a message end. `last` is the end of the last header, or 0 if there is none: then they end
+/// after their count.
 pub fn headers_end<E: MessageFormat>(data: &[u8], last: usize) -> usize {
     if last == 0 { count_end::<E>(Piece { data, start: 0, end: data.len() }) } else { last }
 }
