@@ -14,7 +14,7 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import LogTruncated, OffsetsGone, ProtocolError
-from letterhead.kafka.client import KafkaClient
+from letterhead.kafka.client import EARLIEST_TIME, KafkaClient
 from letterhead.kafka.groups import GroupOffsets
 from letterhead.kafka.settings import reader_settings
 from letterhead.kafka.transport import ResponseFrames
@@ -202,6 +202,13 @@ def recorded(api_key: int) -> list[bytes]:
     responses = json.loads(RESPONSES.read_text())["responses"].items()
     frames = [bytes.fromhex(response) for key, response in responses if key.startswith(f"{api_key} ")]
     return [len(frame).to_bytes(4, "big") + frame for frame in frames]
+
+
+def test_offsets_have_the_order_in_which_partitions_were_asked_for() -> None:
+    # The broker of the recorded responses answers for partition 1 first.
+    places = [TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)]
+    with LyingBroker() as broker, KafkaClient(reader_settings(broker.address, {}, timeout_ms=60_000)) as client:
+        assert list(client.offsets(dict.fromkeys(places, EARLIEST_TIME), "read_uncommitted")) == places
 
 
 def test_records_of_earlier_offsets_are_not_taken_for_the_requested_ones() -> None:

@@ -174,7 +174,7 @@ class KafkaClient(Closing):
                 for number in sorted(partition.partition_index for partition in topic.partitions)]  # fmt: skip
 
     def offsets(self, times: Mapping[TopicPartition, int], isolation: Isolation) -> dict[TopicPartition, int]:
-        """Return, for each partition, the first offset that is not older than a time; -1 if all are older.
+        """Return, for each partition in the given order, the first offset that is not older than a time; -1 if all are older.
 
         Times are milliseconds since 1970, :data:`EARLIEST_TIME` or :data:`LATEST_TIME`. With ``"read_committed"`` the latest is
         the first offset of the oldest open transaction.
@@ -212,7 +212,7 @@ class KafkaClient(Closing):
                         offsets[TopicPartition(topic.name, partition.partition_index)] = partition.offset
 
         self.call(ask)
-        return offsets
+        return {place: offsets[place] for place in times}
 
     def fetch(
         self, place: TopicPartition, offset: int, isolation: Isolation, *, last_epoch: int = -1, wait_ms: int = 500
