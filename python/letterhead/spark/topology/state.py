@@ -37,7 +37,7 @@ class StorePart(ABC):
         """Return the numbers of the existing segments, in order."""
 
     @abstractmethod
-    def rows(self, segment: int = 0) -> Any:
+    def rows(self, segment: int) -> Any:
         """Return the rows of a segment, which is created if it does not exist."""
 
     @abstractmethod
@@ -120,7 +120,7 @@ class _KeyPart(StorePart):
     def segments(self) -> list[int]:
         return sorted(self._segments)
 
-    def rows(self, segment: int = 0) -> SomeRows:
+    def rows(self, segment: int) -> SomeRows:
         if segment not in self._segments:
             self._segments[segment] = SomeRows()
         return self._segments[segment]
@@ -171,7 +171,7 @@ class _PartitionPart(StorePart):
     def segments(self) -> list[int]:
         return sorted(self._numbers)
 
-    def rows(self, segment: int = 0) -> PagedRows:
+    def rows(self, segment: int) -> PagedRows:
         if segment not in self._open:
             self._numbers.add(segment)
             firsts = self._firsts(segment)

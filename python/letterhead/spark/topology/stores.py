@@ -72,12 +72,12 @@ class SparkStore(BytesStore):
 
 class _SparkKeyValueStore(SparkStore, RocksDBKeyValueStore):
     def _use(self, part: StorePart) -> None:
-        self._rows = part.rows()
+        self._rows = part.rows(0)
 
 
 class _SparkVersionedStore(SparkStore, RocksDBVersionedStore):
     def _use(self, part: StorePart) -> None:
-        self._rows = part.rows()
+        self._rows = part.rows(0)
         self._find_segments()
         self._observed = part.observed
 
