@@ -42,6 +42,12 @@ def test_decode_reads_what_proton_writes(data, line):
     assert [plain(value) for value in read] == [line["value"], None, None]
 
 
+@pytest.mark.parametrize("column", ["binary", "large_binary", "binary_view", "string", "large_string", "string_view"])
+def test_columns_of_bytes_and_of_text_are_read(column: str) -> None:
+    rows = pa.array([b"\x54\x03", None, b"\x40", b"\x54\x04"]).cast(getattr(pa, column)())
+    assert lha.amqp(rows, "int32").to_pylist() == [3, None, None, 4]
+
+
 def test_timestamp_of_proton_becomes_a_timestamp():
     rows = pa.array([data for data, _ in of_proton("timestamp")])
     assert amqp.decode(rows[0].as_py()) == ("timestamp", 1_700_000_000_123)

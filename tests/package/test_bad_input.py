@@ -439,6 +439,19 @@ def test_a_field_that_does_not_fit_is_named(fields: dict[str, Any], error: type[
         lh.encode(fields, "streams-timestamped")
 
 
+@pytest.mark.parametrize(
+    ("format", "field", "least", "most"),
+    [("streams-timestamped", "timestamp", -(2**63), 2**63 - 1), ("iggy-message", "checksum", 0, 2**64 - 1)],
+)
+def test_numbers_of_a_field_have_bounds(format: str, field: str, least: int, most: int) -> None:
+    for number in (least, most):
+        data = lh.encode({field: number, "headers": [], "payload": b"p"}, format)
+        assert getattr(lh.decode(data, format), field) == number
+    for number in (least - 1, most + 1):
+        with pytest.raises(EncodeError, match=f"{field} does not fit"):
+            lh.encode({field: number, "headers": [], "payload": b"p"}, format)
+
+
 def test_a_key_without_a_utf8_form_is_refused_with_its_place() -> None:
     with pytest.raises(EncodeError) as caught:
         lh.encode([("a", b""), ("\ud800", b"")], "kafka")

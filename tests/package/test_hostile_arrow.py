@@ -199,6 +199,19 @@ def test_a_part_of_an_array_is_checked_and_not_the_rest() -> None:
     assert len(pa.array(_native.apply("validate", column, "kafka"))) == 2
 
 
+def test_of_a_part_of_an_array_its_own_elements_are_checked() -> None:
+    def headers(start: int) -> Structure:
+        """Return a list of the last of three structs that are the end of six."""
+        keys = binary([0, FAR, 0, 0, 1, start, 3], b"abc", format=b"u")
+        values = binary([0, FAR, 0, 0, 1, 2, 3], b"123")
+        struct = Structure(b"+s", 3, [None], [keys.named(b"key"), values.named(b"value")])
+        return Structure(b"+l", 1, [None, numbers(2, 3)], [changed(struct, offset=3).named(b"element")])
+
+    assert pa.array(_native.apply("encode", headers(2), "kafka")).to_pylist() == [b"\x02\x02c\x023"]
+    with pytest.raises((TypeError, ValueError), match="malformed"):
+        _native.apply("encode", headers(FAR), "kafka")
+
+
 # --- files -----------------------------------------------------------------------------------------------------------
 
 

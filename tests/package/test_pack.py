@@ -49,6 +49,13 @@ def test_columns_alone_are_written_as_their_own_types() -> None:
     assert rows_of(lha.pack(table, ["n"], format="iggy")) == [[("string", b"n", "uint16", b"\0\7")]]
 
 
+@pytest.mark.parametrize("unit", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_an_integer_is_written_from_a_column_of_any_other(unit: str) -> None:
+    table = pa.table({"n": pa.array([3], unit)})
+    for type in ("int8", "uint16:le", "int64", "uint64:text"):
+        assert lha.select(lha.pack(table, {"n": type}), "kafka", {"n": type}).to_pylist() == [{"n": 3}]
+
+
 def test_lists_of_headers_stand_between_columns() -> None:
     rest = lha.decode(pa.array([lh.encode([("x", b"1"), ("y", None)], "kafka"), None]), "kafka")
     table = pa.table({"a": ["1", "2"], "rest": rest, "b": ["3", "4"]})

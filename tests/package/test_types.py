@@ -210,6 +210,14 @@ def test_an_unknown_suffix_lists_the_suffixes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("type", "message"), [("binary:json", "JSON has no binary"), ("int128:amqp", "AMQP has no int128")]
+)
+def test_types_that_a_notation_lacks_are_refused(type: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"type '{type}': {message}"):
+        lh.select(b"", "kafka", {"k": type})
+
+
+@pytest.mark.parametrize(
     ("source", "sql", "listed"),
     [
         ("int46", False, "types: string, binary, bool,"),

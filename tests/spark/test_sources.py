@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import json
 import sys
 import warnings
@@ -15,6 +16,7 @@ import pytest
 import letterhead as lh
 from letterhead import spark as lhs
 from letterhead.spark.sources import register
+from letterhead.spark.sources.options import parse_options
 
 SEGMENTS = "letterhead-segments"
 
@@ -270,6 +272,21 @@ def test_wrong_options_are_errors_of_the_driver(sources: Any, samples: Path) -> 
     ):
         with pytest.raises(Exception, match=message):
             load(sources, samples / "orders-0", **wrong).collect()
+
+
+NUMBERS = {"maxOffsetsPerTrigger": 1, "maxRecordsPerPartition": 1, "minPartitions": 1}
+TIMES = {"startingTimestamp": 0, "endingTimestamp": 0, "timeoutMs": 1}
+
+
+@pytest.mark.parametrize(
+    ("module", "option", "least"),
+    [("kafka", *item) for item in NUMBERS.items()] + [("iggy", *item) for item in (NUMBERS | TIMES).items()],
+)
+def test_numbers_of_a_source_have_a_minimum(module: str, option: str, least: int) -> None:
+    table = importlib.import_module(f"letterhead.spark.sources.{module}").OPTIONS
+    assert parse_options({option: str(least)}, table) == {option: least}
+    with pytest.raises(ValueError, match=f"option {option} must be at least {least}, not {least - 1}"):
+        parse_options({option: str(least - 1)}, table)
 
 
 @pytest.mark.parametrize("module", ["segments", "state", "kafka", "iggy"])

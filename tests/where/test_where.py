@@ -328,6 +328,25 @@ def test_errors_count_only_in_messages_that_fields_do_not_exclude() -> None:
     assert got.field("offset").to_pylist() == [2]
 
 
+@pytest.mark.parametrize("errors", ["raise", "column"])
+def test_errors_of_rows_that_a_field_excludes_are_left_out(errors: Any) -> None:
+    rows = [(1, b"x"), (1, b"y"), (2, bytes(4)), (2, b"z"), (1, b"w")]
+    messages = [{"timestamp": at, "headers": {"retry": retry}, "payload": b""} for at, retry in rows]
+    column = pa.array([lh.encode(message, "streams-timestamped") for message in messages])
+
+    def selected(rows: pa.Array, timestamp: int) -> pa.Array:
+        where = (lh.col("timestamp") == timestamp) & (lh.col("retry", "int32") == 0)
+        return lha.select(rows, "streams-timestamped", {"tenant": "string"}, where=where, errors=errors)
+
+    assert len(selected(column[:3], 2)) == 1
+    if errors == "column":
+        assert len(selected(column, 2)) == 2
+    else:
+        with pytest.raises(lh.DecodeError, match="column where") as caught:
+            selected(column, 2)
+        assert caught.value.row == 3
+
+
 def test_rows_of_errors_and_of_messages_count_all_rows() -> None:
     column = _column([("t", "b")], [("t", "a")], [("t", "a"), ("n", b"x")])
     with pytest.raises(lh.DecodeError) as error:

@@ -1,6 +1,17 @@
-//! Keys that are text.
+//! Keys.
 
-use letterhead::header::Text;
+use letterhead::header::{Key, Text, TypedKey};
+use letterhead::value::ByteOrder;
+use letterhead::value_type::{Scalar, ValueType};
+
+#[test]
+fn typed_keys_are_equal_by_type_and_value_in_any_byte_order() {
+    let key = |scalar, bytes, order| Key::Typed(TypedKey::new(ValueType::Named(scalar), bytes, order));
+    let three = key(Scalar::Int32, &[0, 0, 0, 3], ByteOrder::Big);
+    assert_eq!(three, key(Scalar::Int32, &[3, 0, 0, 0], ByteOrder::Little));
+    assert_ne!(three, key(Scalar::Int32, &[0, 0, 0, 3], ByteOrder::Little));
+    assert_ne!(three, key(Scalar::Uint32, &[0, 0, 0, 3], ByteOrder::Big));
+}
 
 #[test]
 fn the_short_check_agrees_with_the_general_one() {

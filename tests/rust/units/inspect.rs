@@ -36,6 +36,23 @@ fn fields_carry_their_meaning() {
 }
 
 #[test]
+fn fields_of_typed_headers_begin_with_their_type() {
+    let found = inspect(&[2, 1, 0, 0, 0, b'k', 9, 1, 0, 0, 0, 7], "iggy");
+    let fields: Vec<_> = found.labels.iter().map(|label| (label.end, label.field, label.text.as_str())).collect();
+    assert_eq!(
+        fields,
+        [
+            (1, "key type", "string"),
+            (5, "key length", "1"),
+            (6, "key", "\"k\""),
+            (7, "value type", "uint8"),
+            (11, "value length", "1"),
+            (12, "value", "7")
+        ]
+    );
+}
+
+#[test]
 fn bytes_after_a_break_are_not_read() {
     let found = inspect(&[0x02, 0x07, 0x6b], "kafka");
     assert_eq!(found.labels.last().unwrap().field, "not read");

@@ -22,6 +22,14 @@ fn byte_order_is_part_of_the_type() {
 }
 
 #[test]
+fn types_that_a_notation_lacks_are_refused() {
+    for (text, message) in [("binary:json", "JSON has no binary"), ("int128:amqp", "AMQP has no int128")] {
+        let Err(Error::Value(refused)) = Type::parse(text) else { panic!("{text} is a type") };
+        assert!(refused.ends_with(message), "{refused}");
+    }
+}
+
+#[test]
 fn integers_in_text_keep_to_digits_and_range() {
     assert_eq!(read("int8:text", b"-128"), Ok(Value::Int(-128)));
     assert_eq!(read("int8:text", b"128"), Err(Code::OutOfRange));
