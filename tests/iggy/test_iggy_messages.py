@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import struct
 import uuid
 import zlib
@@ -636,6 +637,21 @@ def test_numbers_that_do_not_fit_their_field_are_refused() -> None:
         with pytest.raises(EncodeError) as raised:
             polled(**changes)
         assert raised.value.code == "out_of_range"
+
+
+@pytest.mark.parametrize(
+    ("field", "bits"), [("offset", 63), ("timestamp", 63), ("origin_timestamp", 63), ("checksum", 64)]
+)
+def test_numbers_of_json_that_do_not_fit_their_field_are_refused(field: str, bits: int) -> None:
+    text = polled(origin_timestamp=1, checksum=1).to_json("iggy")
+    assert f'"{field}":' in text
+
+    def read(number: int) -> PolledMessage:
+        return PolledMessage.from_json(re.sub(f'"{field}":[0-9]+', f'"{field}":{number}', text), "iggy")
+
+    assert getattr(read((1 << bits) - 1), field) == (1 << bits) - 1
+    with pytest.raises(DecodeError):
+        read(1 << bits)
 
 
 INT64_MAX = (1 << 63) - 1

@@ -148,6 +148,7 @@ PARTITION = 1
         (METADATA, after_topic(20, i32(-2)), r"sent metadata with invalid partitions of topic lies"),
         (METADATA, one_partition_twice, r"sent metadata with invalid partitions of topic lies"),
         (METADATA, broker_port(0), r"sent metadata with a broker that has no valid address"),
+        (METADATA, broker_port(-1), r"sent metadata with a broker that has no valid address"),
         (METADATA, broker_port(1 << 16), r"sent metadata with a broker that has no valid address"),
         (METADATA, resized(lambda body: body[:-30]), r"sent an invalid response: "),
         (METADATA, at(0, i32(200 << 20)), r"a response of 209715200 bytes, where at most \d+ are expected"),

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -97,6 +98,21 @@ def test_zeros_at_the_end_are_a_truncated_tail(path, zeros):
     with log:
         assert log.next_offset == COUNT
     assert file.read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    ("size", "code"), [(-(2**31), "negative_length"), (-1, "negative_length"), (1, "truncated"), (13, "truncated")]
+)
+def test_a_size_that_no_message_has_is_damage(path, size, code):
+    file = written(path, samples(COUNT))
+    data = file.read_bytes()
+    file.write_bytes(data + struct.pack(">qi", COUNT, size))
+    with MessageLog(path, readonly=True) as log:
+        found = []
+        assert len([*log.scan(on_error=found.append)]) == COUNT
+        [damage] = [log.torn_tail] if log.torn_tail else found
+    assert (damage.code, damage.position) == (code, len(data))
+    assert damage.reason == f"a size of {size} bytes is too small for a message"
 
 
 @pytest.mark.parametrize("header_format", HEADER_FORMATS)

@@ -12,6 +12,7 @@ import uuid
 import weakref
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import nanoarrow as na
@@ -331,6 +332,11 @@ def test_the_evidence_is_over_all_rows(topic_scan):
 Make = Callable[[random.Random], bytes]
 
 
+def uuid_of(version: int, draw: random.Random) -> bytes:
+    random_bits = draw.getrandbits(128) & ~(0xF << 76 | 0x3 << 62)
+    return (random_bits | version << 76 | 0b10 << 62).to_bytes(16, "big")
+
+
 def big(least: int, end: int, width: int) -> Make:
     return lambda draw: draw.randrange(least, end).to_bytes(width, "big", signed=least < 0)
 
@@ -349,7 +355,7 @@ CLEAR: dict[str, tuple[Make, str]] = {
     "little-endian double": (lambda draw: struct.pack("<d", draw.gauss(0, 100)), "float64:le"),
     "whole double": (lambda draw: struct.pack(">d", draw.randrange(1000)), "float64"),
     "float": (lambda draw: struct.pack(">f", draw.uniform(0, 100)), "float32"),
-    "uuid": (lambda draw: uuid.UUID(int=draw.getrandbits(128), version=4).bytes, "uuid"),
+    **{f"uuid of version {version}": (partial(uuid_of, version), "uuid") for version in range(1, 9)},
     "hex text": (lambda draw: draw.randbytes(16).hex().encode(), "string"),
     "hex text of 16 bytes": (lambda draw: draw.randbytes(8).hex().encode(), "string"),
     "hex text of 8 bytes": (lambda draw: draw.randbytes(4).hex().encode(), "string"),
@@ -527,11 +533,12 @@ SHAPED: dict[str, tuple[Make, str, str]] = {
 }  # fmt: skip
 
 
-def test_the_axis_of_a_histogram_ends_at_the_least_and_the_greatest_number():
+def test_the_axes_of_a_histogram_end_at_the_least_and_the_greatest_number_and_the_largest_count():
     pytest.importorskip("matplotlib")
-    column = pa.array([[{"key": "k", "value": b"v" * size}] for size in (10, 700, 5000)], HEADERS)
+    sizes = [10, 700, *[5000] * 7]
+    column = pa.array([[{"key": "k", "value": b"v" * size}] for size in sizes], HEADERS)
     page = lha.scan(column, "kafka").html()
-    assert {"10", "5,000"} < set(re.findall(r"<text[^>]*>([0-9,]+)</text>", page))
+    assert {"10", "5,000", "7"} < set(re.findall(r"<text[^>]*>([0-9,]+)</text>", page))
 
 
 def test_the_range_of_floats_keeps_their_fractions_and_that_of_decimals_is_whole():

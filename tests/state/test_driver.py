@@ -300,6 +300,14 @@ def test_a_read_only_session_store_reads_what_the_store_reads_and_cannot_write()
     assert not reads.is_open
 
 
+def test_a_store_that_does_not_exist_is_not_restored() -> None:
+    with (
+        driver(through(processor(copy), kv())) as running,
+        pytest.raises(TopologyError, match=r"there is no store 'other' \(stores: kv\)"),
+    ):
+        running.restore("other", [])
+
+
 @pytest.mark.parametrize("accessor", GIVEN)
 def test_an_accessor_returns_none_for_a_store_of_another_type(accessor: str) -> None:
     with driver(through(processor(copy), *ALL.values())) as running:

@@ -1,0 +1,82 @@
+"""A store that is closed: whatever it is asked for, it says so."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from letterhead import Headers
+from letterhead.errors import InvalidStateStoreError, UnsupportedOperationError
+from letterhead.state import ChangelogRecord, SessionKey
+from letterhead.state.memory import (
+    InMemoryKeyValueStore,
+    InMemorySessionStore,
+    InMemoryVersionedStore,
+    InMemoryWindowStore,
+)
+from letterhead.state.reads import StoreScan
+from letterhead.state.rocksdb import (
+    RocksDBKeyValueStore,
+    RocksDBSessionStore,
+    RocksDBTimeOrderedSessionStore,
+    RocksDBTimeOrderedWindowStore,
+    RocksDBVersionedStore,
+    RocksDBWindowStore,
+)
+
+STORES: dict[type, tuple[int, ...]] = {
+    InMemoryKeyValueStore: (), InMemorySessionStore: (1000,), InMemoryVersionedStore: (1000,),
+    InMemoryWindowStore: (1000, 10), RocksDBKeyValueStore: (), RocksDBSessionStore: (1000,),
+    RocksDBTimeOrderedSessionStore: (1000,), RocksDBTimeOrderedWindowStore: (1000, 10), RocksDBVersionedStore: (1000,),
+    RocksDBWindowStore: (1000, 10),
+}  # fmt: skip
+"""The kinds of stores, with what they are made of besides their names."""
+
+NOT_OF_ROWS = {"open", "close", "persistent", "timestamped", "headers", "opened_by_parent", "segment_interval"}
+"""What needs no open store: what opens or closes one, and what kind it is."""
+
+ARGUMENTS: dict[str, Any] = {
+    "key": b"k", "prefix": b"k", "low": b"k", "high": b"l", "value": b"v", "rows": [(b"k", b"v")], "offsets": {},
+    "timestamp": 5, "start": 5, "end": 6, "first": 5, "last": 6, "earliest_end": 5, "latest_end": 6, "latest_start": 5,
+    "query": StoreScan("all"), "records": [ChangelogRecord(b"k", b"v", 5, Headers())],
+}  # fmt: skip
+
+
+def uses(store: Any) -> Iterable[tuple[str, Callable[[], object]]]:
+    """Return the methods and properties of rows, each with a call."""
+    for name in dir(type(store)):
+        if name.startswith("_") or name in NOT_OF_ROWS:
+            continue
+        method = getattr(type(store), name)
+        if not callable(method):
+            yield name, lambda name=name: getattr(store, name)
+            continue
+        parameters = inspect.signature(method).parameters.values()
+        needed = {each.name: each.annotation for each in parameters if each.default is each.empty}
+        arguments = [
+            SessionKey(b"k", 5, 6) if annotation == "SessionKey" else ARGUMENTS[parameter]
+            for parameter, annotation in needed.items()
+            if parameter != "self"
+        ]
+        yield name, lambda name=name, arguments=arguments: getattr(store, name)(*arguments)
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_closed_store_is_neither_read_nor_written(kind: type, tmp_path: Path) -> None:
+    store = kind("latest", *STORES[kind])
+    store.open(tmp_path)
+    store.close()
+    answers = {}
+    for name, use in uses(store):
+        try:
+            answers[name] = use()
+        except InvalidStateStoreError as error:
+            assert "Store latest is currently closed" in str(error)
+        except UnsupportedOperationError:
+            assert name == "find_sessions_time"
+    # In memory there is nothing to write.
+    assert answers == ({} if store.persistent else {"commit": None})
