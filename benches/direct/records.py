@@ -10,7 +10,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import struct
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -132,25 +131,13 @@ def _fill_partition(address: str, partition: int) -> None:
 
 def write_segments(directory: Path) -> None:
     """Write all records into segments as a broker would, without one and without a codec."""
-    # The builders of records read the reference implementation, which is beside them.
-    sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-    from tests.read import log_bytes
-
     import letterhead as lh
 
     def batches(partition: int, size: int = 1000) -> Iterator[bytes]:
         for base in range(0, ROWS // PARTITIONS, size):
-            result = [
-                record(PARTITIONS * (base + at) + partition) for at in range(min(size, ROWS // PARTITIONS - base))
-            ]
-            first = result[0].timestamp
-            yield log_bytes.batch(
-                *(
-                    log_bytes.record(at, key, value, lh.encode(lh.Headers(headers), "kafka"), timestamp - first)
-                    for at, (timestamp, key, value, headers) in enumerate(result)
-                ),
-                base_offset=base,
-                times=(first, result[-1].timestamp),
+            numbers = range(base, min(base + size, ROWS // PARTITIONS))
+            yield lh.batch(
+                {"offset": number, **record(PARTITIONS * number + partition)._asdict()} for number in numbers
             )
 
     for partition in range(PARTITIONS):
