@@ -114,3 +114,13 @@ def test_chunks_before_one_that_cannot_be_written_are_written(broker, topic):
     with pytest.raises(lh.EncodeError, match="the timestamp is not after 1970"):
         lh.write.topic(table, topic, bootstrap_servers=broker)
     assert read(broker, topic)["value"].to_pylist() == [b"a"]
+
+
+def test_an_error_in_headers_says_from_where_its_row_is_counted(broker, topic):
+    headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    rows = [{"value": b"v", "headers": [{"key": key, "value": b"h"}]} for key in ("a", "b", "c", None)]
+    table = pa.Table.from_pylist(rows, schema=pa.schema([("value", pa.binary()), ("headers", headers)]))
+    with pytest.raises(lh.EncodeError) as raised:
+        lh.write.topic(pa.Table.from_batches(table.to_batches(max_chunksize=2)), topic, bootstrap_servers=broker)
+    assert raised.value.row == 1
+    assert "the row is counted from row 2 of the table" in raised.value.__notes__
