@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from typing import Any
 
 import pyarrow as pa
@@ -238,6 +239,23 @@ def new_values(format: str) -> st.SearchStrategy[tuple[str | None, bytes | None]
     if not traits.types:
         return st.tuples(st.none(), st.none() | st.binary(min_size=1, max_size=70))
     return st.sampled_from([("int32", b"\0\0\0\5"), ("string", b"text"), ("binary", b"\xff")])
+
+
+@pytest.mark.parametrize("column", [pa.binary(), pa.large_binary(), pa.binary_view()])
+@pytest.mark.parametrize(
+    "changes",
+    [{"drop": ["x"]}, {"append": {"z": b"9"}, "drop": ["x"]}, {"set": {"x": b"8"}}, {"rename": {"x": "longer"}}],
+    ids=lambda changes: " and ".join(changes),
+)
+def test_messages_between_those_that_change_stay_where_they_are(changes: Any, column: pa.DataType) -> None:
+    draw = random.Random(1)
+    rows = [
+        [(key, b"v" * draw.randrange(1, 9)) for key in draw.choices("abcx", [5, 5, 5, at % 3], k=draw.randrange(5))]
+        for at in range(2000)
+    ]
+    messages = lha.edit(pa.array([kafka(*row) for row in rows], column), "kafka", **changes).to_pylist()
+    for row, message in zip(rows, messages, strict=True):
+        assert lh.decode(message, "kafka") == lh.Headers(row).edit(**changes)
 
 
 @st.composite
