@@ -72,7 +72,8 @@ def test_a_killed_restore_is_resumed_to_the_same_directory(tmp_path: Path) -> No
         parquet, options = tmp_path / f"{store_type}.parquet", options_of(store_type)
         if store_type not in expected:
             changelog_of(store_type, tmp_path / f"worked {store_type}", parquet)
-            restore(parquet, tmp_path / f"whole {store_type}", "s", **options)
+            # The program reads a stream, which is restored from its first record.
+            restore(parquet, tmp_path / f"whole {store_type}", "s", start="earliest", **options)
             expected[store_type] = traces.databases(tmp_path / f"whole {store_type}")
         task = tmp_path / f"{done} {resumed}"
         # Twice or once the same directory, before it is left to complete.
