@@ -46,8 +46,18 @@ COVERAGE = PLACE / "coverage.sqlite"
 SUITES = ["tests", "--ignore=tests/spark", "--ignore=tests/load"]
 MOST_TESTS = 400
 """Tests that run against one mutant."""
-TEST_SECONDS, MUTANT_SECONDS = 120, 600
-"""Time of a test, and of all tests that run against one mutant."""
+TEST_SECONDS, MUTANT_SECONDS, SERVER_SECONDS = 120, 600, 1800
+"""Time of a test, of all tests that run against one mutant, and of those that need a server."""
+SERVERS = {
+    "cli": ["tests/kafka/test_read_command.py", "tests/iggy/test_iggy_read_command.py"],
+    "iggy": ["tests/iggy"],
+    "kafka": ["tests/kafka"],
+    "offsets": ["tests/kafka"],
+    "sources": ["tests/kafka/test_read_command.py", "tests/iggy/test_iggy_read_command.py"],
+    "spark": ["tests/spark"],
+    "state": ["tests/state"],
+}
+"""By package, the tests that need Spark, Java, a broker or a server of Iggy."""
 COVERAGE_SETTINGS = f"""\
 [run]
 source = {PACKAGE}
@@ -319,6 +329,31 @@ def run(mutants: list[Mutant], minutes: float, processes: int, environment: dict
     return outcomes
 
 
+def run_with_servers(outcomes: dict[Mutant, str], processes: int, environment: dict[str, str]) -> None:
+    """Run tests that need a server against each mutant that the others did not notice."""
+    tree = PLACE / "tree-0"
+    for mutant, result in outcomes.items():
+        if result not in ("survived", "not run") or mutant.package not in SERVERS:
+            continue
+        mark = "not full" if mutant.package == "spark" else "(jvm or broker or iggy_server) and not full"
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", mark]
+        command += ["-n", str(processes), "--dist", "loadfile", *SERVERS[mutant.package]]
+        place = tree / mutant.path.relative_to(PACKAGE.parent)
+        place.write_text(mutant.after)
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, capture_output=True, timeout=SERVER_SECONDS, check=False,
+                env=environment | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
+            )  # fmt: skip
+            # A mutant can also end the collection of tests.
+            outcomes[mutant] = {0: "survived", 1: "killed", 2: "killed"}[done.returncode]
+        except subprocess.TimeoutExpired:
+            outcomes[mutant] = "timed out"
+        finally:
+            place.write_text(mutant.before)
+        print(f"with servers: {outcomes[mutant]:9}  {mutant.path.relative_to(ROOT)}:{mutant.line}", flush=True)
+
+
 def by_package(outcomes: dict[Mutant, str]) -> dict[str, Counter[str]]:
     """Count the outcomes of each package."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -337,6 +372,7 @@ def main() -> None:
     parser.add_argument("--since", metavar="REVISION", help="only lines that have changed since then")
     parser.add_argument("--tests", nargs="*", default=SUITES, help="what pytest runs")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="mutants at a time")
+    parser.add_argument("--servers", action="store_true", help="try survivors against tests that need a server")
     parser.add_argument("--record", action="store_true", help="write tests/MUTATION.md")
     parser.add_argument("--at-least", metavar="PERCENT", type=float, default=0, help="fail if fewer mutants are killed")
     chosen = parser.parse_args()
@@ -349,6 +385,8 @@ def main() -> None:
         return
     measure_coverage(chosen.tests, environment, chosen.processes)
     outcomes = run(mutants, chosen.minutes, chosen.processes, environment)
+    if chosen.servers:
+        run_with_servers(outcomes, chosen.processes, environment)
     counts = by_package(outcomes)
     print(f"\n{table(counts)}\n\n{len(outcomes)} of {len(mutants)} mutants were tried")
     if chosen.record:
