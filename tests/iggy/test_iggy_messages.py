@@ -32,6 +32,7 @@ from letterhead.iggy import (
     SendMessages,
     iggy_code,
 )
+from letterhead.iggy.partitioning import partition_of
 from reference import ops
 
 HEADERS = HeaderMap({"key 1": "value1", "key-2": True, "key_3": lh.UInt64(123456)})
@@ -652,6 +653,21 @@ def test_numbers_of_json_that_do_not_fit_their_field_are_refused(field: str, bit
     assert getattr(read((1 << bits) - 1), field) == (1 << bits) - 1
     with pytest.raises(DecodeError):
         read(1 << bits)
+
+
+@pytest.mark.parametrize(
+    ("key", "hash"),
+    [
+        (b"", 0x02CC5D05),
+        (b"a", 0x550D7456),
+        (b"abc", 0x32D153FF),
+        (b"I want an unsigned 32-bit seed!", 0xF7A35AF8),
+        (b"Nobody inspects the spammish repetition", 0xE2293B2F),
+    ],
+)
+def test_keys_of_any_length_have_the_published_hash(key: bytes, hash: int) -> None:
+    assert partition_of(key, 1 << 32) == hash
+    assert partition_of(key, 7) == hash % 7
 
 
 INT64_MAX = (1 << 63) - 1
