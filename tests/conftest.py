@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # and with --hypothesis-seed for those of that seed (`make test-long`).
 settings.register_profile(
     "letterhead",
-    max_examples=int(os.environ.get("LETTERHEAD_EXAMPLES", "40")),
+    max_examples=int(os.environ.get("LETTERHEAD_EXAMPLES", "16")),
     deadline=None,  # two cores shared with a JVM make times mean nothing
     derandomize=not os.environ.get("LETTERHEAD_RANDOM"),
     print_blob=True,
