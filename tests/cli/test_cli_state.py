@@ -31,13 +31,12 @@ from letterhead.state import SessionKey
 from letterhead.state.reading.store_types import value_format_of
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
-    RocksDBSessionStore,
-    RocksDBTimeOrderedSessionStore,
     RocksDBTimeOrderedWindowStore,
     RocksDBVersionedStore,
     RocksDBWindowStore,
 )
 from letterhead.state.storage.database import StoredFamilies
+from rocksdb_stores import rocksdb_store
 from terminal import read_to_end
 
 pytest.importorskip("rocksdict")
@@ -445,13 +444,7 @@ def test_read_returns_rows_by_segment_with_their_times(run, fixture, name):
 )
 @pytest.mark.parametrize("store_type", ["key-value", "window", "session", "time-ordered-window", "versioned"])
 def test_read_returns_the_selected_keys(run, tmp_path, store_type, options, keys):
-    store: Any = {
-        "key-value": lambda: RocksDBKeyValueStore("store"),
-        "window": lambda: RocksDBWindowStore("store", 3_600_000, MINUTE),
-        "session": lambda: RocksDBSessionStore("store", 3_600_000),
-        "time-ordered-window": lambda: RocksDBTimeOrderedWindowStore("store", 3_600_000, MINUTE),
-        "versioned": lambda: RocksDBVersionedStore("store", 3_600_000),
-    }[store_type]()
+    store = rocksdb_store(store_type)
     store.open(tmp_path)
     for key in (b"c", b"ab", b"ba", b"a", b"b"):
         if store_type == "session":
@@ -502,14 +495,7 @@ def test_read_returns_rows_of_the_stores_of_all_tasks(run, tmp_path):
 def make(task: Path, store_type: str, values: Any, name: str = "store") -> None:
     """Make a store of one type with fifty rows, one a minute."""
     stored = {"headers": message(b"v"), "timestamped": struct.pack(">q", NEW_YEAR) + b"v", "plain": b"v"}[values]
-    store: Any = {
-        "key-value": lambda: RocksDBKeyValueStore(name, format=values),
-        "window": lambda: RocksDBWindowStore(name, 3_600_000, MINUTE, format=values),
-        "time-ordered-window": lambda: RocksDBTimeOrderedWindowStore(name, 3_600_000, MINUTE, format=values),
-        "session": lambda: RocksDBSessionStore(name, 3_600_000, format=values),
-        "time-ordered-session": lambda: RocksDBTimeOrderedSessionStore(name, 3_600_000, format=values),
-        "versioned": lambda: RocksDBVersionedStore(name, 86_400_000, headers=values == "headers"),
-    }[store_type]()
+    store = rocksdb_store(store_type, values, name)
     store.open(task)
     for number in range(50):
         key, time = b"k%02d" % number, NEW_YEAR + number * MINUTE

@@ -1,9 +1,10 @@
-"""A store that is closed: whatever it is asked for, it says so."""
+"""A closed store refuses every use of its rows."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +20,19 @@ from letterhead.state.memory import (
     InMemoryWindowStore,
 )
 from letterhead.state.reads import StoreScan
-from letterhead.state.rocksdb import (
-    RocksDBKeyValueStore,
-    RocksDBSessionStore,
-    RocksDBTimeOrderedSessionStore,
-    RocksDBTimeOrderedWindowStore,
-    RocksDBVersionedStore,
-    RocksDBWindowStore,
-)
+from rocksdb_stores import TYPES, rocksdb_store
 
-STORES: dict[type, tuple[int, ...]] = {
-    InMemoryKeyValueStore: (), InMemorySessionStore: (1000,), InMemoryVersionedStore: (1000,),
-    InMemoryWindowStore: (1000, 10), RocksDBKeyValueStore: (), RocksDBSessionStore: (1000,),
-    RocksDBTimeOrderedSessionStore: (1000,), RocksDBTimeOrderedWindowStore: (1000, 10), RocksDBVersionedStore: (1000,),
-    RocksDBWindowStore: (1000, 10),
-}  # fmt: skip
-"""The kinds of stores, with what they are made of besides their names."""
+STORES: dict[str, Callable[[], Any]] = {
+    "key-value in memory": lambda: InMemoryKeyValueStore("latest"),
+    "window in memory": lambda: InMemoryWindowStore("latest", 1000, 10),
+    "session in memory": lambda: InMemorySessionStore("latest", 1000),
+    "versioned in memory": lambda: InMemoryVersionedStore("latest", 1000),
+    **{store_type: partial(rocksdb_store, store_type, name="latest") for store_type in TYPES},
+}
+"""The kinds of stores."""
 
 NOT_OF_ROWS = {"open", "close", "persistent", "timestamped", "headers", "opened_by_parent", "segment_interval"}
-"""What needs no open store: what opens or closes one, and what kind it is."""
+"""Members that need no open store: they open or close it, or tell its kind."""
 
 ARGUMENTS: dict[str, Any] = {
     "key": b"k", "prefix": b"k", "low": b"k", "high": b"l", "value": b"v", "rows": [(b"k", b"v")], "offsets": {},
@@ -47,7 +42,7 @@ ARGUMENTS: dict[str, Any] = {
 
 
 def uses(store: Any) -> Iterable[tuple[str, Callable[[], object]]]:
-    """Return the methods and properties of rows, each with a call."""
+    """Yield the name of each method and property that needs an open store, with a function that uses it."""
     for name in dir(type(store)):
         if name.startswith("_") or name in NOT_OF_ROWS:
             continue
@@ -66,8 +61,8 @@ def uses(store: Any) -> Iterable[tuple[str, Callable[[], object]]]:
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_a_closed_store_is_neither_read_nor_written(kind: type, tmp_path: Path) -> None:
-    store = kind("latest", *STORES[kind])
+def test_a_closed_store_is_neither_read_nor_written(kind: str, tmp_path: Path) -> None:
+    store = STORES[kind]()
     store.open(tmp_path)
     store.close()
     answers = {}

@@ -38,14 +38,8 @@ from letterhead.state.reading import columns as state_columns
 from letterhead.state.reading.directory import find_stores
 from letterhead.state.reading.store_types import value_format_of
 from letterhead.state.reading.stores import open_stores
-from letterhead.state.rocksdb import (
-    RocksDBKeyValueStore,
-    RocksDBSessionStore,
-    RocksDBTimeOrderedSessionStore,
-    RocksDBTimeOrderedWindowStore,
-    RocksDBVersionedStore,
-    RocksDBWindowStore,
-)
+from letterhead.state.rocksdb import RocksDBKeyValueStore
+from rocksdb_stores import rocksdb_store
 
 pytest.importorskip("rocksdict")
 
@@ -293,14 +287,7 @@ STORE_TYPES = [
 
 
 def opened(task: Path, store_type: str, values: Any, name: str = "store") -> Any:
-    store: Any = {
-        "key-value": lambda: RocksDBKeyValueStore(name, format=values),
-        "window": lambda: RocksDBWindowStore(name, 3_600_000, 10 * MINUTE, format=values, retain_duplicates=True),
-        "time-ordered-window": lambda: RocksDBTimeOrderedWindowStore(name, 3_600_000, 10 * MINUTE, format=values),
-        "session": lambda: RocksDBSessionStore(name, 3_600_000, format=values),
-        "time-ordered-session": lambda: RocksDBTimeOrderedSessionStore(name, 3_600_000, format=values),
-        "versioned": lambda: RocksDBVersionedStore(name, 86_400_000, headers=values == "headers"),
-    }[store_type]()
+    store = rocksdb_store(store_type, values, name, window_size=10 * MINUTE, duplicates=True)
     store.open(task)
     return store
 
