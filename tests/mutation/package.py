@@ -28,6 +28,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +48,7 @@ SUITES = ["tests", "--ignore=tests/spark", "--ignore=tests/load"]
 MOST_TESTS = 400
 """Tests that run against one mutant."""
 TEST_SECONDS, MUTANT_SECONDS, SERVER_SECONDS = 120, 600, 1800
-"""Time of a test, of all tests that run against one mutant, and of those that need a server."""
+"""Seconds allowed for one test, for all tests of a mutant, and for its tests that need a server."""
 SERVERS = {
     "cli": ["tests/kafka/test_read_command.py", "tests/iggy/test_iggy_read_command.py"],
     "iggy": ["tests/iggy"],
@@ -264,30 +265,45 @@ def outcome(mutant: Mutant, tests: list[str], tree: Path, environment: dict[str,
     """Run tests against a mutant in a copy of the package."""
     if not tests:
         return "not run"
-    place = tree / mutant.path.relative_to(PACKAGE.parent)
-    place.write_text(mutant.after)
     try:
-        passed, late = run_tests(tests, tree, environment)
+        with applied(mutant, tree):
+            passed, late = run_tests(tests, tree, environment)
     except subprocess.TimeoutExpired:
         return "timed out"
-    finally:
-        place.write_text(mutant.before)
     if passed:
         return "survived"
     return "killed" if not late or run_tests(late, tree, environment)[0] else "timed out"
 
 
+@contextmanager
+def applied(mutant: Mutant, tree: Path) -> Iterator[None]:
+    """Change a copy of the package for the body."""
+    place = tree / mutant.path.relative_to(PACKAGE.parent)
+    place.write_text(mutant.after)
+    try:
+        yield
+    finally:
+        place.write_text(mutant.before)
+
+
+def pytest_on(
+    tree: Path, options: Iterable[str], seconds: float, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run pytest on a copy of the package until a test fails."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *options],
+        cwd=ROOT, capture_output=True, text=True, errors="replace", timeout=seconds, check=False,
+        env=environment | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+
+
 def run_tests(tests: list[str], tree: Path, environment: dict[str, str]) -> tuple[bool, list[str]]:
     """Run tests on a copy of the package; return whether all passed, and those that took too long."""
     listed = tree / "tests.txt"
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
-    command += ["--timeout", str(TEST_SECONDS), "--timeout-method", "signal", f"@{listed}"]
+    options = ["--timeout", str(TEST_SECONDS), "--timeout-method", "signal", f"@{listed}"]
     while tests:
         listed.write_text("\n".join(tests))
-        done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, errors="replace", timeout=MUTANT_SECONDS, check=False,
-            env=environment | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
-        )  # fmt: skip
+        done = pytest_on(tree, options, MUTANT_SECONDS, environment)
         missing = set(re.findall(r"^ERROR: not found: (.*)$", done.stderr + done.stdout, re.MULTILINE))
         if not missing:
             return done.returncode == 0, [test for test in tests if f"FAILED {test} - Failed: Timeout" in done.stdout]
@@ -336,21 +352,14 @@ def run_with_servers(outcomes: dict[Mutant, str], processes: int, environment: d
         if result not in ("survived", "not run") or mutant.package not in SERVERS:
             continue
         mark = "not full" if mutant.package == "spark" else "(jvm or broker or iggy_server) and not full"
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", mark]
-        command += ["-n", str(processes), "--dist", "loadfile", *SERVERS[mutant.package]]
-        place = tree / mutant.path.relative_to(PACKAGE.parent)
-        place.write_text(mutant.after)
+        options = ["-m", mark, "-n", str(processes), "--dist", "loadfile", *SERVERS[mutant.package]]
         try:
-            done = subprocess.run(
-                command, cwd=ROOT, capture_output=True, timeout=SERVER_SECONDS, check=False,
-                env=environment | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
-            )  # fmt: skip
-            # A mutant can also end the collection of tests.
+            with applied(mutant, tree):
+                done = pytest_on(tree, options, SERVER_SECONDS, environment)
+            # With code 2 the mutant broke the collection of the tests.
             outcomes[mutant] = {0: "survived", 1: "killed", 2: "killed"}[done.returncode]
         except subprocess.TimeoutExpired:
             outcomes[mutant] = "timed out"
-        finally:
-            place.write_text(mutant.before)
         print(f"with servers: {outcomes[mutant]:9}  {mutant.path.relative_to(ROOT)}:{mutant.line}", flush=True)
 
 
