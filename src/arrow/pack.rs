@@ -123,11 +123,11 @@ fn stored<E: MessageFormat>(of: Type) -> Result<Option<ValueType>, String> {
 struct EncodedColumn<'a> {
     value_type: Option<ValueType>,
     values: Runs,
-    /// Whose nulls are those of the values.
+    /// The column, for the nulls of the values.
     array: &'a dyn Array,
     /// The places of the values of each row, if the column is one of lists.
     lists: Option<&'a dyn Array>,
-    /// The values are those of whole lists.
+    /// Whether each value is a whole list, joined by a separator.
     is_joined: bool,
     offset: usize,
 }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Only parts are copied, and soon after they were made. The first thread repeats the rows of a part that failed or
-//! that does not fit the output: errors, and the row at which an output is full, are those of one thread.
+//! that does not fit the output, so that errors and the row at which an output is full are the same as with one thread.
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};

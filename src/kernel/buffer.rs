@@ -375,8 +375,8 @@ fn give_back<T>(column: &mut Vec<T>) {
     }
 }
 
-/// The end of growing runs. What was appended belongs to the runs when the writer is dropped, unless by a panic: then it may
-/// not be what its column may have.
+/// The end of growing runs. When the writer is dropped, the appended bytes become part of the runs, except after a panic,
+/// when they may not be valid for the column.
 pub struct Writer<'r> {
     runs: &'r mut Runs,
     ends: *mut i32,

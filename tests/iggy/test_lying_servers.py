@@ -282,7 +282,7 @@ def outcomes(changes: list[tuple[str, int, int]]) -> list[str]:
             for action, result in expected.items():
                 try:
                     value = action(server.address, timeout_ms=150)
-                    # Times, and offsets of what was written, are the server's to say, and not part of a checksum.
+                    # The server chooses times and the offsets of written messages, and no checksum covers them.
                     value = value.drop_columns(["timestamp"]) if action is read else value.rows
                     if value != result:
                         wrong.append(f"{current}: {value}")

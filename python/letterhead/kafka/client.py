@@ -174,10 +174,10 @@ class KafkaClient(Closing):
                 for number in sorted(partition.partition_index for partition in topic.partitions)]  # fmt: skip
 
     def offsets(self, times: Mapping[TopicPartition, int], isolation: Isolation) -> dict[TopicPartition, int]:
-        """Return, for each partition in the given order, the first offset that is not older than a time; -1 if all are older.
+        """Return the first offset of each partition whose record is not older than a time, or -1 if all are older.
 
-        Times are milliseconds since 1970, :data:`EARLIEST_TIME` or :data:`LATEST_TIME`. With ``"read_committed"`` the latest is
-        the first offset of the oldest open transaction.
+        The result has the order of ``times``. A time is in milliseconds since 1970, :data:`EARLIEST_TIME` or
+        :data:`LATEST_TIME`; with ``"read_committed"`` the latest is the first offset of the oldest open transaction.
         """
         offsets: dict[TopicPartition, int] = {}
 

@@ -87,7 +87,7 @@ class BatchHeader(NamedTuple):
 
 
 class AbortedTransaction(NamedTuple):
-    """An aborted transaction that the response to a fetch lists. It ends at a control record in the log."""
+    """An aborted transaction, as listed in the response to a fetch. A control record in the log marks its end."""
 
     producer_id: int
     first_offset: int

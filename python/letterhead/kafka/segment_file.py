@@ -311,7 +311,7 @@ class KafkaSegmentFile(FileWindow):
         return batch is None or _records_end_in_zeros(batch, self.peek(position, batch.end))
 
     def _is_whole_to_the_end(self, position: int) -> bool:
-        """Return whether a batch that seems to be truncated has a valid checksum: then its length is wrong."""
+        """Return whether a batch that seems to be truncated has a valid checksum, so that only its length is wrong."""
         left = self.size - position
         if not _MIN_BATCH_LEN <= left <= LARGEST_CHECKED:
             return False

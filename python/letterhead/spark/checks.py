@@ -37,7 +37,7 @@ def guarded(checks: Sequence[Check], value: Column, fail: Callable[[Check], Colu
 
 
 def chosen(choices: Sequence[tuple[Column, Column]], otherwise: Column) -> Column:
-    """Return the value of the first condition that holds, in one flat CASE: Spark Connect rejects deeply nested expressions."""
+    """Return the value of the first condition that holds, as one flat CASE, because Spark Connect rejects deep nesting."""
     if not choices:
         return otherwise
     case = F.when(*choices[0])

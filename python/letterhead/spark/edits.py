@@ -57,9 +57,9 @@ def edit_headers(
     """Drop, keep, rename, mask, set and append headers; all others are unchanged.
 
     Use it to mask confidential values before messages leave a system, and for what Connect's transforms DropHeaders,
-    InsertHeader and HeaderFrom do. Keys are those before the edit, except in ``append``. Order, repeated headers and null
-    values of all other headers are kept. It is one expression of Spark SQL: it runs no Python, needs nothing installed on
-    executors, and accepts streaming frames. On Sail Arrow UDFs write the values of columns.
+    InsertHeader and HeaderFrom do. Parameters name headers by their keys before the edit, except ``append``. Order,
+    repeated headers and null values of all other headers are kept. It is one expression of Spark SQL: it runs no Python,
+    needs nothing installed on executors, and accepts streaming frames. On Sail Arrow UDFs write the values of columns.
 
     Parameters
     ----------
@@ -201,14 +201,17 @@ class _EditStep:
     def _remaining(self, headers: Column, set_values: Mapping[str, Column]) -> Column:
         """Return the headers that are not dropped; of each key that is set, only the first header stays."""
         if set_values:
-            # The places are those before the filter. Other keys drop no header of a key, so its first header is the same.
+            # Positions refer to the list before this filter, which never removes the first header of a key.
             firsts = {key: _position(headers, key) for key in set_values}
 
             def is_kept(header: Column, place: Column) -> Column:
-                is_first = {key: place + 1 == first for key, first in firsts.items()}
-                if self.skip_nulls:
-                    is_first = {key: kept | set_values[key]["value"].isNull() for key, kept in is_first.items()}
-                return chosen([(header["key"] == key, kept) for key, kept in is_first.items()], F.lit(True))
+                choices = []
+                for key, value in set_values.items():
+                    kept = place + 1 == firsts[key]
+                    if self.skip_nulls:
+                        kept = kept | value["value"].isNull()
+                    choices.append((header["key"] == key, kept))
+                return chosen(choices, F.lit(True))
 
             headers = F.filter(headers, is_kept)
         only, drop = self.only, self.drop

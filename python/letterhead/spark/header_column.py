@@ -205,7 +205,7 @@ def _by_spark(
 
     def is_bad(header: Column) -> Column:
         bad = guarded(parse(header).checks, F.lit(False), lambda _: F.lit(True))
-        # A null value passes these checks, and still its type may be unknown.
+        # These checks accept a null value, whose type may still be unknown.
         return bad | F.coalesce(~is_type(header["type"]), F.lit(False)) if header_list.types else bad
 
     # A message with null headers has none of any key.

@@ -1,6 +1,6 @@
 r"""Parse text with a form of its own, in expressions of Spark SQL: times, dates, decimals, Base64 and hex digits.
 
-:func:`form_parser` returns the parser of a type such as ``timestamp:iso``; the rules are those of the native module. Parts
+:func:`form_parser` returns the parser of a type such as ``timestamp:iso``, with the rules of the native module. Parts
 of text that does not match are null, so that no cast fails. Patterns that repeat a class of characters do not recurse.
 """
 

@@ -58,7 +58,7 @@ pub struct Slot<'a> {
 }
 
 impl<'a> Slot<'a> {
-    /// Creates the slot of one selection; [`super::SelectSink::new`] describes the other arguments.
+    /// Creates the slot of a selection. The other arguments are described at [`super::SelectSink::new`].
     pub fn new(
         selection: &Selection,
         dialect: Dialect,

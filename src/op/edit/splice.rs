@@ -36,8 +36,8 @@ fn count_end<E: MessageFormat>(message: Piece<'_>) -> usize {
     }
 }
 
-/// Returns where the headers of a message end. `last` is the end of the last header, or 0 if there is none: then they end
-/// after their count.
+/// Returns where the headers of a message end. `last` is where the last header ends; 0 means that there is none, and that
+/// they end after their count.
 pub fn headers_end<E: MessageFormat>(data: &[u8], last: usize) -> usize {
     if last == 0 { count_end::<E>(Piece { data, start: 0, end: data.len() }) } else { last }
 }
