@@ -136,12 +136,12 @@ impl<'r, 'a, R: RowSource<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
             }
             self.ran.sink.begin_row();
             let mut reports = self.slow_path()?;
-            if let Some((errors, losses)) = reports.as_deref_mut() {
-                self.ran.findings.cut(errors, losses, plan.reports);
-            }
-            let (errors, losses) = reports.as_deref().map_or((&[][..], &[][..]), |(errors, losses)| (errors, losses));
             let RunResult { sink, findings, until: row } = &mut self.ran;
-            if sink.max_offset() > plan.max_offset || findings.would_pass(errors, losses, plan.max_offset) {
+            let is_passed = reports.as_deref_mut().is_some_and(|(errors, losses)| {
+                findings.cut(errors, losses, plan.reports);
+                findings.would_pass(errors, losses, plan.max_offset)
+            });
+            if is_passed || sink.max_offset() > plan.max_offset {
                 sink.abort_row();
                 if *row > self.range.start {
                     return Ok(false);
@@ -149,6 +149,7 @@ impl<'r, 'a, R: RowSource<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
                 let direction = if plan.target.is_some() { Direction::Convert } else { plan.direction };
                 return Err(too_large(direction, plan.format, plan.rows_before + *row));
             }
+            let (errors, losses) = reports.as_deref().map_or((&[][..], &[][..]), |(errors, losses)| (errors, losses));
             if plan.on_error == OnError::Column {
                 findings.errors.push(errors);
             }
