@@ -2,12 +2,12 @@
 //!
 //! The thread that calls [`watch`] asks; threads that it starts [`follow`] it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How many calls of [`is_requested`] share one reading of the clock, which costs as much as a row.
+/// How many calls of [`is_requested`] share one look at the clock and at the watch, which costs as much as a row.
 const CALLS: u32 = 16;
 
 pub const INTERVAL: Duration = Duration::from_millis(100);
@@ -18,18 +18,19 @@ type Ask = fn() -> bool;
 struct Watch {
     /// `None` in a thread that follows another.
     ask: Option<Ask>,
-    calls: u32,
     asked: Instant,
     stop: Arc<AtomicBool>,
 }
 
 thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
+    /// Calls of [`is_requested`] since the last one that looked.
+    static CALLED: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Runs work that is asked from time to time whether to stop.
 pub fn watch<T>(ask: Ask, work: impl FnOnce() -> T) -> T {
-    run(Some(Watch { ask: Some(ask), calls: 0, asked: Instant::now(), stop: Arc::default() }), work)
+    run(Some(Watch { ask: Some(ask), asked: Instant::now(), stop: Arc::default() }), work)
 }
 
 /// What threads follow.
@@ -43,7 +44,7 @@ pub fn followed() -> Followed {
 /// Runs work that stops with the thread that it is a part of.
 pub fn follow<T>(followed: &Followed, work: impl FnOnce() -> T) -> T {
     let stop = followed.0.as_ref().map(Arc::clone);
-    run(stop.map(|stop| Watch { ask: None, calls: 0, asked: Instant::now(), stop }), work)
+    run(stop.map(|stop| Watch { ask: None, asked: Instant::now(), stop }), work)
 }
 
 fn run<T>(watch: Option<Watch>, work: impl FnOnce() -> T) -> T {
@@ -57,33 +58,37 @@ fn run<T>(watch: Option<Watch>, work: impl FnOnce() -> T) -> T {
     }
 
     let _before = Before(WATCH.replace(watch));
+    look_at_once();
     work()
 }
 
 /// Whether the work has to stop, which stays so.
 #[inline]
 pub fn is_requested() -> bool {
-    WATCH.with_borrow_mut(|watch| {
-        let Some(watch) = watch else { return false };
-        watch.calls += 1;
-        if watch.calls >= CALLS {
-            watch.calls = 0;
-            look(watch);
-        }
-        watch.stop.load(Relaxed)
-    })
+    let called = CALLED.get() + 1;
+    CALLED.set(called % CALLS);
+    called == CALLS && is_requested_now()
 }
 
-/// As [`is_requested`], where so much time has passed that the clock is looked at anyway.
+/// As [`is_requested`], where so much time has passed that the clock is read anyway.
+#[cold]
 pub fn is_requested_now() -> bool {
-    WATCH.with_borrow_mut(|watch| {
+    let is_requested = WATCH.with_borrow_mut(|watch| {
         let Some(watch) = watch else { return false };
         look(watch);
         watch.stop.load(Relaxed)
-    })
+    });
+    if is_requested {
+        look_at_once();
+    }
+    is_requested
 }
 
-#[cold]
+/// Has the next call of [`is_requested`] look.
+fn look_at_once() {
+    CALLED.set(CALLS - 1);
+}
+
 fn look(watch: &mut Watch) {
     let Some(ask) = watch.ask else { return };
     if !watch.stop.load(Relaxed) && watch.asked.elapsed() >= INTERVAL {
