@@ -316,7 +316,11 @@ impl Utf8<Runs> {
     #[inline]
     pub fn push_name(&mut self, of: Option<ValueType>) {
         let (name, len) = of.map_or(([0; MAX_NAME_LEN], 0), ValueType::padded_name);
-        self.0.push(&name[..len]);
+        let before = self.0.bytes.len();
+        // Copying a fixed size takes no call.
+        self.0.bytes.extend_from_slice(&name);
+        self.0.bytes.truncate(before + len);
+        self.0.end_run();
     }
 
     pub fn reserve(&mut self, runs: usize, bytes: usize) {
