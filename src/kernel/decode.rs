@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::bitmap::Validity;
 use super::buffer::{Progress, Runs, Utf8, ValueWriter, Values, Writer};
-use super::layout::{HeaderOffsets, HeaderVisitor, RawHeader, WireLayout, for_each_header};
+use super::layout::{HeaderVisitor, RawHeader, WireLayout, for_each_header};
 use super::scan::{Hits, IgnoreHeaders, RowVisitor, SelectHeaders};
 use super::{RowBlock, copy, dispatch, keys};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
@@ -183,25 +183,25 @@ impl<'a, F: WireLayout, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for App
     }
 
     #[inline(always)]
-    unsafe fn long(&mut self, start: *const u8, parts: HeaderOffsets) -> bool {
+    unsafe fn long(&mut self, header: RawHeader) -> bool {
         // SAFETY: as above: copies may read and write up to 63 bytes after a part, which are reserved.
         unsafe {
-            if !self.also.header(self.row, parts.header(start)) {
+            if !self.also.header(self.row, header) {
                 return false;
             }
             // The conditions are constants, without which layouts without types would keep the writers of names in
             // registers.
             if F::TYPED_KEYS {
-                push_name(&mut self.key_types, parts.key_type);
+                push_name(&mut self.key_types, header.key_type);
             }
             if F::TYPED {
-                push_name(&mut self.types, parts.value_type);
+                push_name(&mut self.types, header.value_type);
             }
-            append::<F>(start.add(parts.key), parts.key_len, parts.key_type, &mut self.keys);
-            if parts.is_null {
+            append::<F>(header.key, header.key_len, header.key_type, &mut self.keys);
+            if header.is_null {
                 self.has_value.clear(self.values.count());
             }
-            append::<F>(start.add(parts.value), parts.value_len, parts.value_type, &mut self.values);
+            append::<F>(header.value, header.value_len, header.value_type, &mut self.values);
         }
         true
     }

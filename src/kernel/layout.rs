@@ -8,33 +8,13 @@ use crate::value_type::{Scalar, ValueType};
 /// The type of keys that are text, where keys have types.
 pub const TEXT: ValueType = ValueType::Named(Scalar::String);
 
-/// Where the key and the value of a header are, counted from the start of the row.
-#[derive(Clone, Copy)]
+/// Where the key and the value of a header without types are, counted from its first byte.
 pub struct HeaderOffsets {
     pub key: usize,
     pub key_len: usize,
     pub value: usize,
     pub value_len: usize,
     pub is_null: bool,
-    /// The types, in layouts that have them.
-    pub key_type: Option<ValueType>,
-    pub value_type: Option<ValueType>,
-}
-
-impl HeaderOffsets {
-    /// Where the next header begins.
-    #[inline(always)]
-    pub fn end(self) -> usize {
-        self.value + self.value_len
-    }
-
-    /// The header with these offsets in a row that begins at `start`.
-    #[inline(always)]
-    pub(super) fn header(self, start: *const u8) -> RawHeader {
-        let HeaderOffsets { key, key_len, value, value_len, is_null, key_type, value_type } = self;
-        let (key, value) = (start.wrapping_add(key), start.wrapping_add(value));
-        RawHeader { key, key_len, key_type, value, value_len, is_null, value_type }
-    }
 }
 
 /// A header that a kernel has found.
@@ -53,6 +33,12 @@ impl RawHeader {
     #[inline(always)]
     pub(super) fn untyped(key: *const u8, key_len: usize, value: *const u8, value_len: usize, is_null: bool) -> Self {
         RawHeader { key, key_len, key_type: None, value, value_len, is_null, value_type: None }
+    }
+
+    /// Where the next header begins.
+    #[inline(always)]
+    pub(super) fn end(&self) -> *const u8 {
+        self.value.wrapping_add(self.value_len)
     }
 }
 
@@ -84,12 +70,12 @@ pub trait HeaderVisitor {
     /// `SLACK` bytes after it.
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool;
 
-    /// Any other header of the row that begins at `start`.
+    /// Any other header.
     ///
     /// # Safety
     ///
     /// As for `short`.
-    unsafe fn long(&mut self, start: *const u8, parts: HeaderOffsets) -> bool;
+    unsafe fn long(&mut self, header: RawHeader) -> bool;
 }
 
 /// The beginning of a row.
@@ -117,7 +103,7 @@ pub enum ReadableLayout {
 ///
 /// Kernels copy the headers of `header` and `irregular`, and write where `write` may write, without another check. `header`
 /// passes the visitor one header at most, and none if it returns `None` for another reason than the visitor. In all that
-/// they return, key and value are inside the row: `key + key_len <= value` and `value + value_len <= len`. Short
+/// they find, key and value are inside the row: `key + key_len <= value` and `value + value_len <= end`. Short
 /// ones have at most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more
 /// bytes than its header.
 ///
@@ -153,16 +139,16 @@ pub unsafe trait WireLayout: 'static {
     ///
     /// # Safety
     ///
-    /// As for `begin`, and `at <= len`. A header that begins at the end is not inside the row. The visitor was created
-    /// for this row, and has not got this header.
+    /// `at` is in the row or at its end, which has `SLACK` bytes after it. A header that begins at the end is not inside the
+    /// row. The visitor was created for this row, and has not got this header.
     #[inline(always)]
-    unsafe fn header<T: HeaderVisitor>(_start: *const u8, _at: usize, _len: usize, _visitor: &mut T) -> Option<usize> {
+    unsafe fn header<T: HeaderVisitor>(_at: *const u8, _end: *const u8, _visitor: &mut T) -> Option<*const u8> {
         None
     }
 
-    /// The header at `at` of a row, which is not regular; `None` if the row is not readable.
+    /// The header with which the rest of a row begins, which is not regular; `None` if the row is not readable.
     #[inline(always)]
-    fn irregular(_row: &[u8], _at: usize) -> Option<HeaderOffsets> {
+    fn irregular(_rest: &[u8]) -> Option<HeaderOffsets> {
         None
     }
 
@@ -188,31 +174,18 @@ pub unsafe trait WireLayout: 'static {
     }
 }
 
-/// Passes headers on, and notes whether one was rejected: it must not be passed a second time, as one that is not regular.
-struct NoteRejection<'v, T> {
-    visitor: &'v mut T,
-    has_rejected: bool,
-}
+/// Accepts every header.
+struct AcceptHeaders;
 
-impl<T: HeaderVisitor> HeaderVisitor for NoteRejection<'_, T> {
+impl HeaderVisitor for AcceptHeaders {
     #[inline(always)]
-    unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool {
-        // SAFETY: the caller's contract.
-        let is_taken = unsafe { self.visitor.short(key, key_len, value, value_len, null) };
-        if !is_taken {
-            self.has_rejected = true;
-        }
-        is_taken
+    unsafe fn short(&mut self, _: *const u8, _: usize, _: *const u8, _: usize, _: bool) -> bool {
+        true
     }
 
     #[inline(always)]
-    unsafe fn long(&mut self, start: *const u8, parts: HeaderOffsets) -> bool {
-        // SAFETY: the caller's contract.
-        let is_taken = unsafe { self.visitor.long(start, parts) };
-        if !is_taken {
-            self.has_rejected = true;
-        }
-        is_taken
+    unsafe fn long(&mut self, _: RawHeader) -> bool {
+        true
     }
 }
 
@@ -229,35 +202,50 @@ pub(super) unsafe fn for_each_header<F: WireLayout, T: HeaderVisitor>(
     limit: usize,
     visitor: &mut T,
 ) -> bool {
-    let mut visitor = NoteRejection { visitor, has_rejected: false };
-    let (start, len) = (row.start(), row.len());
-    let Begin { mut at, count } = begin;
+    let Begin { at, count } = begin;
     if count.is_some_and(|count| count > limit) {
         return false;
     }
+    let (mut at, end) = (row.start().wrapping_add(at), row.end());
     // A count ends the loop where there is one. It is compared long before the lengths that lead to the end of the row are
     // known, so that a wrong prediction of the last header costs less.
     let mut left = count.unwrap_or(limit);
     loop {
-        while left > 0 && (count.is_some() || at < len) {
+        while left > 0 && (count.is_some() || at < end) {
             // SAFETY: `Span` has `SLACK` bytes after the row, and `at` is where it begins or a header in it ends.
-            match unsafe { F::header(start, at, len, &mut visitor) } {
+            match unsafe { F::header(at, end, visitor) } {
                 Some(next) => (at, left) = (next, left - 1),
                 None => break,
             }
         }
-        if left == 0 || count.is_none() && at == len {
-            return at == len;
+        if left == 0 || count.is_none() && at == end {
+            return at == end;
         }
-        if visitor.has_rejected {
-            return false;
-        }
-        match F::irregular(row.bytes(), at) {
-            // SAFETY: as above; the parts that a frame finds are in the row.
-            Some(parts) if unsafe { visitor.long(start, parts) } => (at, left) = (parts.end(), left - 1),
+        // SAFETY: as above.
+        match unsafe { irregular::<F>(row, at) } {
+            // SAFETY: as above; the parts that a layout finds are in the row.
+            Some(header) if unsafe { visitor.long(header) } => (at, left) = (header.end(), left - 1),
             _ => return false,
         }
     }
+}
+
+/// The header at `at`, for which [`WireLayout::header`] returned `None`; `None` if the row is not readable, or if the visitor
+/// rejected the header, which it must not get a second time, as one that is not regular.
+///
+/// # Safety
+///
+/// As for [`WireLayout::header`].
+#[cold]
+#[inline(never)]
+unsafe fn irregular<F: WireLayout>(row: Span<'_>, at: *const u8) -> Option<RawHeader> {
+    // SAFETY: the caller's contract.
+    if unsafe { F::header(at, row.end(), &mut AcceptHeaders) }.is_some() {
+        return None;
+    }
+    let HeaderOffsets { key, key_len, value, value_len, is_null } =
+        F::irregular(row.bytes().get(at.addr() - row.start().addr()..)?)?;
+    Some(RawHeader::untyped(at.wrapping_add(key), key_len, at.wrapping_add(value), value_len, is_null))
 }
 
 /// The layouts without kernels: the slow path reads and writes them.
@@ -266,20 +254,22 @@ pub struct NoKernels;
 // SAFETY: nothing is found, and nothing is written.
 unsafe impl WireLayout for NoKernels {}
 
-/// Passes a header to `visitor` if it is inside the row.
+/// Passes the header at `at` to `visitor` if its value ends in the row.
 ///
 /// # Safety
 ///
-/// As for [`WireLayout::header`]; the parts were found there.
+/// As for [`WireLayout::header`]; the header was found there, its key is in the row or in the `SLACK` bytes after it, and its
+/// value begins there.
 #[inline(always)]
 pub(super) unsafe fn take_long<T: HeaderVisitor>(
-    start: *const u8,
-    parts: HeaderOffsets,
-    len: usize,
+    at: *const u8,
+    header: RawHeader,
+    end: *const u8,
     visitor: &mut T,
-) -> Option<usize> {
-    fetch_ahead(start.wrapping_add(parts.value));
-    // SAFETY: the caller's contract, and the parts end in the row.
-    let is_taken = parts.end() <= len && unsafe { visitor.long(start, parts) };
-    if is_taken { Some(parts.end()) } else { None }
+) -> Option<*const u8> {
+    fetch_ahead(header.value);
+    let len = header.value.addr() - at.addr() + header.value_len;
+    // SAFETY: the caller's contract, and the value ends in the row.
+    let is_taken = len <= end.addr() - at.addr() && unsafe { visitor.long(header) };
+    if is_taken { Some(header.end()) } else { None }
 }

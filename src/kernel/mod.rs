@@ -27,6 +27,9 @@
 //! Before changing a loop, read this: cold code does not belong in the inner loop (a call there spills every register);
 //! copies have a fixed size and no length test; what is checked per block is not checked per header.
 
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
 pub mod bitmap;
 pub mod buffer;
 pub mod decode;
@@ -57,9 +60,13 @@ pub const COPY: usize = 64;
 /// bytes and one copy from the start of its value.
 pub const SLACK: usize = 5 + 255 + 5 + COPY;
 
-/// The bytes of a row's headers, and the `SLACK` bytes after them in their buffer.
+/// The bytes of a row's headers, which have `SLACK` bytes after them in their buffer.
 #[derive(Clone, Copy)]
-pub struct Span<'a>(&'a [u8]);
+pub struct Span<'a> {
+    start: NonNull<u8>,
+    len: usize,
+    bytes: PhantomData<&'a [u8]>,
+}
 
 impl<'a> Span<'a> {
     /// The bytes `start..end` of a buffer; `None` if fewer than `SLACK` bytes follow them.
@@ -68,26 +75,33 @@ impl<'a> Span<'a> {
         if start > end || end > buffer.len().checked_sub(SLACK)? {
             return None;
         }
-        // SAFETY: the start is not after the end, which has `SLACK` bytes after it in the buffer. (As a checked range, a row
-        // takes five more instructions.)
-        Some(Span(unsafe { buffer.get_unchecked(start..end + SLACK) }))
+        // SAFETY: the start is in the buffer. Other than a part of the buffer, the pointer reaches the bytes after the row.
+        let start_of_row = unsafe { NonNull::from(buffer).cast::<u8>().add(start) };
+        Some(Span { start: start_of_row, len: end - start, bytes: PhantomData })
     }
 
     /// The first byte. `len() + SLACK` bytes are readable from here on.
     #[inline(always)]
     pub fn start(self) -> *const u8 {
-        self.0.as_ptr()
+        self.start.as_ptr()
+    }
+
+    /// After the last byte. `SLACK` bytes are readable from here on.
+    #[inline(always)]
+    pub fn end(self) -> *const u8 {
+        self.start().wrapping_add(self.len)
     }
 
     #[inline(always)]
     pub fn len(self) -> usize {
-        self.0.len() - SLACK
+        self.len
     }
 
     /// The bytes of the row, without those after it.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
-        &self.0[..self.len()]
+        // SAFETY: `new` saw that the buffer has these bytes, which live for `'a`.
+        unsafe { std::slice::from_raw_parts(self.start(), self.len) }
     }
 }
 
@@ -198,7 +212,7 @@ fn fetch_ahead(from: *const u8) {
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8) {
     // SAFETY: the caller's contract.
-    unsafe { to.cast::<[u8; COPY]>().write_unaligned(from.cast::<[u8; COPY]>().read_unaligned()) }
+    unsafe { to.copy_from_nonoverlapping(from, COPY) }
 }
 
 /// Copies `len` bytes as copies of 64 bytes, the last of which may write up to 63 bytes more.

@@ -6,7 +6,7 @@ use simdutf8::basic::from_utf8;
 
 use super::buffer::{Progress, Runs, Tail, Utf8, Values as _};
 use super::keys::{Keep, KeySet, Requested};
-use super::layout::{HeaderOffsets, HeaderVisitor, RawHeader, TEXT, WireLayout, for_each_header};
+use super::layout::{HeaderVisitor, RawHeader, TEXT, WireLayout, for_each_header};
 use super::views::Views;
 use super::{COPY, ROWS, RowBlock, Span, copy, copy_long, dispatch, recycled};
 use crate::value_type::ValueType;
@@ -350,11 +350,11 @@ impl<'a, F: WireLayout, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F,
     }
 
     #[inline(always)]
-    unsafe fn long(&mut self, start: *const u8, parts: HeaderOffsets) -> bool {
+    unsafe fn long(&mut self, header: RawHeader) -> bool {
         // SAFETY: the caller's contract.
         unsafe {
-            note_key::<F>(start, parts, self.odd_keys);
-            self.visit.header(self.place, parts.header(start))
+            note_key::<F>(header.key, header.key_len, self.odd_keys);
+            self.visit.header(self.place, header)
         }
     }
 }
@@ -380,17 +380,17 @@ unsafe fn note_short_key(key: *const u8, len: usize, odd_keys: &mut Tail<'_>) {
 ///
 /// # Safety
 ///
-/// As for [`scan_row`]; the parts are in the row that begins at `start`.
+/// As for [`scan_row`]; the key is in the row.
 #[inline(always)]
-unsafe fn note_key<F: WireLayout>(start: *const u8, parts: HeaderOffsets, odd_keys: &mut Tail<'_>) {
+unsafe fn note_key<F: WireLayout>(key: *const u8, len: usize, odd_keys: &mut Tail<'_>) {
     if F::TYPED_KEYS {
         return;
     }
     // SAFETY: there is room for the key and the byte after it, and up to 63 bytes more.
     unsafe {
-        copy_long(start.add(parts.key), odd_keys.place(), parts.key_len);
-        odd_keys.place().add(parts.key_len).write(0);
-        odd_keys.keep(parts.key_len + 1);
+        copy_long(key, odd_keys.place(), len);
+        odd_keys.place().add(len).write(0);
+        odd_keys.keep(len + 1);
     }
 }
 

@@ -9,9 +9,7 @@
 //!            └────────┴─────┴────────┴──────┴───────┘
 //! ```
 
-use super::layout::{
-    Begin, HeaderOffsets, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, take_long,
-};
+use super::layout::{Begin, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, take_long};
 use super::{copy_long, write_reversed};
 use crate::value::Checks;
 use crate::value_type::{Scalar, TypeCodes, ValueType};
@@ -49,30 +47,32 @@ impl<T: Types> TypedLayout<T> {
         fits(len).then_some(len)
     }
 
-    /// The parts of a header that is regular, which may end after the row.
+    /// A header that is regular, whose value may end after the row.
     ///
     /// # Safety
     ///
     /// As for [`WireLayout::header`].
     #[inline(always)]
-    unsafe fn parts(start: *const u8, at: usize) -> Option<HeaderOffsets> {
+    unsafe fn regular(at: *const u8) -> Option<RawHeader> {
         // SAFETY: `at` is in the row or at its end, and what is read ends at most `SLACK` bytes after it: two heads of
         // five bytes and a key of at most 255.
-        let (key_type, key, key_len, value_type, value, value_len) = unsafe {
+        let header = unsafe {
             let (key_type, place) = match T::TYPED_KEYS {
-                true => (Some(T::CODES.value_type(*start.add(at))?), at + 1),
+                true => (Some(T::CODES.value_type(*at)?), at.add(1)),
                 false => (None, at),
             };
-            let key_len = Self::len(start.add(place))?;
-            let (key, place) = (place + 4, place + 4 + key_len);
-            let value_type = T::CODES.value_type(*start.add(place))?;
-            (key_type, key, key_len, value_type, place + HEAD, Self::len(start.add(place + 1))?)
+            let key_len = Self::len(place)?;
+            let key = place.add(4);
+            let place = key.add(key_len);
+            let value_type = Some(T::CODES.value_type(*place)?);
+            let value_len = Self::len(place.add(1))?;
+            RawHeader { key, key_len, key_type, value: place.add(HEAD), value_len, is_null: false, value_type }
         };
         // The slow path takes values of another size than their type, where they are allowed.
-        let has_size = |of: ValueType, len: usize| of.width().is_none_or(|width| width == len);
-        let is_regular = has_size(value_type, value_len) && key_type.is_none_or(|of| has_size(of, key_len));
-        let value_type = Some(value_type);
-        is_regular.then_some(HeaderOffsets { key, key_len, value, value_len, is_null: false, key_type, value_type })
+        let has_size =
+            |of: Option<ValueType>, len: usize| of.and_then(ValueType::width).is_none_or(|width| width == len);
+        let is_regular = has_size(header.value_type, header.value_len) && has_size(header.key_type, header.key_len);
+        is_regular.then_some(header)
     }
 }
 
@@ -93,9 +93,9 @@ unsafe impl<T: Types> WireLayout for TypedLayout<T> {
     }
 
     #[inline(always)]
-    unsafe fn header<K: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut K) -> Option<usize> {
+    unsafe fn header<K: HeaderVisitor>(at: *const u8, end: *const u8, visitor: &mut K) -> Option<*const u8> {
         // SAFETY: the caller's contract.
-        unsafe { take_long(start, Self::parts(start, at)?, len, visitor) }
+        unsafe { take_long(at, Self::regular(at)?, end, visitor) }
     }
 
     #[inline(always)]

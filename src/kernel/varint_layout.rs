@@ -62,54 +62,51 @@ unsafe impl WireLayout for VarintLayout {
     }
 
     #[inline(always)]
-    unsafe fn header<T: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut T) -> Option<usize> {
+    unsafe fn header<T: HeaderVisitor>(at: *const u8, end: *const u8, visitor: &mut T) -> Option<*const u8> {
         // SAFETY: `at` is in the row or at its end. A key of at most 63 bytes ends, with the length after it, at most 66
-        // bytes further on, which is inside `SLACK`; a longer one is compared with the end of the row before the length
-        // after it is read.
+        // bytes further on, and a value of at most 63 bytes another 63, which is inside `SLACK`. A longer key is compared
+        // with the end of the row before the length after it is read.
         unsafe {
-            let first = *start.add(at);
+            let first = *at;
             if first & LONG_OR_NEGATIVE == 0 {
-                let (key, key_len) = (at + 1, usize::from(first >> 1));
-                let place = key + key_len;
-                let second = *start.add(place);
-                let value = place + 1;
+                let (key, key_len) = (at.add(1), usize::from(first >> 1));
+                let place = key.add(key_len);
+                let second = *place;
+                let value = place.add(1);
                 if second & LONG_OR_NEGATIVE == 0 {
                     let value_len = usize::from(second >> 1);
-                    let end = value + value_len;
-                    let is_taken =
-                        end <= len && visitor.short(start.add(key), key_len, start.add(value), value_len, false);
-                    return if is_taken { Some(end) } else { None };
+                    let next = value.add(value_len);
+                    let is_taken = next <= end && visitor.short(key, key_len, value, value_len, false);
+                    return if is_taken { Some(next) } else { None };
                 }
                 if second == NULL {
-                    let is_taken = value <= len && visitor.short(start.add(key), key_len, start.add(value), 0, true);
+                    let is_taken = value <= end && visitor.short(key, key_len, value, 0, true);
                     return if is_taken { Some(value) } else { None };
                 }
-                let value_len = two_byte_length(start.add(place))?;
-                return take_long(start, parts(key, key_len, place + 2, value_len, false), len, visitor);
+                let value_len = two_byte_length(place)?;
+                return take_long(at, RawHeader::untyped(key, key_len, place.add(2), value_len, false), end, visitor);
             }
-            let key_len = two_byte_length(start.add(at))?;
-            let place = at + 2 + key_len;
-            if place >= len {
+            let key_len = two_byte_length(at)?;
+            if 2 + key_len >= end.addr() - at.addr() {
                 return None;
             }
-            let second = *start.add(place);
+            let key = at.add(2);
+            let place = key.add(key_len);
+            let second = *place;
             let (value, value_len, is_null) = match second {
-                NULL => (place + 1, 0, true),
-                byte if byte & LONG_OR_NEGATIVE == 0 => (place + 1, usize::from(byte >> 1), false),
-                _ => (place + 2, two_byte_length(start.add(place))?, false),
+                NULL => (place.add(1), 0, true),
+                byte if byte & LONG_OR_NEGATIVE == 0 => (place.add(1), usize::from(byte >> 1), false),
+                _ => (place.add(2), two_byte_length(place)?, false),
             };
-            take_long(start, parts(at + 2, key_len, value, value_len, is_null), len, visitor)
+            take_long(at, RawHeader::untyped(key, key_len, value, value_len, is_null), end, visitor)
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn irregular(row: &[u8], at: usize) -> Option<HeaderOffsets> {
-        let (key, key_len) = length(row, at)?;
+    fn irregular(rest: &[u8]) -> Option<HeaderOffsets> {
+        let (key, key_len) = length(rest, 0)?;
         let key_len = key_len?;
-        let place = key + key_len;
-        let (value, value_len) = length(row, place)?;
-        Some(parts(key, key_len, value, value_len.unwrap_or(0), value_len.is_none()))
+        let (value, value_len) = length(rest, key + key_len)?;
+        Some(HeaderOffsets { key, key_len, value, value_len: value_len.unwrap_or(0), is_null: value_len.is_none() })
     }
 
     #[inline(always)]
@@ -207,11 +204,6 @@ unsafe fn write_length(to: *mut u8, len: usize) -> usize {
         to.add(written).write(bits as u8);
         written + 1
     }
-}
-
-#[inline(always)]
-fn parts(key: usize, key_len: usize, value: usize, value_len: usize, is_null: bool) -> HeaderOffsets {
-    HeaderOffsets { key, key_len, value, value_len, is_null, key_type: None, value_type: None }
 }
 
 /// A length of any encoding, and where it ends; the inner `None` is -1. The bytes that it counts are inside the row.
