@@ -234,6 +234,32 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// Whether one of the first bytes is not ASCII.
+///
+/// # Safety
+///
+/// `COPY` bytes are readable at `bytes`; `len` is at most 63.
+#[inline(always)]
+unsafe fn has_high_bit(bytes: *const u8, len: usize) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    /// The high bits of as many bytes as are read, and zeros after them.
+    const MASK: [u64; 2 * COPY / 8] = {
+        let mut mask = [0; 2 * COPY / 8];
+        let mut word = 0;
+        while word < COPY / 8 {
+            mask[word] = HIGH;
+            word += 1;
+        }
+        mask
+    };
+    // SAFETY: the caller's contract; of the mask's 128 bytes, 64 are read, the first of them at `64 - len`.
+    let (bytes, mask) = unsafe {
+        let mask = MASK.as_ptr().cast::<u8>().add(COPY - len);
+        (bytes.cast::<[u64; COPY / 8]>().read_unaligned(), mask.cast::<[u64; COPY / 8]>().read_unaligned())
+    };
+    bytes.iter().zip(mask).fold(0, |high, (bytes, mask)| high | bytes & mask) != 0
+}
+
 /// Writes a number of at most 16 bytes, the last first.
 ///
 /// # Safety

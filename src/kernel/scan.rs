@@ -8,7 +8,7 @@ use super::buffer::{Progress, Runs, Tail, Utf8, Values as _};
 use super::keys::{Keep, KeySet, Requested};
 use super::layout::{HeaderVisitor, RawHeader, TEXT, WireLayout, for_each_header};
 use super::views::Views;
-use super::{COPY, ROWS, RowBlock, Span, copy, copy_long, dispatch, recycled};
+use super::{ROWS, RowBlock, Span, copy, copy_long, dispatch, has_high_bit, recycled};
 use crate::value_type::ValueType;
 
 /// A value that was found.
@@ -403,30 +403,4 @@ fn keys_are_text<F: WireLayout>(row: Span<'_>) -> bool {
     // SAFETY: the keys of the row, and the lengths after them, have fewer bytes than the row.
     unsafe { scan_row::<F, _>(0, row, usize::MAX, &mut odd_keys, &mut IgnoreHeaders) };
     std::str::from_utf8(odd_keys.since(0)).is_ok()
-}
-
-/// Whether one of the first bytes is not ASCII.
-///
-/// # Safety
-///
-/// `COPY` bytes are readable at `bytes`; `len` is at most 63.
-#[inline(always)]
-unsafe fn has_high_bit(bytes: *const u8, len: usize) -> bool {
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    /// The high bits of as many bytes as are read, and zeros after them.
-    const MASK: [u64; 2 * COPY / 8] = {
-        let mut mask = [0; 2 * COPY / 8];
-        let mut word = 0;
-        while word < COPY / 8 {
-            mask[word] = HIGH;
-            word += 1;
-        }
-        mask
-    };
-    // SAFETY: the caller's contract; of the mask's 128 bytes, 64 are read, the first of them at `64 - len`.
-    let (bytes, mask) = unsafe {
-        let mask = MASK.as_ptr().cast::<u8>().add(COPY - len);
-        (bytes.cast::<[u64; COPY / 8]>().read_unaligned(), mask.cast::<[u64; COPY / 8]>().read_unaligned())
-    };
-    bytes.iter().zip(mask).fold(0, |high, (bytes, mask)| high | bytes & mask) != 0
 }

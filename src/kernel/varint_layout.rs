@@ -9,7 +9,7 @@
 use super::layout::{
     Begin, HeaderOffsets, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, take_long,
 };
-use super::{copy, copy_long, write_reversed};
+use super::{COPY, copy, copy_long, has_high_bit, write_reversed};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 use crate::varint::{self, ParsedVarint};
@@ -156,7 +156,10 @@ unsafe fn write_untyped(to: *mut u8, header: &RawHeader, of: ValueType, order: B
     // SAFETY: the caller's contract: the parts, two lengths and `COPY` bytes are writable; a value with a width has
     // between 1 and 16 bytes.
     unsafe {
-        let is_text = |part, len| simdutf8::basic::from_utf8(std::slice::from_raw_parts(part, len)).is_ok();
+        let is_text = |part, len| {
+            len < COPY && !has_high_bit(part, len)
+                || simdutf8::basic::from_utf8(std::slice::from_raw_parts(part, len)).is_ok()
+        };
         if header.key_type.is_some_and(|of| of != TEXT || !is_text(key, key_len)) {
             return None;
         }
