@@ -77,7 +77,7 @@ format: $(VENV)/.deps ## Format the sources
 	$(BIN)/ruff format $(PYTHON_CODE)
 
 .PHONY: test
-test: ## Run the tests (14 minutes); one tier of them: tools/test --help
+test: ## Run the tests (12 minutes); one tier of them: tools/test --help
 	tools/test
 
 .PHONY: test-long
