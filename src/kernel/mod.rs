@@ -75,9 +75,10 @@ impl<'a> Span<'a> {
         if start > end || end > buffer.len().checked_sub(SLACK)? {
             return None;
         }
-        // SAFETY: the start is in the buffer. Other than a part of the buffer, the pointer reaches the bytes after the row.
-        let start_of_row = unsafe { NonNull::from(buffer).cast::<u8>().add(start) };
-        Some(Span { start: start_of_row, len: end - start, bytes: PhantomData })
+        let len = end - start;
+        // SAFETY: the start is in the buffer. Unlike a slice of the row, the pointer may be used for the bytes after it.
+        let start = unsafe { NonNull::from(buffer).cast::<u8>().add(start) };
+        Some(Span { start, len, bytes: PhantomData })
     }
 
     /// The first byte. `len() + SLACK` bytes are readable from here on.
