@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
-use letterhead::interrupt::{follow, followed, is_requested, is_requested_now, watch};
+use letterhead::interrupt::{INTERVAL, follow, followed, is_requested, is_requested_now, watch};
 
 #[test]
 fn work_that_nobody_watches_is_never_stopped() {
@@ -41,6 +41,19 @@ fn work_is_not_asked_by_the_way() {
         || (0..1000).for_each(|_| assert!(!is_requested())),
     );
     assert!(ASKED.load(Relaxed) < 100);
+}
+
+#[test]
+fn a_request_is_seen_within_sixteen_calls() {
+    let sees = || (0..16).any(|_| is_requested());
+    watch(
+        || true,
+        || {
+            sees();
+            sleep(INTERVAL);
+            assert!(sees());
+        },
+    );
 }
 
 #[test]
