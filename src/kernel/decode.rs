@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use super::bitmap::Validity;
 use super::buffer::{Progress, Runs, Utf8, ValueWriter, Values, Writer};
-use super::layout::{HeaderVisitor, RawHeader, WireLayout, for_each_header};
-use super::scan::{Hits, IgnoreHeaders, RowVisitor, SelectHeaders};
+use super::layout::{HeaderVisitor, IgnoreHeaders, RawHeader, WireLayout, for_each_header};
+use super::scan::{Hits, RowVisitor, SelectHeaders};
 use super::{RowBlock, copy, dispatch, keys};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 

@@ -174,10 +174,10 @@ pub unsafe trait WireLayout: 'static {
     }
 }
 
-/// Accepts every header.
-struct AcceptHeaders;
+/// A visitor that accepts every header and keeps nothing.
+pub(super) struct IgnoreHeaders;
 
-impl HeaderVisitor for AcceptHeaders {
+impl HeaderVisitor for IgnoreHeaders {
     #[inline(always)]
     unsafe fn short(&mut self, _: *const u8, _: usize, _: *const u8, _: usize, _: bool) -> bool {
         true
@@ -240,7 +240,7 @@ pub(super) unsafe fn for_each_header<F: WireLayout, T: HeaderVisitor>(
 #[inline(never)]
 unsafe fn irregular<F: WireLayout>(row: Span<'_>, at: *const u8) -> Option<RawHeader> {
     // SAFETY: the caller's contract.
-    if unsafe { F::header(at, row.end(), &mut AcceptHeaders) }.is_some() {
+    if unsafe { F::header(at, row.end(), &mut IgnoreHeaders) }.is_some() {
         return None;
     }
     let HeaderOffsets { key, key_len, value, value_len, is_null } =

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::keys::KeySet;
-use super::layout::{RawHeader, WireLayout};
-use super::scan::{Hits, IgnoreHeaders, RowVisitor, SelectHeaders};
+use super::layout::{IgnoreHeaders, RawHeader, WireLayout};
+use super::scan::{Hits, RowVisitor, SelectHeaders};
 use super::{BYTES, COPY, ROWS, dispatch};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 

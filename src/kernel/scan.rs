@@ -6,7 +6,7 @@ use simdutf8::basic::from_utf8;
 
 use super::buffer::{Progress, Runs, Tail, Utf8, Values as _};
 use super::keys::{Keep, KeySet, Requested};
-use super::layout::{HeaderVisitor, RawHeader, TEXT, WireLayout, for_each_header};
+use super::layout::{HeaderVisitor, IgnoreHeaders, RawHeader, TEXT, WireLayout, for_each_header};
 use super::views::Views;
 use super::{ROWS, RowBlock, Span, copy, copy_long, dispatch, has_high_bit, recycled};
 use crate::value_type::ValueType;
@@ -185,8 +185,6 @@ pub(super) trait RowVisitor<'a> {
         true
     }
 }
-
-pub(super) struct IgnoreHeaders;
 
 impl<'a> RowVisitor<'a> for IgnoreHeaders {
     #[inline(always)]
