@@ -52,7 +52,7 @@ OTHER_COMPILER = 1.25
 HIGHER = "HIGHER"
 
 MEMORY = {"MALLOC_MMAP_THRESHOLD_": "131072"}
-"""Large blocks of memory grow by moving their pages. Otherwise glibc decides anew in each run whether it copies them."""
+"""Makes glibc grow large blocks by moving their pages. By default, what was freed before decides whether it copies them."""
 
 
 def program() -> Path:

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How many calls of [`is_requested`] share one look at the clock and at the watch, which costs as much as a row.
+/// [`is_requested`] checks the watch and the clock in one of so many calls, because that takes as long as a row.
 const CALLS: u32 = 16;
 
 pub const INTERVAL: Duration = Duration::from_millis(100);
@@ -24,8 +24,8 @@ struct Watch {
 
 thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
-    /// Calls of [`is_requested`] since the last one that looked.
-    static CALLED: Cell<u32> = const { Cell::new(0) };
+    /// Calls of [`is_requested`] since the watch was checked.
+    static CALLS_SINCE_CHECK: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Runs work that is asked from time to time whether to stop.
@@ -58,38 +58,39 @@ fn run<T>(watch: Option<Watch>, work: impl FnOnce() -> T) -> T {
     }
 
     let _before = Before(WATCH.replace(watch));
-    look_at_once();
+    check_next();
     work()
 }
 
-/// Whether the work has to stop, which stays so.
+/// Returns whether the work has to stop. Once it has to, this stays true.
 #[inline]
 pub fn is_requested() -> bool {
-    let called = CALLED.get() + 1;
-    CALLED.set(called % CALLS);
-    called == CALLS && is_requested_now()
+    let calls = CALLS_SINCE_CHECK.get() + 1;
+    CALLS_SINCE_CHECK.set(calls % CALLS);
+    calls == CALLS && is_requested_now()
 }
 
-/// As [`is_requested`], where so much time has passed that the clock is read anyway.
+/// As [`is_requested`], but checks the watch in every call: for work that takes longer than that between two calls.
 #[cold]
 pub fn is_requested_now() -> bool {
     let is_requested = WATCH.with_borrow_mut(|watch| {
         let Some(watch) = watch else { return false };
-        look(watch);
+        ask(watch);
         watch.stop.load(Relaxed)
     });
     if is_requested {
-        look_at_once();
+        check_next();
     }
     is_requested
 }
 
-/// Has the next call of [`is_requested`] look.
-fn look_at_once() {
-    CALLED.set(CALLS - 1);
+/// Makes the next call of [`is_requested`] check the watch.
+fn check_next() {
+    CALLS_SINCE_CHECK.set(CALLS - 1);
 }
 
-fn look(watch: &mut Watch) {
+/// Asks whether to stop, if the last time is long enough ago.
+fn ask(watch: &mut Watch) {
     let Some(ask) = watch.ask else { return };
     if !watch.stop.load(Relaxed) && watch.asked.elapsed() >= INTERVAL {
         watch.stop.store(ask(), Relaxed);

@@ -137,11 +137,11 @@ impl<'r, 'a, R: RowSource<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
             self.ran.sink.begin_row();
             let mut reports = self.slow_path()?;
             let RunResult { sink, findings, until: row } = &mut self.ran;
-            let is_passed = reports.as_deref_mut().is_some_and(|(errors, losses)| {
+            let are_too_long = reports.as_deref_mut().is_some_and(|(errors, losses)| {
                 findings.cut(errors, losses, plan.reports);
                 findings.would_pass(errors, losses, plan.max_offset)
             });
-            if is_passed || sink.max_offset() > plan.max_offset {
+            if are_too_long || sink.max_offset() > plan.max_offset {
                 sink.abort_row();
                 if *row > self.range.start {
                     return Ok(false);

@@ -317,7 +317,7 @@ impl Utf8<Runs> {
     pub fn push_name(&mut self, of: Option<ValueType>) {
         let (name, len) = of.map_or(([0; MAX_NAME_LEN], 0), ValueType::padded_name);
         let before = self.0.bytes.len();
-        // Copying a fixed size takes no call.
+        // A copy of a fixed size needs no call of memcpy.
         self.0.bytes.extend_from_slice(&name);
         self.0.bytes.truncate(before + len);
         self.0.end_run();

@@ -8,7 +8,7 @@ use crate::value_type::{Scalar, ValueType};
 /// The type of keys that are text, where keys have types.
 pub const TEXT: ValueType = ValueType::Named(Scalar::String);
 
-/// Where the key and the value of a header without types are, counted from its first byte.
+/// The offsets of the key and the value of a header without types, from its first byte.
 pub struct HeaderOffsets {
     pub key: usize,
     pub key_len: usize,
@@ -140,13 +140,13 @@ pub unsafe trait WireLayout: 'static {
     /// # Safety
     ///
     /// `at` is in the row or at its end, which has `SLACK` bytes after it. A header that begins at the end is not inside the
-    /// row. The visitor was created for this row, and has not got this header.
+    /// row. The visitor was created for this row, and this header was not passed to it before.
     #[inline(always)]
     unsafe fn header<T: HeaderVisitor>(_at: *const u8, _end: *const u8, _visitor: &mut T) -> Option<*const u8> {
         None
     }
 
-    /// The header with which the rest of a row begins, which is not regular; `None` if the row is not readable.
+    /// Parses a header that is not regular, at the start of the rest of its row; `None` if the row is not readable.
     #[inline(always)]
     fn irregular(_rest: &[u8]) -> Option<HeaderOffsets> {
         None
@@ -230,8 +230,8 @@ pub(super) unsafe fn for_each_header<F: WireLayout, T: HeaderVisitor>(
     }
 }
 
-/// The header at `at`, for which [`WireLayout::header`] returned `None`; `None` if the row is not readable, or if the visitor
-/// rejected the header, which it must not get a second time, as one that is not regular.
+/// Parses the header at `at` after [`WireLayout::header`] returned `None`. Returns `None` if the row is not readable, and if the
+/// header is regular: then the visitor has rejected it, and it must not be passed again.
 ///
 /// # Safety
 ///
@@ -258,8 +258,8 @@ unsafe impl WireLayout for NoKernels {}
 ///
 /// # Safety
 ///
-/// As for [`WireLayout::header`]; the header was found there, its key is in the row or in the `SLACK` bytes after it, and its
-/// value begins there.
+/// As for [`WireLayout::header`]; `header` was read at `at`, and its key and the start of its value are in the row or in the
+/// `SLACK` bytes after it.
 #[inline(always)]
 pub(super) unsafe fn take_long<T: HeaderVisitor>(
     at: *const u8,

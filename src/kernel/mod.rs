@@ -87,7 +87,7 @@ impl<'a> Span<'a> {
         self.start.as_ptr()
     }
 
-    /// After the last byte. `SLACK` bytes are readable from here on.
+    /// One past the last byte. `SLACK` bytes are readable from here on.
     #[inline(always)]
     pub fn end(self) -> *const u8 {
         self.start().wrapping_add(self.len)
@@ -235,7 +235,7 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Whether one of the first bytes is not ASCII.
+/// Returns whether one of the first `len` bytes is not ASCII.
 ///
 /// # Safety
 ///

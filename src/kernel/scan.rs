@@ -158,7 +158,7 @@ pub(super) trait RowVisitor<'a> {
     ///
     /// # Safety
     ///
-    /// The visitor was created for this row, and has not got it.
+    /// The visitor was created for this row, which was not passed to it before.
     unsafe fn null(&mut self) -> bool {
         true
     }

@@ -153,8 +153,8 @@ unsafe impl WireLayout for VarintLayout {
 #[inline(always)]
 unsafe fn write_untyped(to: *mut u8, header: &RawHeader, of: ValueType, order: ByteOrder) -> Option<usize> {
     let RawHeader { key, key_len, value, value_len, .. } = *header;
-    // SAFETY: the caller's contract: the parts, two lengths and `COPY` bytes are writable; a value with a width has
-    // between 1 and 16 bytes.
+    // SAFETY: the caller's contract: the parts, two lengths and `COPY` bytes are writable, and `COPY` bytes are readable at
+    // either part; a value with a width has between 1 and 16 bytes.
     unsafe {
         let is_text = |part, len| {
             len < COPY && !has_high_bit(part, len)

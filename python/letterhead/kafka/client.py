@@ -174,7 +174,7 @@ class KafkaClient(Closing):
                 for number in sorted(partition.partition_index for partition in topic.partitions)]  # fmt: skip
 
     def offsets(self, times: Mapping[TopicPartition, int], isolation: Isolation) -> dict[TopicPartition, int]:
-        """Return the first offset of each partition whose record is not older than a time, or -1 if all are older.
+        """Return, by partition, the offset of the first record that is not older than a time, or -1 if all are older.
 
         The result has the order of ``times``. A time is in milliseconds since 1970, :data:`EARLIEST_TIME` or
         :data:`LATEST_TIME`; with ``"read_committed"`` the latest is the first offset of the oldest open transaction.
