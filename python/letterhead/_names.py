@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["check_name", "unknown_name"]
+__all__ = ["check_name", "first_repeated", "listed", "unknown_name"]
+
+MOST_LISTED = 50
+"""Names that an error lists; the others are counted."""
+
+MOST_COMPARED = 1000
+"""Characters of a name, and names, that are compared: the time grows with their product."""
 
 
 def check_name(name: str, value: object, names: Iterable[str]) -> None:
@@ -26,7 +33,20 @@ def unknown_name(noun: str, wrong: object, names: Iterable[str]) -> ValueError:
     names = list(names)
     # Ignore case, so that a name in capitals gets a suggestion.
     plain = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(wrong.lower(), plain, n=1, cutoff=0.6) if isinstance(wrong, str) else []
+    is_name = isinstance(wrong, str) and len(wrong) <= MOST_COMPARED and len(plain) <= MOST_COMPARED
+    near = difflib.get_close_matches(str(wrong).lower(), plain, n=1, cutoff=0.6) if is_name else []
     hint = f": did you mean '{plain[near[0]]}'?" if near else ""
     plural = noun if noun.endswith("s") else f"{noun}es" if noun.endswith("x") else f"{noun}s"
-    return ValueError(f"unknown {noun} {wrong!r}{hint} ({plural}: {', '.join(names)})")
+    return ValueError(f"unknown {noun} {wrong!r}{hint} ({plural}: {listed(names)})")
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names separated by commas, with a count of those after the first fifty."""
+    names = list(names)
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that occurs more than once."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)

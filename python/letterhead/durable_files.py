@@ -11,7 +11,9 @@ __all__ = ["make_directory", "replace_file", "sync_directory"]
 def replace_file(path: Path, content: str | bytes) -> None:
     """Write a file so that after a crash it has the old or the new content."""
     temporary = path.with_name(path.name + ".new")
-    with temporary.open("wb") as file:
+    # Left by a crash, or a link of somebody to another file.
+    temporary.unlink(missing_ok=True)
+    with temporary.open("xb") as file:
         file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())

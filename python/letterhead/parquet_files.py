@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
-from letterhead.errors import DamagedTableError
+from letterhead.table_batches import BATCH_ROWS, checked_batches, damage, first_line, plain_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["Table", "damage", "parquet_rows", "parquet_table", "tables_of"]
+__all__ = ["Table", "open_parquet", "parquet_rows", "parquet_table", "tables_of"]
 
-BATCH_ROWS = 10_000
 # Footers are read at once by this many threads.
 THREADS = 8
 # Tables whose files are named by a log of their own: others in the directory are not part of them.
@@ -28,13 +26,15 @@ COMMITTED = "_spark_metadata"
 
 
 class Table(NamedTuple):
-    """An open table. ``read`` returns its batches, with these columns at least; ``rows`` is None if it is unknown.
+    """An open table. ``rows`` is None if it is unknown.
+
+    ``read`` returns its batches, with these columns at least, and with these last rows at least unless they are None.
 
     ``position`` returns how many of the ``bytes`` of its file were read, if these are known.
     """
 
     schema: pa.Schema
-    read: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+    read: Callable[[Sequence[str], int | None], Iterator[pa.RecordBatch]]
     rows: int | None = None
     bytes: int | None = None
     position: Callable[[], int] | None = None
@@ -81,12 +81,12 @@ def parquet_table(path: Path, batch_rows: int = BATCH_ROWS) -> Table:
 
     paths = [*map(str, tables_of(path) if path.is_dir() else [path])]
     if not paths:
-        return Table(pa.schema([]), lambda columns: iter(()), 0)
+        return Table(pa.schema([]), lambda columns, last: iter(()), 0)
 
     def footer(name: str) -> tuple[pa.Schema, int]:
         with open(name, "rb") as file, damage(name):
             metadata = pq.read_metadata(file)
-            return metadata.schema.to_arrow_schema().remove_metadata(), metadata.num_rows
+            return plain_schema(metadata.schema.to_arrow_schema().remove_metadata()), metadata.num_rows
 
     with ThreadPoolExecutor(THREADS) as threads:
         footers = [*threads.map(footer, paths)]
@@ -94,35 +94,62 @@ def parquet_table(path: Path, batch_rows: int = BATCH_ROWS) -> Table:
     try:
         in_files = pa.unify_schemas([schema for schema, _ in footers], promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ValueError(
-            f"the Parquet files of {path} have columns of different types: {_first_line(error)}"
-        ) from error
+        raise ValueError(f"the Parquet files of {path} have columns of different types: {first_line(error)}") from error
     in_paths = [field for field in partitions.schema if field.name not in in_files.names]
     schema = pa.schema([*in_files, *in_paths])
 
-    def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def read(columns: Sequence[str], last: int | None) -> Iterator[pa.RecordBatch]:
         fields = [field for field in schema if field.name in columns]
         for fragment in partitions.get_fragments():
             keys = ds.get_partition_keys(fragment.partition_expression)
             with open(fragment.path, "rb") as file, damage(fragment.path):
-                parquet = pq.ParquetFile(file)
+                parquet = open_parquet(file)
                 own = [name for name in parquet.schema_arrow.names if name in columns]
-                for batch in parquet_rows(parquet, own, batch_rows):
+                for batch in parquet_rows(parquet, own, fragment.path, last, batch_rows):
                     arrays = [_column(batch, field, keys.get(field.name)) for field in fields]
                     yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     return Table(schema, read, sum(rows for _, rows in footers))
 
 
+def open_parquet(file: Any) -> pq.ParquetFile:
+    """Open a Parquet file, whose dictionaries of text and bytes are kept: a value of one can stand for every row."""
+    import pyarrow.parquet as pq
+
+    metadata = pq.ParquetFile(file).metadata
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    encoded = [
+        metadata.schema.column(number).path
+        for number in range(metadata.num_columns)
+        if metadata.schema.column(number).physical_type == "BYTE_ARRAY"
+        and any(group.column(number).has_dictionary_page for group in groups)
+    ]
+    return pq.ParquetFile(file, metadata=metadata, read_dictionary=encoded)
+
+
 def parquet_rows(
-    parquet: pq.ParquetFile, columns: Sequence[str], batch_rows: int = BATCH_ROWS
+    parquet: pq.ParquetFile, columns: Sequence[str], label: str, last: int | None, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """Read a Parquet file, with these columns at least."""
+    """Read a Parquet file as a :class:`Table` is read, as :func:`letterhead.table_batches.checked_batches` of it."""
     names = parquet.schema_arrow.names
     # pyarrow reads a dot in a column name as a path to a nested field.
     is_plain = len(set(names)) == len(names) and not any("." in name for name in columns)
-    batches: Iterator[pa.RecordBatch] = parquet.iter_batches(batch_rows, columns=[*columns] if is_plain else None)
-    return batches
+    batches = parquet.iter_batches(
+        batch_rows, row_groups=_last_groups(parquet.metadata, last), columns=[*columns] if is_plain else None
+    )
+    return checked_batches(batches, label, batch_rows, last)
+
+
+def _last_groups(metadata: pq.FileMetaData, last: int | None) -> Sequence[int]:
+    """Return the numbers of the row groups that have the last rows."""
+    groups = range(metadata.num_row_groups)
+    if last is None:
+        return groups
+    rows, first = 0, len(groups)
+    while first and rows < last:
+        first -= 1
+        rows += metadata.row_group(first).num_rows
+    return groups[first:]
 
 
 def _column(batch: pa.RecordBatch, field: pa.Field, value: Any) -> pa.Array:
@@ -132,18 +159,3 @@ def _column(batch: pa.RecordBatch, field: pa.Field, value: Any) -> pa.Array:
     if field.name in batch.schema.names:
         return batch.column(field.name).cast(field.type)
     return pa.repeat(pa.scalar(value, field.type), len(batch))
-
-
-@contextmanager
-def damage(label: str) -> Iterator[None]:
-    """Report a damaged file as an error that names it."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DamagedTableError(f"cannot read {label}: it is damaged: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0].lower()

@@ -1,14 +1,30 @@
-"""Values and keys as text, as errors and losses write them: ``int32:3``, ``binary:00ff``; :func:`text_of_key` writes a key."""
+"""Values and keys as text, as errors and losses write them: ``int32:3``, ``binary:00ff``; :func:`text_of_key` writes a key.
+
+:func:`parse_value` reads the text of a value, and :func:`parse_hex` and :func:`parse_base64` bytes that are written as text.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
+
+from letterhead._names import unknown_name
 from letterhead.errors import HeaderError
 from letterhead.header_edits import text_or_value
 from letterhead.headers import GivenKey
 from letterhead.one_message import decode, encode, select
-from letterhead.values import UNNAMED, Binary, Char, Value, of_message
+from letterhead.types import type_name
+from letterhead.values import UNNAMED, VALUE_TYPES, Binary, Char, String, Value, of_message
 
-__all__ = ["BYTES", "UNNAMED", "parse_number", "text_of", "text_of_key", "text_with_type"]
+__all__ = [
+    "BYTES", "UNNAMED", "checked_type", "parse_base64", "parse_hex", "parse_number", "parse_value", "text_of", "text_of_key",
+    "text_with_type",
+]  # fmt: skip
+
+# Separators and prefixes: `0x02 0x06`, `02:06`, `\x02\x06`, a dump over several lines.
+_HEX_NOISE = re.compile(r"0[xX]|\\x|[\s,:]+")
+_NOT_HEX = re.compile(r"[^0-9a-fA-F]")
 
 BYTES = frozenset({"binary", *UNNAMED})
 """Types whose values have no text form."""
@@ -51,3 +67,49 @@ def parse_number(type: str, text: str) -> Value:
     message = encode([("k", text)], "iggy", types={"k": f"{type}:text"})
     value = decode(message, "iggy")["k"]
     return value if isinstance(value, Value) else of_message(type, value or b"")
+
+
+def parse_value(type: str, text: str) -> Value:
+    """Read a value of a type from text; for a type of bytes, return their UTF-8. Raises ValueError if it is not one."""
+    type = checked_type(type)
+    try:
+        if type == "char":
+            return Char(text)
+        if type in BYTES or type == "string":
+            return of_message(type, String(text).bits)
+        return parse_number(type, text)
+    except HeaderError as error:
+        raise ValueError(error.message) from error
+
+
+def checked_type(type: str) -> str:
+    """Return the canonical name of a value type; raise ValueError for other names."""
+    if type in UNNAMED:
+        return type
+    name = type_name(type)
+    if name not in VALUE_TYPES:
+        raise unknown_name("type", type, [*VALUE_TYPES, "type-16", "…", "type-255"])
+    return name
+
+
+def parse_hex(text: str, name: str) -> bytes:
+    """Read hex; separators and prefixes are skipped. ``name`` is what errors call the text."""
+    digits = _HEX_NOISE.sub("", text)
+    wrong = _NOT_HEX.search(digits)
+    if wrong:
+        raise ValueError(f"{name}: {wrong.group()!r} is not a hex digit")
+    if len(digits) % 2:
+        raise ValueError(f"{name}: {len(digits)} digits; bytes have two each")
+    return bytes.fromhex(digits)
+
+
+def parse_base64(text: str, name: str) -> bytes:
+    """Read base64 of either alphabet. ``name`` is what errors call the text."""
+    try:
+        return binascii.a2b_base64(text, strict_mode=True)
+    except ValueError:
+        digits = "".join(text.split()).replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(digits, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError(f"{name}: {str(error).lower()}") from error

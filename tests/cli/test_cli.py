@@ -723,8 +723,10 @@ def test_encode_takes_every_spelling_of_a_value(run):
             '{"headers": [{"key": "\\ud800", "value": null}]}',
             "JSON: header 0: its key has a lone surrogate, which UTF-8 does not have",
         ),
-        ('{"headers": ' + "[" * 100_000, "JSON: a number is too long, or the nesting too deep"),
-        ("9" * 5000, "JSON: a number is too long, or the nesting too deep"),
+        ('{"headers": ' + "[" * 100_000, "JSON: the nesting is too deep"),
+        ("9" * 5000, "JSON: a number is too long"),
+        ('{"headers": [], "headers": []}', "JSON: an object has a name twice"),
+        ("1e9999999999", "JSON: a number is too large or too small"),
     ],
 )
 def test_encode_refuses_with_one_line(run, document, message):
@@ -778,7 +780,7 @@ def test_encode_rejects_values_that_the_format_cannot_carry(run):
 
 def test_encode_refuses_input_that_is_not_utf8(run):
     result = run("encode", "-f", "kafka", "--as", "hex", stdin=b'{"\xff"}')
-    assert (result.code, result.err) == (2, "letterhead: JSON: the input is not UTF-8\n")
+    assert (result.code, result.err) == (2, "letterhead: JSON: the input is not UTF-8 (line 1)\n")
 
 
 # wrong usage ---------------------------------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ from letterhead.cli.document import read_message, to_json
 from letterhead.cli.exits import Failure
 from letterhead.cli.formats import row_of
 from letterhead.cli.headers import key_text
-from letterhead.cli.spelling import of_text, read_value
-from letterhead.value_text import text_of, text_with_type
+from letterhead.cli.spelling import read_value
+from letterhead.value_text import parse_value, text_of, text_with_type
 from letterhead.values import VALUE_TYPES, Value, of_message
 from strategies import valid_bytes
 
@@ -69,7 +69,7 @@ def test_the_text_of_a_value_reads_as_the_same_bits(type: str, data: st.DataObje
     if text is None:
         assert type in ("binary", "char", "bool", "string", "float32", "float64")
     else:
-        assert of_text(type, text) == value
+        assert parse_value(type, text) == value
         assert read_value(text_with_type(value)) == value
 
 

@@ -412,3 +412,34 @@ def test_a_table_prints_each_batch_before_the_next_is_read(monkeypatch: pytest.M
     with open_writer(LONG.schema, RowFormat(Form.TABLE)) as writer:
         writer.write(LONG.slice(0, 1))
         assert "xxx" in out.getvalue()
+
+
+def test_files_beside_the_output_are_left_alone(tmp_path: Path) -> None:
+    out, own, other = tmp_path / "rows.jsonl", tmp_path / "rows.jsonl.part", tmp_path / "other"
+    own.write_text("mine")
+    other.write_text("theirs")
+    (tmp_path / "rows.jsonl.new").symlink_to(other)
+    with open_writer(SCHEMA, RowFormat(None, out)) as writer:
+        writer.write(BATCH)
+        [partial] = [path for path in tmp_path.iterdir() if path.name.endswith(".part") and path != own]
+        assert (partial.is_symlink(), partial.stat().st_mode & 0o777) == (False, 0o666 & ~umask())
+    assert (own.read_text(), other.read_text()) == ("mine", "theirs")
+    assert len(out.read_bytes().splitlines()) == len(ROWS)
+    assert not partial.exists()
+
+
+def umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_the_last_of_two_writers_of_a_file_has_its_name(tmp_path: Path) -> None:
+    out = tmp_path / "rows.arrow"
+    with open_writer(SCHEMA, RowFormat(None, out)) as first:
+        first.write(BATCH)
+        with open_writer(SCHEMA, RowFormat(None, out)) as second:
+            second.write(BATCH.slice(1))
+        assert pa.ipc.open_file(out).read_all().num_rows == 2
+    assert pa.ipc.open_file(out).read_all().num_rows == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.arrow"]

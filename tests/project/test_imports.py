@@ -16,8 +16,8 @@ ROOT = Path(letterhead.__file__).parent
 LAYERS = (
     ("_native", "durable_files", "_clock", "_formatting", "_invariants", "_names", "_shared_parameters", "_warnings"),
     ("errors", "_arrow_types", "_context_managers", "_formats", "_optional_dependencies", "_read_once", "_requested"),
-    ("limits", "types", "default_values", "parquet_files"),
-    ("values",),
+    ("limits", "types", "default_values", "table_batches"),
+    ("values", "parquet_files"),
     ("header_edits",),
     ("headers",),
     ("fields", "message"),

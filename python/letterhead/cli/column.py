@@ -21,6 +21,7 @@ from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sniff import AUTO, format_of
 from letterhead.errors import replaced
 from letterhead.operations import ReadOptions
+from letterhead.table_batches import empty_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -153,13 +154,11 @@ def process_column(
     column: SourceColumn, work: Callable[[Any], NewColumns], rows: RowOptions, *, tally: RowCounts, doing: str
 ) -> Iterator[pa.RecordBatch]:
     """Process a column batch by batch; the result replaces the column."""
-    import pyarrow as pa
-
     limit, total = rows.limit, column.rows
     if limit is not None and total is not None:
         total = min(limit, total)
     # A source without rows has no batches, but its columns have names and types all the same.
-    empty = pa.RecordBatch.from_pylist([], schema=column.schema)
+    empty = empty_batch(column.schema)
     with progress(total, f"{doing} {column.name}", prints=rows.out is None, source=column.source) as advance:
         for batch in itertools.chain([empty], column.batches() if limit != 0 else ()):
             if limit is not None:

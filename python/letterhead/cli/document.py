@@ -24,11 +24,10 @@ from letterhead._formats import format_table
 from letterhead._formatting import iso_time
 from letterhead.cli.exits import Failure
 from letterhead.cli.formats import in_microseconds, row_of
-from letterhead.cli.message_input import parse_base64, parse_hex
-from letterhead.cli.spelling import KeyForm, as_key, check_type, of_text
-from letterhead.headers import HeaderKey, HeaderValue
+from letterhead.headers import HeaderValue
+from letterhead.sources.json_values import INTEGER_TYPE, bytes_or_value, headers_value, integer, json_type
 from letterhead.value_text import text_of
-from letterhead.values import String, Value, of_message
+from letterhead.values import of_message
 
 # The format fills in these fields if they are missing.
 OPTIONAL = ("offset", "crc", "checksum", "magic", "attributes", "key", "id", "origin_timestamp", "tombstone")
@@ -44,7 +43,6 @@ MAX_EXACT = (1 << 53) - 1
 CONTROLS = frozenset({*range(0x20), 0x7F} - {*b"\t\n\r"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,12})?")
-INTEGER_TYPE = re.compile(r"u?int\d+")
 
 
 def to_json(fields: Mapping[str, Any], format: str, *, epoch_ms: bool = False) -> dict[str, Any]:
@@ -152,7 +150,7 @@ def read_message(document: Any, format: str, *, with_types: bool = False, left_o
     row = row_of(format)
     fields = dict(row.fields)
     if not isinstance(document, dict):
-        raise Failure(f'JSON: an object with "headers" is needed, not {_json_type(document)}')
+        raise Failure(f'JSON: an object with "headers" is needed, not {json_type(document)}')
     for name, other in CONTENTS.items():
         if name in fields and name not in document and other in document and other not in fields:
             document = {name if field == other else field: value for field, value in document.items()}
@@ -166,7 +164,7 @@ def read_message(document: Any, format: str, *, with_types: bool = False, left_o
     missing = [name for name in required if name not in document]
     if missing:
         raise Failure(f'JSON: "{missing[0]}" is missing: {format} has {", ".join(fields)}')
-    headers = _headers(document["headers"], row.keys, strings_have_types=row.types and not with_types)
+    headers = headers_value(document["headers"], row.keys, strings_have_types=row.types and not with_types)
     if list(fields) == ["headers"]:
         return headers
     message_fields = {
@@ -199,55 +197,23 @@ def _typed_json(type: str, text: str) -> Any:
     return text
 
 
-def _headers(document: Any, form: KeyForm, *, strings_have_types: bool) -> lh.Headers | None:
-    if document is None:
-        return None
-    if not isinstance(document, list):
-        raise Failure(f'JSON: "headers" is a list, not {_json_type(document)}')
-    headers = lh.Headers()
-    for index, item in enumerate(document):
-        place = f"JSON: header {index}"
-        if not isinstance(item, dict) or set(item) != {"key", "value"}:
-            raise Failure(f'{place}: an object with "key" and "value" is needed')
-        value = _value(item["value"], place, types=True)
-        if strings_have_types and isinstance(item["value"], str):
-            value = String(item["value"])
-        headers.add(_key(item["key"], form, place), value)
-    return headers
-
-
-def _key(document: Any, form: KeyForm, place: str) -> HeaderKey:
-    place = f"{place}: its key"
-    if form == "int":
-        return _integer(document, place, -(1 << 31), 1 << 31)
-    if form == "typed" and isinstance(document, dict):
-        value = _value(document, place, types=True)
-        if not isinstance(value, Value):
-            raise Failure(f'{place} has no "type"')
-        return as_key(value)
-    if not isinstance(document, str):
-        raise Failure(f"{place} is a string, not {_json_type(document)}")
-    _encodable(document, place)
-    return document
-
-
 def _field(name: str, document: Any, arrow_type: str, format: str) -> Any:
     if document is None:
         return None
     place = f'JSON: "{name}"'
     if arrow_type == "binary":
-        return _value(document, place)
+        return bytes_or_value(document, place)
     if arrow_type == "string":
         if not isinstance(document, str):
-            raise Failure(f"{place} is a string, not {_json_type(document)}")
+            raise Failure(f"{place} is a string, not {json_type(document)}")
         return document
     if arrow_type == "bool":
         if not isinstance(document, bool):
-            raise Failure(f"{place} is true or false, not {_json_type(document)}")
+            raise Failure(f"{place} is true or false, not {json_type(document)}")
         return document
     if is_time(name):
         return _time(document, place, microseconds=in_microseconds(format))
-    return _integer(document, place, *((0, 1 << 64) if arrow_type.startswith("decimal") else (-(1 << 63), 1 << 63)))
+    return integer(document, place, *((0, 1 << 64) if arrow_type.startswith("decimal") else (-(1 << 63), 1 << 63)))
 
 
 def _time(document: Any, place: str, *, microseconds: bool) -> int:
@@ -266,85 +232,9 @@ def _time(document: Any, place: str, *, microseconds: bool) -> int:
             raise Failure(f"{place} has more digits than the milliseconds that the format keeps")
         return number
     if not isinstance(document, int | str | decimal.Decimal) or isinstance(document, bool):
-        raise Failure(f"{place} is a time or a number of milliseconds, not {_json_type(document)}")
+        raise Failure(f"{place} is a time or a number of milliseconds, not {json_type(document)}")
     milliseconds = decimal.Decimal(document)
     if not microseconds and milliseconds != milliseconds.to_integral_value():
         raise Failure(f"{place} has more digits than the milliseconds that the format keeps")
     # A reader that holds numbers as doubles may have changed a digit after the microseconds.
-    return _integer(round(milliseconds.scaleb(3) if microseconds else milliseconds), place, -(1 << 63), 1 << 63)
-
-
-def _integer(number: Any, place: str, low: int, high: int) -> int:
-    if isinstance(number, str) and re.fullmatch(r"-?[0-9]{1,40}", number):
-        number = int(number)
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise Failure(f"{place} is a whole number, not {_json_type(number)}")
-    if not low <= number < high:
-        raise Failure(f"{place} does not fit {(high - low).bit_length() - 1} bits")
-    return number
-
-
-def _value(document: Any, place: str, *, types: bool = False) -> bytes | Value | None:
-    """Parse the value of a header: null, a string, an object with base64 or hex, or an object with a type."""
-    if document is None:
-        return None
-    if isinstance(document, str):
-        return _encodable(document, place)
-    type = document.get("type") if isinstance(document, dict) and types else None
-    names = {"value", "base64", "hex"} if type is not None else {"base64", "hex"}
-    if not isinstance(document, dict) or len(document) != 1 + (type is not None) or not names.intersection(document):
-        typed = ', or with "type" and "value"' if types else ""
-        raise Failure(f'{place}: a value is null, a string, or an object with "base64" or "hex"{typed}')
-    if type is not None:
-        if not isinstance(type, str):
-            raise Failure(f'{place}: "type" is a string, not {_json_type(type)}')
-        type = _naming_place(place, check_type, type)
-    if type is not None and "value" in document:
-        return _typed_value(type, document["value"], place)
-    for name, parse in (("base64", parse_base64), ("hex", parse_hex)):
-        if name in document:
-            if not isinstance(document[name], str):
-                raise Failure(f'{place}: "{name}" is a string, not {_json_type(document[name])}')
-            bits = parse(document[name], f"{place}: {name}")
-    return bits if type is None else of_message(type, bits)
-
-
-def _typed_value(type: str, document: Any, place: str) -> Value:
-    """Read the value of an object with a type."""
-    is_number = isinstance(document, int | float | decimal.Decimal) and not isinstance(document, bool)
-    if type == "bool":
-        fits, expected = isinstance(document, bool), "true or false"
-    elif INTEGER_TYPE.fullmatch(type):
-        fits, expected = isinstance(document, int | str) and not isinstance(document, bool), "a whole number"
-    elif type in ("float32", "float64"):
-        fits, expected = is_number or isinstance(document, str), "a number"
-    else:
-        fits, expected = isinstance(document, str), "a string"
-    if not fits:
-        raise Failure(f'{place}: "value" of type {type} is {expected}, not {_json_type(document)}')
-    if isinstance(document, str) and type != "char":
-        _encodable(document, place)
-    value: Value = _naming_place(
-        place, of_text, type, str(document).lower() if isinstance(document, bool) else str(document)
-    )
-    return value
-
-
-def _naming_place(place: str, parse: Any, *arguments: Any) -> Any:
-    """Call a reader; its failure names the place in the document."""
-    try:
-        return parse(*arguments)
-    except Failure as error:
-        raise Failure(f"{place}: {error}") from error
-
-
-def _encodable(text: str, place: str) -> bytes:
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise Failure(f"{place} has a lone surrogate, which UTF-8 does not have") from error
-
-
-def _json_type(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
+    return integer(round(milliseconds.scaleb(3) if microseconds else milliseconds), place, -(1 << 63), 1 << 63)

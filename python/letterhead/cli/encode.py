@@ -96,7 +96,7 @@ def _messages(lines: Iterable[bytes], format: str, *, with_types: bool, left_out
     for record in json_records(lines):
         try:
             message = read_message(record.document, format, with_types=with_types, left_out=left_out)
-        except Failure as failure:
+        except (Failure, ValueError) as failure:
             raise Failure(f"{failure} (line {record.line})") from failure
         yield record._replace(document=message)
 

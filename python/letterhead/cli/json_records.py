@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import decimal
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from letterhead.cli.exits import Failure
+from letterhead.sources.json_values import JsonError, parse_json
 
 __all__ = ["JsonRecord", "json_records"]
 
@@ -52,22 +52,14 @@ def _check_beginning(text: bytearray, line: int) -> None:
     try:
         _parse(text, line)
     except Failure as failure:
-        error = failure.__cause__
+        error = getattr(failure.__cause__, "__cause__", None)
         if not isinstance(error, json.JSONDecodeError) or error.pos < len(error.doc.rstrip()):
             raise
 
 
 def _parse(text: bytearray, line: int) -> Any:
     try:
-        return json.loads(text, parse_float=decimal.Decimal, parse_constant=_refuse_constant)
-    except UnicodeDecodeError as error:
-        raise Failure("JSON: the input is not UTF-8") from error
-    except json.JSONDecodeError as error:
-        raise Failure(f"JSON: {error.msg.lower()} (line {line + error.lineno - 1}, column {error.colno})") from error
-    except (ValueError, RecursionError) as error:
-        # A number of thousands of digits, or thousands of nested brackets.
-        raise Failure("JSON: a number is too long, or the nesting too deep") from error
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise Failure(f'JSON: {name} is not a JSON number: write "{name}"')
+        return parse_json(text, exact=True)
+    except JsonError as error:
+        place = f"line {line}" if error.line is None else f"line {line + error.line - 1}, column {error.column}"
+        raise Failure(f"JSON: {error} ({place})") from error

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64 as base64_codec
-import binascii
 import os
-import re
 import stat
 import sys
 from collections.abc import Iterator
@@ -13,12 +10,9 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
 from letterhead._arrow_types import is_binary, is_list
-from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, reason
+from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, reason, usage_errors
 from letterhead.limits import Limits
-
-# Separators and prefixes: `0x02 0x06`, `02:06`, `\x02\x06`, a dump over several lines.
-_HEX_NOISE = re.compile(r"0[xX]|\\x|[\s,:]+")
-_NOT_HEX = re.compile(r"[^0-9a-fA-F]")
+from letterhead.value_text import parse_base64, parse_hex
 
 # Magic bytes at the start of files.
 _PARQUET = b"PAR1"
@@ -57,10 +51,11 @@ class MessageInput(NamedTuple):
             return _value(self.table, self.column, row, limits)
         if row:
             raise Failure("--row needs --column")
-        if self.hex is not None:
-            return parse_hex(_text(self.hex))
-        if self.base64 is not None:
-            return parse_base64(_text(self.base64))
+        with usage_errors():
+            if self.hex is not None:
+                return parse_hex(_text(self.hex), "--hex")
+            if self.base64 is not None:
+                return parse_base64(_text(self.base64), "--base64")
         limit: Any = limits.filled().message_bytes
         data = read_bytes(self.file, limit + 1)
         refuse_table(data, self.file, "pass --column NAME", lists=lists)
@@ -131,26 +126,6 @@ def refuse_table(data: bytes, file: str | None, remedy: str, *, lists: bool = Tr
         raise Failure(f"{name} is an Arrow IPC file: {remedy}")
     if data.startswith(_PARQUET):
         raise Failure(f"{name} is a Parquet file: {remedy}{_columns_that_fit(data, lists)}")
-
-
-def parse_hex(text: str, name: str = "--hex") -> bytes:
-    """Read hex; separators and prefixes are skipped."""
-    digits = _HEX_NOISE.sub("", text)
-    wrong = _NOT_HEX.search(digits)
-    if wrong:
-        raise Failure(f"{name}: {wrong.group()!r} is not a hex digit")
-    if len(digits) % 2:
-        raise Failure(f"{name}: {len(digits)} digits; bytes have two each")
-    return bytes.fromhex(digits)
-
-
-def parse_base64(text: str, name: str = "--base64") -> bytes:
-    """Read base64 of either alphabet."""
-    digits = "".join(text.split()).replace("-", "+").replace("_", "/")
-    try:
-        return base64_codec.b64decode(digits, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise Failure(f"{name}: {str(error).lower()}") from error
 
 
 def _standard_input() -> TextIO:

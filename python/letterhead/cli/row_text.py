@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from letterhead import _native
 from letterhead._arrow_types import is_binary
 from letterhead.cli.document import bytes_json
+from letterhead.cli.exits import Failure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +31,9 @@ def json_types(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Cast columns of types that the core does not write as JSON to types that it writes."""
     import pyarrow as pa
 
+    for field in batch.schema:
+        if pa.types.is_union(field.type) or pa.types.is_interval(field.type):
+            raise Failure(f"column {field.name!r} is {field.type}, which has no text form: leave it out by --columns")
     columns = [_cast(column) for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 

@@ -1,6 +1,6 @@
 """Write record batches as JSON lines, CSV, Parquet, Arrow IPC or a table, to a file or to standard output: :func:`open_writer`.
 
-Each writer holds one batch at a time. A file has its name only once it is complete: until then it ends in `.part`, and an
+Each writer holds one batch at a time. A file has its name only once it is complete: until then it has another one, and an
 error, an interrupt or SIGTERM removes it.
 """
 
@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from letterhead import _native
+from letterhead._names import first_repeated
 from letterhead.cli.exits import Failure
 from letterhead.cli.output import is_utf8
 from letterhead.cli.row_format import COMPRESSION, STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_table import RowTable
 from letterhead.cli.row_text import csv_column, in_parts, json_types
 from letterhead.cli.sinks import FileSink, Sink, StandardOutput
+from letterhead.table_batches import empty_batch, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,18 +45,36 @@ def open_writer(schema: pa.Schema, format: RowFormat) -> RowWriter:
     else:
         sink = FileSink(target, COMPRESSION.get(target.suffix.lower()) if is_text else None)
     try:
-        match form:
-            case Form.JSON:
-                return JsonLines(sink, schema, epoch_ms=format.epoch_ms)
-            case Form.CSV:
-                return Csv(sink, schema, epoch_ms=format.epoch_ms)
-            case Form.PARQUET:
-                return Parquet(sink, schema)
-            case _:
-                return Arrow(sink, schema, is_file=form is Form.ARROW)
+        with _unwritable():
+            return _writer(form, sink, schema, format)
     except BaseException:
         sink.abort()
         raise
+
+
+def _writer(form: Form, sink: Sink, schema: pa.Schema, format: RowFormat) -> RowWriter:
+    match form:
+        case Form.JSON:
+            return JsonLines(sink, schema, epoch_ms=format.epoch_ms)
+        case Form.CSV:
+            return Csv(sink, schema, epoch_ms=format.epoch_ms)
+        case Form.PARQUET:
+            return Parquet(sink, schema)
+        case _:
+            return Arrow(sink, schema, is_file=form is Form.ARROW)
+
+
+@contextmanager
+def _unwritable() -> Iterator[None]:
+    """Report types, and values, that a format does not have as a failure; without the value, which errors of pyarrow quote."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowInvalid) as error:
+        raise Failure(
+            f"cannot write these rows: {first_line(error).partition(': ')[0]}: leave the column out by --columns"
+        ) from error
 
 
 class SinkWriter(RowWriter):
@@ -63,7 +85,7 @@ class SinkWriter(RowWriter):
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write a batch; on standard output its rows are visible at once."""
-        with self.sink.errors():
+        with self.sink.errors(), _unwritable():
             self.write_batch(batch)
             self.sink.flush()
 
@@ -92,9 +114,9 @@ class JsonLines(SinkWriter):
 
     def __init__(self, sink: Sink, schema: pa.Schema, *, epoch_ms: bool) -> None:
         super().__init__(sink)
-        repeated = [name for name in schema.names if schema.names.count(name) > 1]
-        if repeated:
-            raise Failure(f"two columns are named {repeated[0]!r}, and an object of JSON has a name once")
+        repeated = first_repeated(schema.names)
+        if repeated is not None:
+            raise Failure(f"two columns are named {repeated!r}, and an object of JSON has a name once")
         self._worker = ThreadPoolExecutor(1)
         self._written: Future[None] | None = None
         self._options = {"epoch_ms": epoch_ms, "ascii": isinstance(sink, StandardOutput) and not is_utf8(sys.stdout)}
@@ -129,12 +151,11 @@ class Csv(SinkWriter):
     """RFC 4180, with names in the first line; headers and other lists are JSON, and null is empty without quotes."""
 
     def __init__(self, sink: Sink, schema: pa.Schema, *, epoch_ms: bool) -> None:
-        import pyarrow as pa
         from pyarrow import csv
 
         super().__init__(sink)
         self._epoch_ms = epoch_ms
-        empty = pa.RecordBatch.from_pylist([], schema=schema)
+        empty = empty_batch(schema)
         self._writer = csv.CSVWriter(sink.file, self._text(empty).schema)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,9 +93,10 @@ class FileSink:
     def __init__(self, path: Path, compression: str | None = None) -> None:
         self._path = path
         in_place = path.exists() and not path.is_file()
-        self._partial = None if in_place else path.with_name(path.name + ".part")
+        # A name that nobody else has: neither another command, nor a link of somebody to another file.
+        self._partial = None if in_place else path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
         with self.errors():
-            self._file = (self._partial or path).open("wb")
+            self._file = path.open("wb") if self._partial is None else self._partial.open("xb")
         self._compressed: Any = None
         if compression is not None:
             import pyarrow as pa

@@ -10,30 +10,13 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 import letterhead as lh
-from letterhead._names import unknown_name
 from letterhead.cli.exits import Failure, usage_errors
-from letterhead.cli.message_input import parse_hex
-from letterhead.errors import HeaderError
 from letterhead.headers import HeaderKey
 from letterhead.offsets.specs import epoch_milliseconds, is_compact_date, read_iso_time
-from letterhead.types import type_name
-from letterhead.value_text import BYTES, UNNAMED, parse_number
-from letterhead.values import VALUE_TYPES, Char, String, Value, of_message
+from letterhead.value_text import BYTES, UNNAMED, parse_hex, parse_value
+from letterhead.values import VALUE_TYPES, Value, of_message
 
 KeyForm: TypeAlias = Literal["text", "int", "typed"]
-
-
-def of_text(type: str, text: str) -> Value:
-    """Read a value of a type from text; for a type of bytes, return their UTF-8."""
-    type = check_type(type)
-    try:
-        if type == "char":
-            return Char(text)
-        if type in BYTES or type == "string":
-            return of_message(type, String(text).bits)
-        return parse_number(type, text)
-    except HeaderError as error:
-        raise Failure(error.message) from error
 
 
 def looks_typed(text: str) -> bool:
@@ -47,13 +30,15 @@ def read_value(text: str) -> Value | None:
     if not looks_typed(text):
         return None
     type, _, rest = text.partition(":")
-    return of_message(type, parse_hex(rest, type)) if type in BYTES else of_text(type, rest)
+    with usage_errors():
+        return of_message(type, parse_hex(rest, type)) if type in BYTES else parse_value(type, rest)
 
 
 def read_key(text: str, form: KeyForm) -> HeaderKey:
     """Read a key of a format whose keys have this form."""
     if form == "int":
-        return int.from_bytes(of_text("int32", text).bits, "big", signed=True)
+        with usage_errors():
+            return int.from_bytes(parse_value("int32", text).bits, "big", signed=True)
     value = read_value(text) if form == "typed" else None
     return text if value is None else as_key(value)
 
@@ -61,17 +46,6 @@ def read_key(text: str, form: KeyForm) -> HeaderKey:
 def as_key(value: Value) -> HeaderKey:
     """Return a typed key as headers have it: UTF-8 strings as str."""
     return lh.Headers([(value, None)])[0].key
-
-
-def check_type(type: str) -> str:
-    """Return the canonical name of a value type; refuse other names."""
-    if type in UNNAMED:
-        return type
-    with usage_errors():
-        name = type_name(type)
-    if name not in VALUE_TYPES:
-        raise Failure(str(unknown_name("type", type, [*VALUE_TYPES, "type-16", "…", "type-255"])))
-    return name
 
 
 def read_time(option: str, text: str | None) -> int | None:

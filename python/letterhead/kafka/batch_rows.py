@@ -16,6 +16,7 @@ from letterhead.kafka.record_sets import BatchHeader, StoredBatches, leader_epoc
 from letterhead.kafka.segment_file import KafkaSegmentFile
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
+from letterhead.table_batches import empty_batch
 
 if TYPE_CHECKING:
     from letterhead.kafka.segment_file import BatchError, DamagedRange
@@ -124,7 +125,7 @@ class SegmentBatchReader(BatchRowReader):
 
     def error_row(self, file: KafkaSegmentFile, error: BatchError, damage: DamagedRange) -> pa.RecordBatch:
         """Return no row."""
-        return pa.RecordBatch.from_pylist([], schema=self.schema)
+        return empty_batch(self.schema)
 
 
 def _row(batch: BatchHeader, data: bytes) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from letterhead.parquet_files import tables_of
 from letterhead.sources import iggy, kafka
 from letterhead.sources.base import Logins, Source
-from letterhead.sources.tables import STANDARD_INPUT, TableFile
+from letterhead.sources.table_files import STANDARD_INPUT
+from letterhead.sources.tables import TableFile
 
 __all__ = ["open_sources"]
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
@@ -17,6 +16,7 @@ from letterhead.operations import Pack
 from letterhead.spark.frame import Input, check_names, check_str, is_column
 from letterhead.spark.schemas import Declared, arrow_schema, spark_type
 from letterhead.spark.transform import ArrowStep, Transform
+from letterhead.table_batches import empty_batch
 
 __all__ = ["pack_headers"]
 
@@ -95,7 +95,7 @@ class _PackStep:
                 raise unknown_name("column", name, fields)
         schema = arrow_schema(StructType([fields[name] for name in names]))
         # Types that cannot be written from their columns are errors of the driver.
-        type = self.pack.run(pa.RecordBatch.from_pylist([], schema)).type
+        type = self.pack.run(empty_batch(schema)).type
         result = Declared(type, [StructField(self.into, spark_type(type))])
         columns = tuple(Input(name, "headers are packed from", (), field=name) for name in names)
         step = ArrowStep(self.pack, result, (self.into,), self.keep, self.identify, {})

@@ -37,7 +37,7 @@ def reading_errors() -> Iterator[None]:
     except (StoreNotFoundError, StoreChoiceError) as error:
         raise Failure(as_options(str(error))) from error
     except (StateStoreError, DamagedTableError) as error:
-        raise Failure(str(error), BAD_DATA) from error
+        raise Failure(as_options(str(error)), BAD_DATA) from error
     except OSError as error:
         raise Failure(described(error), UNREADABLE) from error
     except (ValueError, TypeError, ImportError) as error:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from letterhead.cli.exits import Failure, as_options
-from letterhead.cli.message_input import parse_base64, parse_hex
+from letterhead.cli.exits import Failure, as_options, usage_errors
 from letterhead.cli.render import warn
 from letterhead.cli.spelling import read_time, read_value
 from letterhead.cli.state.options import Selection
@@ -12,6 +11,7 @@ from letterhead.state.reading.directory import StoreFiles
 from letterhead.state.reading.rows import StoreReader, open_store
 from letterhead.state.reading.stores import remarks
 from letterhead.state.storage.keys import MAX_TIME
+from letterhead.value_text import parse_base64, parse_hex
 from letterhead.values import Value
 
 
@@ -41,10 +41,9 @@ def open_selected(files: StoreFiles, selection: Selection) -> StoreReader:
 def parse_stored_key(text: str) -> bytes:
     """Read a key: text, bytes after `hex:` or `base64:`, or a typed value, big-endian as Kafka's serializers write it."""
     spelling, colon, rest = text.partition(":")
-    if colon and spelling == "hex":
-        return parse_hex(rest, "hex")
-    if colon and spelling == "base64":
-        return parse_base64(rest, "base64")
+    if colon and spelling in ("hex", "base64"):
+        with usage_errors():
+            return (parse_hex if spelling == "hex" else parse_base64)(rest, spelling)
     value = read_value(text)
     if isinstance(value, Value):
         return value.bits

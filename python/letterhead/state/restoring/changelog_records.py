@@ -188,7 +188,7 @@ def read_path(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         raise ValueError(f"{path} is not a regular file: pass Parquet files or log segments")
     if path.suffix == ".parquet" or (path.is_dir() and tables_of(path)):
         table = parquet_table(path, ROWS)
-        yield from table.read([name for name in table.schema.names if name in columns])
+        yield from table.read([name for name in table.schema.names if name in columns], None)
     else:
         from letterhead.open_segments import segments
 

@@ -1,0 +1,178 @@
+"""The messages of Arrow's IPC format, checked before Arrow decompresses them: :class:`CheckedMessages`.
+
+::
+
+    ffffffff  metadata length (int32)  metadata (flatbuffer, padded)  body      repeated; a length of 0 ends the stream
+
+A compressed buffer begins with the length that it decompresses to (int64, or -1 if it is not compressed). Arrow allocates
+as many bytes, however few follow.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from letterhead.errors import DamagedTableError
+from letterhead.limits import Limits, how_to_raise
+
+__all__ = ["CheckedMessages", "most_decompressed"]
+
+_CONTINUATION = b"\xff\xff\xff\xff"
+_PIECE = 1 << 20
+# Of the table Message, of RecordBatch and of DictionaryBatch: numbers of fields in the schema of the format.
+_HEADER_TYPE, _HEADER, _BODY_LENGTH = 1, 2, 3
+_BUFFERS, _COMPRESSION = 2, 3
+_DATA = 1
+_IS_DICTIONARY, _IS_BATCH = 2, 3
+
+FACTOR = 20
+"""Decompressed data may have so many times the bytes of its compressed form, whatever the limit is."""
+
+
+def most_decompressed(compressed: int, limits: Limits | None) -> int:
+    """Return the most bytes that so many compressed bytes may become."""
+    limit = (limits or Limits()).filled().decompressed_bytes or 0
+    return max(limit, FACTOR * compressed)
+
+
+class CheckedMessages:
+    """A file for Arrow's reader of streams, which passes on messages that decompress to a bounded size.
+
+    Parameters
+    ----------
+    file : binary file
+        The stream, at the beginning of a message.
+    label : str
+        Name of the file in errors.
+    limits : Limits or None
+        ``decompressed_bytes`` is the limit of a batch.
+    """
+
+    closed = False
+
+    def __init__(self, file: BinaryIO, label: str, limits: Limits | None) -> None:
+        self._file = file
+        self._label = label
+        self._limits = limits
+        self._parts = self._checked()
+        self._part = memoryview(b"")
+
+    def read(self, size: int = -1) -> memoryview | bytes:
+        """Read so many bytes, or as many as the file still has."""
+        if 0 < size <= len(self._part):
+            taken, self._part = self._part[:size], self._part[size:]
+            return taken
+        taken_parts = []
+        while size != 0:
+            if not self._part:
+                self._part = memoryview(next(self._parts, b""))
+            taken = self._part if size < 0 else self._part[:size]
+            if not taken:
+                break
+            self._part = self._part[len(taken) :]
+            taken_parts.append(taken)
+            size -= len(taken) if size > 0 else 0
+        return b"".join(taken_parts)
+
+    def _checked(self) -> Iterator[bytes]:
+        """Yield the parts of each message, after its sizes were compared with the limit."""
+        while True:
+            prefix = self._take(4)
+            if prefix == _CONTINUATION:
+                prefix += self._take(4)
+            length = int.from_bytes(prefix[-4:], "little", signed=True)
+            if length <= 0:
+                yield prefix
+                return
+            metadata = self._take(length)
+            try:
+                body_length, buffers = _sizes(metadata)
+            except (struct.error, IndexError):
+                message = f"cannot read {self._label}: it is damaged: a message has invalid metadata"
+                raise DamagedTableError(message) from None
+            body = self._take(body_length)
+            self._check(body, buffers)
+            yield prefix + metadata
+            if body:
+                yield body
+
+    def _take(self, size: int) -> bytes:
+        """Read bytes in pieces, so that memory follows what the file has."""
+        pieces = []
+        while size > 0 and (piece := self._file.read(min(size, _PIECE))):
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+    def _check(self, body: bytes, buffers: list[tuple[int, int]]) -> None:
+        """Raise DamagedTableError if compressed buffers state that they become more bytes than they may."""
+        total = sum(
+            max(0, int.from_bytes(body[offset : offset + 8], "little", signed=True))
+            for offset, length in buffers
+            if length >= 8
+        )
+        most = most_decompressed(len(body), self._limits)
+        if total > most:
+            raise DamagedTableError(
+                f"cannot read {self._label}: a batch of {len(body):,} bytes decompresses to {total:,}, over the limit of "
+                f"{most:,}: {how_to_raise('decompressed_bytes')}"
+            )
+
+
+def _sizes(metadata: bytes) -> tuple[int, list[tuple[int, int]]]:
+    """Return the length of the body of a message, and offset and length of its buffers if they are compressed."""
+    message = _Table(metadata, struct.unpack_from("<I", metadata)[0])
+    body_length = message.number(_BODY_LENGTH, "<q")
+    kind = message.number(_HEADER_TYPE, "<B")
+    if kind not in (_IS_DICTIONARY, _IS_BATCH):
+        return body_length, []
+    batch = message.table(_HEADER)
+    if batch is not None and kind == _IS_DICTIONARY:
+        batch = batch.table(_DATA)
+    if batch is None or batch.position(_COMPRESSION) is None:
+        return body_length, []
+    return body_length, batch.pairs(_BUFFERS)
+
+
+class _Table:
+    """A table of a flatbuffer, whose fields are found by its vtable."""
+
+    def __init__(self, data: bytes, start: int) -> None:
+        self._data = data
+        self._start = start
+        self._vtable = start - struct.unpack_from("<i", data, start)[0]
+        if self._vtable < 0:
+            raise IndexError
+        self._size: int = struct.unpack_from("<H", data, self._vtable)[0]
+
+    def position(self, field: int) -> int | None:
+        """Return where a field is, or None if the table does not have it."""
+        entry = 4 + 2 * field
+        if entry + 2 > self._size:
+            return None
+        offset: int = struct.unpack_from("<H", self._data, self._vtable + entry)[0]
+        return self._start + offset if offset else None
+
+    def number(self, field: int, form: str) -> int:
+        """Return a number, 0 by default."""
+        at = self.position(field)
+        return 0 if at is None else int(struct.unpack_from(form, self._data, at)[0])
+
+    def table(self, field: int) -> _Table | None:
+        """Return a table that a field refers to."""
+        at = self.position(field)
+        return None if at is None else _Table(self._data, at + struct.unpack_from("<I", self._data, at)[0])
+
+    def pairs(self, field: int) -> list[tuple[int, int]]:
+        """Return a vector of pairs of 64-bit numbers."""
+        at = self.position(field)
+        if at is None:
+            return []
+        at += struct.unpack_from("<I", self._data, at)[0]
+        count: int = struct.unpack_from("<I", self._data, at)[0]
+        if at + 4 + 16 * count > len(self._data):
+            raise IndexError
+        numbers = struct.unpack_from(f"<{2 * count}q", self._data, at + 4)
+        return list(zip(numbers[::2], numbers[1::2], strict=True))

@@ -1,0 +1,160 @@
+"""Types of the values of JSON lines: :func:`merged` finds the type of some values, :func:`converted` checks others against it.
+
+A column holds every value exactly, or the value is refused: no integer becomes a double that differs, and no field is left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from letterhead.sources.json_values import JsonError, bytes_or_value, json_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Kind", "ListKind", "Misfit", "StructKind", "arrow_type", "converted", "described", "is_bytes", "merged"]
+
+BASE64 = "base64"
+_EXACT = 1 << 53
+"""Doubles hold all integers up to this one."""
+
+_NAMES = {
+    "bool": "true or false", "int": "an integer", "uint": "an integer beyond 63 bits", "float": "a fraction", "text": "text",
+    "bytes": "bytes",
+}  # fmt: skip
+_WIDENED = {
+    ("int", "uint"): "uint", ("int", "float"): "float", ("uint", "float"): "float", ("text", "bytes"): "bytes",
+}  # fmt: skip
+
+
+class ListKind:
+    """The type of lists whose elements have a type."""
+
+    def __init__(self, element: Kind | None = None) -> None:
+        self.element = element
+
+
+class StructKind:
+    """The type of objects whose fields have types."""
+
+    def __init__(self, fields: dict[str, Kind | None] | None = None) -> None:
+        self.fields = fields or {}
+
+
+Kind: TypeAlias = "str | ListKind | StructKind"
+"""The type of a column, or of a value in it: a name for scalars."""
+
+
+class Misfit(ValueError):
+    """A value has another type than its column; ``path`` is the field of nested values, as in ``.a[].b``."""
+
+    def __init__(self, path: str, value: str, column: str) -> None:
+        super().__init__(f"{value}, and {column} in the lines before")
+        self.path = path
+        self.value = value
+        self.column = column
+
+
+def is_bytes(value: Any) -> bool:
+    """Return whether a value is the object that stands for bytes."""
+    return isinstance(value, dict) and value.keys() == {BASE64}
+
+
+def described(kind: Kind) -> str:
+    """Return what values of a type are, for errors."""
+    return _NAMES[kind] if isinstance(kind, str) else "a list" if isinstance(kind, ListKind) else "an object"
+
+
+def merged(kind: Kind | None, value: Any, path: str = "") -> Kind | None:
+    """Return the type of a value and of those that have ``kind``; raise Misfit if no type holds both exactly."""
+    if value is None:
+        return kind
+    if isinstance(value, list):
+        lists = ListKind() if kind is None else kind
+        if not isinstance(lists, ListKind):
+            raise Misfit(path, "a list", described(lists))
+        for element in value:
+            lists.element = merged(lists.element, element, f"{path}[]")
+        return lists
+    if isinstance(value, dict) and not is_bytes(value):
+        struct = StructKind() if kind is None else kind
+        if not isinstance(struct, StructKind):
+            raise Misfit(path, "an object", described(struct))
+        for name, field in value.items():
+            struct.fields[name] = merged(struct.fields.get(name), field, f"{path}.{name}")
+        return struct
+    own = _scalar(value, path)
+    if kind is None or kind == own:
+        return own
+    widened = isinstance(kind, str) and (_WIDENED.get((kind, own)) or _WIDENED.get((own, kind)))
+    if not widened:
+        raise Misfit(path, described(own), described(kind))
+    return widened
+
+
+def converted(kind: Kind | None, value: Any, path: str = "") -> Any:
+    """Return a value as pyarrow takes it for a type; raise Misfit if the type does not hold it exactly."""
+    if value is None:
+        return None
+    if kind is None:
+        raise Misfit(path, json_type(value), "null")
+    if isinstance(kind, ListKind):
+        if not isinstance(value, list):
+            raise Misfit(path, _described_value(value, path), described(kind))
+        return [converted(kind.element, element, f"{path}[]") for element in value]
+    if isinstance(kind, StructKind):
+        if not isinstance(value, dict) or is_bytes(value):
+            raise Misfit(path, _described_value(value, path), described(kind))
+        for name in value:
+            if name not in kind.fields:
+                raise Misfit(path, "an object with a further field", "others")
+        return {name: converted(kind.fields[name], field, f"{path}.{name}") for name, field in value.items()}
+    own = None if isinstance(value, list) or (isinstance(value, dict) and not is_bytes(value)) else _scalar(value, path)
+    if own == kind or (own == "int" and kind == "uint" and value >= 0):
+        return _bytes(value, path) if own == "bytes" else value
+    if kind == "float" and own == "int" and abs(value) <= _EXACT:
+        return float(value)
+    if kind == "bytes" and own == "text":
+        return _bytes(value, path)
+    raise Misfit(path, _described_value(value, path), described(kind))
+
+
+def arrow_type(kind: Kind | None) -> pa.DataType:
+    """Return the Arrow type of a column."""
+    import pyarrow as pa
+
+    if kind is None:
+        return pa.null()
+    if isinstance(kind, ListKind):
+        return pa.list_(arrow_type(kind.element))
+    if isinstance(kind, StructKind):
+        return pa.struct([(name, arrow_type(field)) for name, field in kind.fields.items()])
+    scalars = {
+        "bool": pa.bool_, "int": pa.int64, "uint": pa.uint64, "float": pa.float64, "text": pa.string, "bytes": pa.binary,
+    }  # fmt: skip
+    return scalars[kind]()
+
+
+def _scalar(value: Any, path: str) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        if not -(1 << 63) <= value < 1 << 64:
+            raise Misfit(path, "an integer of more than 64 bits, which should be text", "shorter ones")
+        return "int" if value < 1 << 63 else "uint"
+    return "float" if isinstance(value, float) else "text" if isinstance(value, str) else "bytes"
+
+
+def _described_value(value: Any, path: str) -> str:
+    if isinstance(value, list | dict) and not is_bytes(value):
+        return json_type(value)
+    return described(_scalar(value, path))
+
+
+def _bytes(value: Any, path: str) -> Any:
+    try:
+        return bytes_or_value(value, "the value")
+    except JsonError:
+        raise
+    except ValueError as error:
+        raise JsonError(str(error)) from error

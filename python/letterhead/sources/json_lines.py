@@ -1,0 +1,328 @@
+"""JSON lines as a table: :func:`json_lines_table`.
+
+The first lines decide on the columns and their types. A value that its column does not hold exactly, in any line, is an error
+that names the line and the column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from letterhead._names import listed
+from letterhead.errors import DamagedTableError
+from letterhead.limits import Limits, how_to_raise
+from letterhead.sources.json_kinds import Misfit, arrow_type, converted, is_bytes, merged
+from letterhead.sources.json_values import JsonError, headers_value, parse_json
+from letterhead.table_batches import BATCH_ROWS
+from letterhead.value_text import parse_base64
+from letterhead.values import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["BOM", "json_lines_table"]
+
+BYTE_COLUMNS = ("key", "value", "payload")
+"""Columns whose text is bytes, as ``read --json`` prints them."""
+
+_PIECE = 1 << 20
+_BATCH_BYTES = 8 << 20
+_GROUP_ROWS = 1000
+_MOST_CELLS = 1 << 20
+"""Rows of a batch times columns, at most."""
+
+_SPARSE = 100
+"""Values of a table may be so many times the values that lines have, whatever the limit is: others are null."""
+
+BOM = b"\xef\xbb\xbf"
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+
+
+class _Row(NamedTuple):
+    line: int
+    document: dict[str, Any]
+    byte_len: int
+
+
+class _Column(NamedTuple):
+    """A column: its type, whose values pyarrow takes as they are, and the function that checks and converts all others."""
+
+    type: pa.DataType
+    plain: frozenset[type]
+    convert: Callable[[Any], Any]
+    build: Callable[[Sequence[Any]], pa.Array | None] | None = None
+    """Makes an array of the usual values at once; None for any others."""
+
+
+def json_lines_table(
+    file: BinaryIO, label: str, limits: Limits | None, *, is_compressed: bool
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Return the schema of a table, and its batches, which are read once.
+
+    Parameters
+    ----------
+    file : binary file
+        Objects, a line each.
+    label : str
+        Name of the file in errors.
+    limits : Limits or None
+        ``message_bytes`` is the limit of a line, ``decompressed_bytes`` that of a line of a compressed file, and ``headers``
+        that of the elements and fields of a line, and of the values of the first lines as a table.
+    is_compressed : bool
+        Whether the file decompresses another one.
+
+    Raises
+    ------
+    DamagedTableError
+        If a line is not an object of JSON, is over a limit, or has a value that its column does not hold.
+    """
+    import pyarrow as pa
+
+    filled = (limits or Limits()).filled()
+    groups = _grouped(_rows(file, label, filled, "decompressed_bytes" if is_compressed else "message_bytes"))
+    first = next(groups, [])
+    columns = _columns(first, label, filled.headers or 0)
+    schema = pa.schema([(name, column.type) for name, column in columns.items()])
+    return schema, _table_batches(chain([first], groups), columns, schema, label, len(first))
+
+
+def _columns(rows: Sequence[_Row], label: str, most: int) -> dict[str, _Column]:
+    """Return the columns of the first rows."""
+    values: dict[str, list[tuple[int, Any]]] = {}
+    for row in rows:
+        for name, value in row.document.items():
+            values.setdefault(name, []).append((row.line, value))
+    cells = len(rows) * len(values)
+    if cells > max(most, _SPARSE * sum(map(len, values.values()))):
+        raise DamagedTableError(
+            f"{label}: the first {len(rows):,} lines have {len(values):,} names, and few of them occur on a line: as a table "
+            f"they have {cells:,} values, over the limit of {most:,}: {how_to_raise('headers')}"
+        )
+    return {name: _column(name, lines, label) for name, lines in values.items()}
+
+
+def _table_batches(
+    groups: Iterator[list[_Row]], columns: Mapping[str, _Column], schema: pa.Schema, label: str, count: int
+) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    size = max(1, _MOST_CELLS // max(len(columns), 1))
+    parts: list[pa.RecordBatch] = []
+    for group in groups:
+        for start in range(0, len(group), size):
+            parts.append(_batch(group[start : start + size], columns, schema, label, count))
+            if sum(map(len, parts)) >= min(BATCH_ROWS, size):
+                yield pa.concat_batches(parts)
+                parts = []
+    if parts:
+        yield pa.concat_batches(parts)
+
+
+def _rows(file: BinaryIO, label: str, limits: Limits, line_limit: str) -> Iterator[_Row]:
+    most, most_elements = getattr(limits, line_limit), limits.headers or 0
+    for number, line in _lines(file, label, most, line_limit):
+        # Python takes many times the bytes of short elements.
+        if line.count(b",") > most_elements and _STRING.sub(b"", line).count(b",") > most_elements:
+            raise DamagedTableError(
+                f"{label}: line {number} has more than {most_elements:,} elements: {how_to_raise('headers')}"
+            )
+        try:
+            document = parse_json(line, exact=False)
+        except JsonError as error:
+            raise DamagedTableError(f"{label}: line {number} is not JSON: {error}") from error
+        if not isinstance(document, dict):
+            raise DamagedTableError(f"{label}: line {number} is not an object")
+        yield _Row(number, document, len(line))
+
+
+def _lines(file: BinaryIO, label: str, most: int, limit: str) -> Iterator[tuple[int, bytes]]:
+    """Yield lines that are not blank, with their numbers. A run of blank lines counts as a line against the limit."""
+    number, rest, blank = 1, bytearray(), 0
+    is_first = True
+    while piece := file.read(_PIECE):
+        if is_first:
+            piece, is_first = piece.removeprefix(BOM), False
+        head, newline, tail = piece.rpartition(b"\n")
+        blank = blank + len(piece) if not rest and not piece.strip() else 0
+        if blank + len(rest) + (0 if newline else len(piece)) > most:
+            raise DamagedTableError(f"{label}: line {number} has more than {most:,} bytes: {how_to_raise(limit)}")
+        if not newline:
+            rest += tail
+            continue
+        if blank:
+            number += piece.count(b"\n")
+            rest = bytearray(tail)
+            continue
+        for line in (bytes(rest) + head).split(b"\n"):
+            if line.strip():
+                yield number, line
+            number += 1
+        rest = bytearray(tail)
+    if rest.strip():
+        yield number, bytes(rest)
+
+
+def _grouped(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
+    """Yield the first rows together, and groups of those after them, as few objects at a time as the garbage collector likes."""
+    group: list[_Row] = []
+    size, rows_of_group = 0, BATCH_ROWS
+    for row in rows:
+        group.append(row)
+        size += row.byte_len
+        if len(group) == rows_of_group or size >= _BATCH_BYTES:
+            yield group
+            group, size, rows_of_group = [], 0, _GROUP_ROWS
+    if group:
+        yield group
+
+
+def _batch(
+    rows: Sequence[_Row], columns: Mapping[str, _Column], schema: pa.Schema, label: str, count: int
+) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    present = set().union(*(row.document for row in rows))
+    unknown = present - columns.keys()
+    if unknown:
+        row = next(row for row in rows if not unknown.isdisjoint(row.document))
+        raise DamagedTableError(
+            f"{label}: line {row.line} has a name {min(unknown & row.document.keys())!r}, which the first {count:,} lines "
+            f"lack: they have {listed(columns)}"
+        )
+    missing: dict[pa.DataType, pa.Array] = {}
+    arrays = []
+    for name, column in columns.items():
+        if name in present:
+            arrays.append(_array(name, column, rows, label))
+        else:
+            array = missing.get(column.type)
+            arrays.append(missing.setdefault(column.type, pa.nulls(len(rows), column.type)) if array is None else array)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _array(name: str, column: _Column, rows: Sequence[_Row], label: str) -> pa.Array:
+    import pyarrow as pa
+
+    values = [row.document.get(name) for row in rows]
+    built = None if column.build is None else column.build(values)
+    if built is not None:
+        return built
+    if not column.plain.issuperset(map(type, values)):
+        values = [_converted(name, column, row, label) for row in rows]
+    try:
+        return pa.array(values, column.type)
+    except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
+        for row in rows:
+            value = _converted(name, column, row, label)
+            try:
+                pa.array([value], column.type)
+            except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError) as error:
+                why = "text with a lone surrogate" if isinstance(error, UnicodeEncodeError) else "a number out of range"
+                raise DamagedTableError(f"{label}: line {row.line}: column {name!r} has {why}") from None
+        raise
+
+
+def _converted(name: str, column: _Column, row: _Row, label: str) -> Any:
+    try:
+        return column.convert(row.document.get(name))
+    except ValueError as error:
+        raise _misfit(label, row.line, name, error) from None
+
+
+def _misfit(label: str, line: int, name: str, error: ValueError) -> DamagedTableError:
+    path = error.path if isinstance(error, Misfit) else ""
+    return DamagedTableError(f"{label}: line {line}: column {name + path!r}: {error}")
+
+
+def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column:
+    """Return the column that holds some values, each with its line."""
+    if name == "headers" and all(value is None or _is_headers(value) for _, value in values):
+        return _headers_column([value for _, value in values])
+    kind = None
+    for line, value in values:
+        try:
+            kind = merged(kind, value)
+        except ValueError as error:
+            raise _misfit(label, line, name, error) from None
+    if kind == "text" and name in BYTE_COLUMNS:
+        kind = "bytes"
+    plain = {"bool": bool, "int": int, "uint": int, "float": float, "text": str}
+    own = plain.get(kind) if isinstance(kind, str) else None
+    types = {type(None)} if own is None else {own, type(None)}
+    return _Column(arrow_type(kind), frozenset(types), lambda value: converted(kind, value))
+
+
+def _is_headers(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) and item.keys() == {"key", "value"} for item in value)
+
+
+def _text_headers(values: Sequence[Any]) -> pa.Array | None:
+    """Return headers whose keys and values are as JSON has them in nearly all rows; None if there are others."""
+    import pyarrow as pa
+
+    keys, contents, offsets = [], [], [0]
+    try:
+        for headers in values:
+            for header in headers or ():
+                key, content = header["key"], header["value"]
+                if isinstance(content, dict):
+                    if len(header) != 2 or not is_bytes(content):
+                        return None
+                    content = parse_base64(content["base64"], "base64")
+                elif len(header) != 2 or not (content is None or isinstance(content, str)):
+                    return None
+                keys.append(key)
+                contents.append(content)
+            offsets.append(len(keys))
+        pairs = pa.StructArray.from_arrays(
+            [pa.array(keys, pa.string()), pa.array(contents, pa.binary())], ["key", "value"]
+        )
+    except (LookupError, TypeError, ValueError):
+        return None  # reading row by row names the line
+    missing = pa.array([headers is None for headers in values]) if None in values else None
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs, mask=missing)
+
+
+def _headers_column(values: Sequence[list[dict[str, Any]] | None]) -> _Column:
+    """Return a column of headers: of Iggy if a header has a type, and else of Kafka, or of KIP-82's integer keys."""
+    import pyarrow as pa
+
+    headers = [header for value in values for header in value or ()]
+    binary = pa.binary()
+    if any(isinstance(part, dict) and "type" in part for header in headers for part in header.values()):
+        fields = [("key_type", pa.string()), ("key", binary), ("type", pa.string()), ("value", binary)]
+        return _Column(pa.list_(pa.struct(fields)), frozenset({type(None)}), _typed_headers)
+    is_int = bool(headers) and all(type(header["key"]) is int for header in headers)
+    fields = [("key", pa.int32() if is_int else pa.string()), ("value", binary)]
+    form = "int" if is_int else "text"
+
+    def convert(value: Any) -> Any:
+        headers = headers_value(value, form, strings_have_types=False)
+        if headers is None:
+            return None
+        rows = [{"key": key, "value": value} for key, value in headers]
+        if any(isinstance(row["value"], Value) for row in rows):
+            raise JsonError("a header has a type, which those in the lines before lack")
+        return rows
+
+    return _Column(pa.list_(pa.struct(fields)), frozenset({type(None)}), convert, None if is_int else _text_headers)
+
+
+def _typed_headers(value: Any) -> Any:
+    headers = headers_value(value, "typed", strings_have_types=True)
+    if headers is None:
+        return None
+    return [{**_typed("key_type", "key", key), **_typed("type", "value", value)} for key, value in headers]
+
+
+def _typed(type_name: str, name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {type_name: "string", name: value.encode()}
+    if isinstance(value, Value):
+        return {type_name: value.type, name: value.bits}
+    if value is None:
+        return {type_name: None, name: None}
+    raise JsonError('a value without "type" stands beside values that have one')

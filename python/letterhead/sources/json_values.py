@@ -1,0 +1,207 @@
+"""Strict JSON, and bytes, typed values and headers in it: :func:`parse_json`, :func:`bytes_or_value` and :func:`headers_value`.
+
+The JSON that letterhead writes and reads, as tables of JSON lines and in ``letterhead encode``. A value is null, a string, or an
+object with "base64" or "hex"; a value with a type is an object with "type" and "value", or with "type" and "base64".
+"""
+
+from __future__ import annotations
+
+import decimal
+import json
+import re
+from typing import Any, NoReturn
+
+import letterhead as lh
+from letterhead.headers import HeaderKey
+from letterhead.value_text import checked_type, parse_base64, parse_hex, parse_value
+from letterhead.values import String, Value, of_message
+
+__all__ = ["INTEGER_TYPE", "JsonError", "bytes_or_value", "headers_value", "integer", "json_type", "parse_json"]
+
+INTEGER_TYPE = re.compile(r"u?int\d+")
+
+# Numbers beyond these powers of ten are refused: as integers, they would have as many digits.
+_MOST_DIGITS = 400
+
+
+class JsonError(ValueError):
+    """Text is not JSON, or a value in it is not one that is read. The message has no text of the document."""
+
+    def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(reason)
+        self.line = line
+        self.column = column
+
+
+def parse_json(text: bytes | bytearray | str, *, exact: bool) -> Any:
+    """Parse one document.
+
+    Parameters
+    ----------
+    text : bytes or str
+        The document, UTF-8.
+    exact : bool
+        Whether numbers with a point or an exponent become Decimal, not float.
+
+    Raises
+    ------
+    JsonError
+        If text is not JSON, an object has a name twice, or a number is too large. ``line`` and ``column`` count from 1.
+    """
+    try:
+        return _DECODERS[exact].decode(text if isinstance(text, str) else str(text, "utf-8"))
+    except UnicodeDecodeError as error:
+        raise JsonError("the input is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise JsonError(error.msg.lower(), error.lineno, error.colno) from error
+    except RecursionError as error:
+        raise JsonError("the nesting is too deep") from error
+    except JsonError:
+        raise
+    except ValueError as error:
+        raise JsonError("a number is too long") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        raise JsonError("an object has a name twice")
+    return document
+
+
+def _decimal(text: str) -> decimal.Decimal:
+    try:
+        number = decimal.Decimal(text)
+    except decimal.InvalidOperation:
+        number = decimal.Decimal("Infinity")
+    if abs(number.adjusted()) > _MOST_DIGITS or not number.is_finite():
+        raise JsonError("a number is too large or too small")
+    return number
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise JsonError("a number is too large for a double")
+    return number
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise JsonError(f'{name} is not a JSON number: write "{name}"')
+
+
+_DECODERS = {
+    exact: json.JSONDecoder(parse_float=parse, parse_constant=_refuse_constant, object_pairs_hook=_object)
+    for exact, parse in ((True, _decimal), (False, _float))
+}
+
+
+def headers_value(document: Any, form: str, *, strings_have_types: bool) -> lh.Headers | None:
+    """Read a list of objects with "key" and "value"; ``form`` is the form of keys: text, int or typed."""
+    if document is None:
+        return None
+    if not isinstance(document, list):
+        raise JsonError(f'JSON: "headers" is a list, not {json_type(document)}')
+    headers = lh.Headers()
+    for index, item in enumerate(document):
+        place = f"JSON: header {index}"
+        if not isinstance(item, dict) or set(item) != {"key", "value"}:
+            raise JsonError(f'{place}: an object with "key" and "value" is needed')
+        value = bytes_or_value(item["value"], place, types=True)
+        if strings_have_types and isinstance(item["value"], str):
+            value = String(item["value"])
+        headers.add(_key(item["key"], form, place), value)
+    return headers
+
+
+def _key(document: Any, form: str, place: str) -> HeaderKey:
+    place = f"{place}: its key"
+    if form == "int":
+        return integer(document, place, -(1 << 31), 1 << 31)
+    if form == "typed" and isinstance(document, dict):
+        value = bytes_or_value(document, place, types=True)
+        if not isinstance(value, Value):
+            raise JsonError(f'{place} has no "type"')
+        return lh.Headers([(value, None)])[0].key  # UTF-8 strings as str
+    if not isinstance(document, str):
+        raise JsonError(f"{place} is a string, not {json_type(document)}")
+    _encodable(document, place)
+    return document
+
+
+def integer(number: Any, place: str, low: int, high: int) -> int:
+    """Read an integer from ``low`` up to ``high``, a number or a string of its digits."""
+    if isinstance(number, str) and re.fullmatch(r"-?[0-9]{1,40}", number):
+        number = int(number)
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise JsonError(f"{place} is a whole number, not {json_type(number)}")
+    if not low <= number < high:
+        raise JsonError(f"{place} does not fit {(high - low).bit_length() - 1} bits")
+    return number
+
+
+def bytes_or_value(document: Any, place: str, *, types: bool = False) -> bytes | Value | None:
+    """Parse the value of a header: null, a string, an object with base64 or hex, or an object with a type."""
+    if document is None:
+        return None
+    if isinstance(document, str):
+        return _encodable(document, place)
+    type = document.get("type") if isinstance(document, dict) and types else None
+    names = {"value", "base64", "hex"} if type is not None else {"base64", "hex"}
+    if not isinstance(document, dict) or len(document) != 1 + (type is not None) or not names.intersection(document):
+        typed = ', or with "type" and "value"' if types else ""
+        raise JsonError(f'{place}: a value is null, a string, or an object with "base64" or "hex"{typed}')
+    if type is not None:
+        if not isinstance(type, str):
+            raise JsonError(f'{place}: "type" is a string, not {json_type(type)}')
+        type = _naming_place(place, checked_type, type)
+    if type is not None and "value" in document:
+        return _typed_value(type, document["value"], place)
+    for name, parse in (("base64", parse_base64), ("hex", parse_hex)):
+        if name in document:
+            if not isinstance(document[name], str):
+                raise JsonError(f'{place}: "{name}" is a string, not {json_type(document[name])}')
+            bits = parse(document[name], f"{place}: {name}")
+    return bits if type is None else of_message(type, bits)
+
+
+def _typed_value(type: str, document: Any, place: str) -> Value:
+    """Read the value of an object with a type."""
+    is_number = isinstance(document, int | float | decimal.Decimal) and not isinstance(document, bool)
+    if type == "bool":
+        fits, expected = isinstance(document, bool), "true or false"
+    elif INTEGER_TYPE.fullmatch(type):
+        fits, expected = isinstance(document, int | str) and not isinstance(document, bool), "a whole number"
+    elif type in ("float32", "float64"):
+        fits, expected = is_number or isinstance(document, str), "a number"
+    else:
+        fits, expected = isinstance(document, str), "a string"
+    if not fits:
+        raise JsonError(f'{place}: "value" of type {type} is {expected}, not {json_type(document)}')
+    if isinstance(document, str) and type != "char":
+        _encodable(document, place)
+    value: Value = _naming_place(
+        place, parse_value, type, str(document).lower() if isinstance(document, bool) else str(document)
+    )
+    return value
+
+
+def _naming_place(place: str, parse: Any, *arguments: Any) -> Any:
+    """Call a reader; its failure names the place in the document."""
+    try:
+        return parse(*arguments)
+    except ValueError as error:
+        raise JsonError(f"{place}: {error}") from error
+
+
+def _encodable(text: str, place: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise JsonError(f"{place} has a lone surrogate, which UTF-8 does not have") from error
+
+
+def json_type(value: Any) -> str:
+    """Return what a value of JSON is, for errors."""
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")

@@ -1,0 +1,127 @@
+"""Tables in files: Parquet, Arrow IPC or JSON lines, recognized by their first bytes, also if compressed: :func:`open_table`."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from letterhead.errors import DamagedTableError
+from letterhead.limits import Limits, how_to_raise
+from letterhead.parquet_files import Table, open_parquet, parquet_rows, parquet_table
+from letterhead.sources.arrow_messages import CheckedMessages, most_decompressed
+from letterhead.sources.json_lines import BOM, json_lines_table
+from letterhead.table_batches import checked_batches, damage, plain_schema
+
+__all__ = ["STANDARD_INPUT", "open_table"]
+
+STANDARD_INPUT = "-"
+COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
+
+ARROW_ROWS = 1 << 16
+"""Rows of a batch of an Arrow file, which are in memory anyway."""
+
+_PIECE = 1 << 20
+
+
+def open_table(name: str, limits: Limits | None = None) -> Table:
+    """Open a table, of which one batch is in memory.
+
+    Parameters
+    ----------
+    name : str
+        A file, a directory of Parquet files, or ``-`` for standard input.
+    limits : Limits, optional
+        Limits on what compressed data becomes, and on lines of JSON.
+
+    Raises
+    ------
+    ValueError
+        If the file is none of these.
+    DamagedTableError
+        If it is damaged, or over a limit.
+    """
+    if name != STANDARD_INPUT and Path(name).is_dir():
+        return parquet_table(Path(name))
+    file: Any = sys.stdin.buffer if name == STANDARD_INPUT else open(name, "rb")  # noqa: SIM115
+    label = "standard input" if name == STANDARD_INPUT else name
+    with damage(label):
+        table = _open(file if hasattr(file, "peek") else io.BufferedReader(file), label, limits)
+    if table.rows is None and name != STANDARD_INPUT and Path(name).is_file():
+        size = Path(name).stat().st_size
+        # A compressed stream closes the file at its end.
+        table = table._replace(bytes=size, position=lambda: size if file.closed else file.tell())
+    return table
+
+
+def _open(file: Any, label: str, limits: Limits | None) -> Table:
+    import pyarrow as pa
+
+    compressed: _CountedReads | None = None
+    codec = _codec(file)
+    if codec is not None:
+        compressed = _CountedReads(file)
+        file = io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(compressed, "r"), codec), _PIECE)
+        if _codec(file) is not None:
+            raise ValueError(f"{label} is compressed twice: decompress it once, and read the result")
+    head = file.peek(8)[:8]
+    if head.startswith(PARQUET):
+        return _parquet(file, label, limits, compressed)
+    if head.startswith(ARROW_FILE):
+        # After its first bytes, a file is a stream.
+        file.read(len(ARROW_FILE))
+    if head.startswith((ARROW_FILE, ARROW_STREAM)):
+        stream = pa.ipc.open_stream(pa.PythonFile(CheckedMessages(file, label, limits), "r"))
+        schema = plain_schema(stream.schema)
+        return Table(schema, lambda columns, last: checked_batches(stream, label, ARROW_ROWS, last))
+    if head.removeprefix(BOM).lstrip()[:1] in (b"{", b""):
+        schema, batches = json_lines_table(file, label, limits, is_compressed=compressed is not None)
+        return Table(schema, lambda columns, last: checked_batches(batches, label))
+    raise ValueError(
+        f"{label} is not a supported source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines "
+        "(letterhead decode and inspect read one serialized message)"
+    )
+
+
+def _codec(file: Any) -> str | None:
+    head = file.peek(4)[:4]
+    return next((codec for magic, codec in COMPRESSED.items() if head.startswith(magic)), None)
+
+
+class _CountedReads:
+    """A file that counts the bytes that were read of it."""
+
+    closed = False
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.count = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._file.read(size)
+        self.count += len(data)
+        return data
+
+
+def _parquet(file: Any, label: str, limits: Limits | None, compressed: _CountedReads | None) -> Table:
+    import pyarrow as pa
+
+    if not (isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO) and file.seekable()):
+        # Its columns are read from its end.
+        spooled = tempfile.TemporaryFile()  # noqa: SIM115
+        while piece := file.read(_PIECE):
+            spooled.write(piece)
+            if compressed is not None and spooled.tell() > (most := most_decompressed(compressed.count, limits)):
+                raise DamagedTableError(
+                    f"cannot read {label}: {compressed.count:,} bytes decompress to more than {most:,}: "
+                    f"{how_to_raise('decompressed_bytes')}"
+                )
+        file = spooled
+    parquet = open_parquet(pa.PythonFile(file, "r"))
+    rows = parquet.metadata.num_rows
+    return Table(
+        plain_schema(parquet.schema_arrow), lambda columns, last: parquet_rows(parquet, columns, label, last), rows
+    )

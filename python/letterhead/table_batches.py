@@ -1,0 +1,231 @@
+"""Batches of files from anywhere: validated before anything reads them, in plain types, and of bounded size: :func:`checked_batches`.
+
+Files state lengths, offsets and counts that need not be true, and a dictionary or a run can stand for many times its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from letterhead._names import listed
+from letterhead.errors import DamagedTableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["BATCH_ROWS", "checked_batches", "damage", "empty_batch", "no_column", "plain_schema"]
+
+BATCH_ROWS = 10_000
+"""Rows of a batch, at most."""
+
+BATCH_BYTES = 64 << 20
+"""Bytes of a batch, at most, unless one row has more."""
+
+
+@contextmanager
+def damage(label: str) -> Iterator[None]:
+    """Report a damaged file as an error that names it."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowSerializationError, OSError) as error:
+        raise DamagedTableError(f"cannot read {label}: it is damaged: {first_line(error)}") from error
+    except (MemoryError, OverflowError) as error:
+        raise MemoryError(f"cannot read {label}: a batch of it does not fit into memory") from error
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error of pyarrow; others have its source code."""
+    return str(error).partition("\n")[0].lower()
+
+
+def no_column(name: str, names: Iterable[str]) -> ValueError:
+    """Return the error for a column that a table does not have."""
+    return ValueError(f"there is no column {name!r}: there are {listed(names)}")
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of the batches of :func:`checked_batches`: without dictionaries and runs."""
+    import pyarrow as pa
+
+    return pa.schema([field.with_type(_plain_type(field.type)) for field in schema], schema.metadata)
+
+
+def checked_batches(
+    batches: Iterable[pa.RecordBatch], label: str, max_rows: int = BATCH_ROWS, last: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Validate batches, and divide them so that each has at most ``max_rows`` rows and :data:`BATCH_BYTES` bytes.
+
+    The results have the :func:`plain_schema` of the batches.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        Batches of a file; errors of reading the next one are reported as damage of the file.
+    label : str
+        Name of the file in errors.
+    max_rows : int
+        The most rows of a batch.
+    last : int, optional
+        Rows at the end of each batch that are needed; by default all.
+
+    Raises
+    ------
+    DamagedTableError
+        If a buffer is too short, an offset or an index lies outside of its data, or text is not UTF-8.
+    MemoryError
+        If the system refuses the memory of a batch.
+    """
+    remaining = iter(batches)
+    while True:
+        with damage(label):
+            batch = next(remaining, None)
+            if batch is not None:
+                batch.validate(full=True)
+        if batch is None:
+            return
+        schema = plain_schema(batch.schema)
+        if last is not None:
+            batch = batch.slice(max(0, len(batch) - last))
+        for start in range(0, max(len(batch), 1), max_rows):
+            for part in _divided(batch.slice(start, max_rows)):
+                with damage(label):
+                    plain = _plain_batch(part, schema)
+                yield plain
+
+
+def _plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    if batch.schema.equals(schema):
+        return batch
+    return pa.RecordBatch.from_arrays([*map(_plain, batch.columns, schema.types)], schema=schema)
+
+
+def _divided(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Halve a batch until each part is small enough, or has one row."""
+    if len(batch) > 1 and sum(map(_plain_bytes, batch.columns)) > BATCH_BYTES:
+        half = len(batch) // 2
+        yield from _divided(batch.slice(0, half))
+        yield from _divided(batch.slice(half))
+    else:
+        yield batch
+
+
+def _plain_type(type: pa.DataType) -> pa.DataType:
+    """Return a type without dictionaries, runs and views, which pyarrow cannot filter."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(type):
+        return _plain_type(type.value_type)
+    if types.is_run_end_encoded(type):
+        return _plain_type(type.value_type)
+    if types.is_struct(type):
+        return pa.struct([_plain_field(type.field(index)) for index in range(type.num_fields)])
+    if types.is_map(type):
+        return pa.map_(_plain_type(type.key_type), _plain_field(type.item_field), type.keys_sorted)
+    if types.is_fixed_size_list(type):
+        return pa.list_(_plain_field(type.value_field), type.list_size)
+    for is_type, make in (
+        (types.is_list, pa.list_), (types.is_large_list, pa.large_list), (types.is_list_view, pa.list_),
+        (types.is_large_list_view, pa.large_list),
+    ):  # fmt: skip
+        if is_type(type):
+            return make(_plain_field(type.value_field))
+    return pa.string() if types.is_string_view(type) else pa.binary() if types.is_binary_view(type) else type
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_plain_type(field.type))
+
+
+def _plain(array: pa.Array, type: pa.DataType) -> pa.Array:
+    """Return a column without dictionaries and runs."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if array.type == type:
+        return array
+    types = pa.types
+    if types.is_run_end_encoded(array.type):
+        return _plain(pc.run_end_decode(array), type)
+    if types.is_dictionary(array.type):
+        return _plain(array.dictionary_decode(), type)
+    if types.is_string_view(array.type) or types.is_binary_view(array.type):
+        return array.cast(type)
+    missing = array.is_null() if array.null_count else None
+    if types.is_struct(array.type):
+        children = [_plain(array.field(index), type.field(index).type) for index in range(type.num_fields)]
+        if not children:
+            return array
+        return pa.StructArray.from_arrays(children, fields=list(type), mask=missing)
+    # Elements of the rows alone, without those of null lists and of rows outside of a slice.
+    if types.is_fixed_size_list(array.type):
+        elements = array.values.slice(array.offset * type.list_size, len(array) * type.list_size)
+        return pa.FixedSizeListArray.from_arrays(_plain(elements, type.value_type), type=type, mask=missing)
+    if types.is_map(array.type):
+        start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        keys, items = array.keys.slice(start, end - start), array.items.slice(start, end - start)
+        offsets = pc.subtract(array.offsets, array.offsets[0])
+        return pa.MapArray.from_arrays(
+            offsets, _plain(keys, type.key_type), _plain(items, type.item_type), type, mask=missing
+        )
+    is_large = types.is_large_list(type)
+    offset = pa.int64() if is_large else pa.int32()
+    lengths = pc.fill_null(pc.list_value_length(array), 0).cast(offset)
+    offsets = pa.concat_arrays([pa.array([0], offset), pc.cumulative_sum(lengths)])
+    lists = pa.LargeListArray if is_large else pa.ListArray
+    return lists.from_arrays(offsets, _plain(array.flatten(), type.value_type), type=type, mask=missing)
+
+
+def _plain_bytes(array: pa.Array) -> int:
+    """Return the bytes of a column without dictionaries and runs, about."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types = pa.types
+    if types.is_run_end_encoded(array.type):
+        return _value_bytes(array.values, len(array))
+    if types.is_dictionary(array.type):
+        dictionary = array.dictionary
+        if _has_varying_size(dictionary.type):
+            lengths = pc.binary_length(dictionary).take(array.indices)
+            return int(pc.sum(lengths).as_py() or 0) + 4 * len(array)
+        return _value_bytes(dictionary, len(array))
+    if types.is_struct(array.type):
+        return sum(_plain_bytes(array.field(index)) for index in range(array.type.num_fields))
+    if types.is_map(array.type):
+        start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        return sum(_plain_bytes(part.slice(start, end - start)) for part in (array.keys, array.items))
+    if types.is_nested(array.type) and hasattr(array, "flatten"):
+        return _plain_bytes(array.flatten()) + 4 * len(array)
+    return int(array.nbytes)
+
+
+def _has_varying_size(type: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(
+        types.is_string(type) or types.is_large_string(type) or types.is_binary(type) or types.is_large_binary(type)
+    )
+
+
+def _value_bytes(values: pa.Array, count: int) -> int:
+    """Return the most bytes that a number of values can have, if each is one of these."""
+    import pyarrow.compute as pc
+
+    if _has_varying_size(values.type):
+        return count * ((pc.max(pc.binary_length(values)).as_py() or 0) + 4)
+    return count * (_plain_bytes(values) // max(len(values), 1) + 1)
+
+
+def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch without rows, of any types."""
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays([pa.nulls(0, type) for type in schema.types], schema=schema)

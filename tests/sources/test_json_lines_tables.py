@@ -1,0 +1,163 @@
+"""Tables of JSON lines: a value is what the line says, or an error that names the line and the column."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from letterhead.errors import DamagedTableError
+
+MANY = 10_000  # lines that decide on the types
+
+
+def opened(tmp_path: Path, *lines: Any, **options: Any) -> pa.Table:
+    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    (tmp_path / "rows.jsonl").write_text(text + "\n", encoding="utf-8", errors="surrogatepass")
+    return lh.open(tmp_path / "rows.jsonl", **options).read_all()
+
+
+@pytest.mark.parametrize(
+    ("lines", "type", "values"),
+    [
+        ([{"a": 1}, {"a": None}], pa.int64(), [1, None]),
+        ([{"a": 1}, {"a": 2.5}], pa.float64(), [1.0, 2.5]),
+        ([{"a": 1 << 63}, {"a": 5}], pa.uint64(), [1 << 63, 5]),
+        ([{"a": True}, {"b": 1}], pa.bool_(), [True, None]),
+        ([{"b": 1}, {"a": "x"}], pa.string(), [None, "x"]),
+        ([{"a": None}], pa.null(), [None]),
+        ([{"a": "x"}, {"a": {"base64": "/w=="}}], pa.binary(), [b"x", b"\xff"]),
+        ([{"a": [1, 2.5]}, {"a": []}], pa.list_(pa.float64()), [[1.0, 2.5], []]),
+        (
+            [{"a": {"b": 1}}, {"a": {"c": [None, "x"]}}],
+            pa.struct([("b", pa.int64()), ("c", pa.list_(pa.string()))]),
+            [{"b": 1, "c": None}, {"b": None, "c": [None, "x"]}],
+        ),
+        ([{"a": {}}], pa.struct([]), [{}]),
+    ],
+)
+def test_first_lines_decide_on_types(lines: list[Any], type: pa.DataType, values: list[Any], tmp_path: Path) -> None:
+    table = opened(tmp_path, *lines)
+    assert (table.schema.field("a").type, table["a"].to_pylist()) == (type, values)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(
+    ("first", "line", "message"),
+    [
+        ({"a": 1}, {"a": "x"}, "column 'a': text, and an integer in the lines before"),
+        ({"a": "x"}, {"a": True}, "column 'a': true or false, and text in the lines before"),
+        ({"a": {"b": 1}}, {"a": [1]}, "column 'a': a list, and an object in the lines before"),
+        ({"a": {"b": [1]}}, {"a": {"b": ["x"]}}, r"column 'a.b\[\]': text, and an integer in the lines before"),
+        ({"a": 1}, '{"a": 123456789012345678901}', "column 'a': an integer of more than 64 bits, which should be text"),
+        ({"a": 1.5}, '{"a": 1e999}', "is not JSON: a number is too large for a double"),
+        ({"a": "x"}, '{"a": "\\ud800"}', "column 'a' has text with a lone surrogate"),
+        ({"a": 1}, '{"a": NaN}', "is not JSON: NaN is not a JSON number"),
+        ({"a": 1}, '{"a": 1, "a": 2}', "is not JSON: an object has a name twice"),
+        (
+            {"a": {"base64": "aGk="}},
+            {"a": {"base64": 5}},
+            "column 'a': the value: \"base64\" is a string, not a number",
+        ),
+        ({"a": {"base64": "aGk="}}, {"a": {"base64": "!!"}}, "column 'a': the value: base64: "),
+        ({"value": "x"}, {"value": {"base64": "!!"}}, "column 'value': the value: base64: "),
+        ({"a": 1}, "[1]", "is not an object"),
+        ({"a": 1}, '{"a": ' + "[" * 100_000, "is not JSON: the nesting is too deep"),
+        ({"a": 1}, '{"a": ' + "9" * 5000 + "}", "is not JSON: a number is too long"),
+    ],
+)
+def test_a_value_that_its_column_does_not_hold_is_refused(
+    first: Any, line: Any, message: str, late: bool, tmp_path: Path
+) -> None:
+    lines = [first] * (MANY if late else 1)
+    with pytest.raises(DamagedTableError, match=rf"rows.jsonl: line {len(lines) + 1:d}:? {message}"):
+        opened(tmp_path, *lines, line)
+
+
+@pytest.mark.parametrize(
+    ("first", "line", "message"),
+    [
+        ({"a": 1}, {"a": 1.9}, "column 'a': a fraction, and an integer in the lines before"),
+        ({"a": 1.5}, {"a": (1 << 53) + 1}, "column 'a': an integer, and a fraction in the lines before"),
+        ({"a": "x"}, {"a": {"base64": "/w=="}}, "column 'a': bytes, and text in the lines before"),
+        (
+            {"a": {"b": 1}},
+            {"a": {"c": 1}},
+            "column 'a': an object with a further field, and others in the lines before",
+        ),
+        ({"a": 1}, {"b": 1}, "has a name 'b', which the first 10,000 lines lack: they have a"),
+        ({"a": None}, {"a": 1}, "column 'a': a number, and null in the lines before"),
+        (
+            {"headers": [{"key": "k", "value": "v"}]},
+            {"headers": [{"key": "k", "value": {"type": "int32", "value": 3}}]},
+            "column 'headers': a header has a type, which those in the lines before lack",
+        ),
+    ],
+)
+def test_later_lines_do_not_change_types(first: Any, line: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DamagedTableError, match=rf"rows.jsonl: line {MANY + 1}:? {message}"):
+        opened(tmp_path, *[first] * MANY, line)
+
+
+def test_integers_stay_exact_in_a_column_of_doubles(tmp_path: Path) -> None:
+    assert opened(tmp_path, *[{"a": 1.5}] * MANY, {"a": 1 << 53})["a"].to_pylist()[-1] == float(1 << 53)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_base64_is_read_as_encode_reads_it(late: bool, tmp_path: Path) -> None:
+    table = opened(tmp_path, *[{"value": "x"}] * (MANY if late else 0), {"value": {"base64": "____aGk="}})
+    assert table["value"].to_pylist()[-1] == b"\xff\xff\xffhi"
+
+
+def test_typed_headers_are_those_of_iggy(tmp_path: Path) -> None:
+    headers = [{"key": "retry", "value": {"type": "int32", "value": 3}}, {"key": "note", "value": "x"}]
+    table = opened(tmp_path, {"headers": headers}, {"headers": None})
+    iggy = lh.arrow.decode(pa.array([lh.encode({"retry": lh.Int32(3), "note": lh.String("x")}, "iggy"), None]), "iggy")
+    assert table["headers"].combine_chunks().to_pylist() == iggy.to_pylist()
+    selected = opened(tmp_path, {"headers": headers}, headers={"retry": "int32"})
+    assert selected["retry"].to_pylist() == [3]
+
+
+@pytest.mark.parametrize("key", [{"type": "string", "value": "k"}, {"type": "uint64", "value": 5}])
+def test_typed_keys_are_read(key: Any, tmp_path: Path) -> None:
+    [[row]] = opened(tmp_path, {"headers": [{"key": key, "value": "x"}]})["headers"].to_pylist()
+    assert row["key_type"] == key["type"]
+
+
+def test_integer_keys_are_read(tmp_path: Path) -> None:
+    table = opened(tmp_path, {"headers": [{"key": 7, "value": "x"}]})
+    assert table["headers"].to_pylist() == [[{"key": 7, "value": b"x"}]]
+
+
+def test_a_byte_order_mark_and_blank_lines_are_skipped(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_bytes(b'\xef\xbb\xbf\n  \r\n{"a": 1}\r\n\n' + b"\n" * 3_000_000 + b'{"a": "x"}')
+    with pytest.raises(DamagedTableError, match="line 3000005: column 'a'"):
+        lh.open(tmp_path / "rows.jsonl").read_all()
+
+
+@pytest.mark.parametrize("size", [2 << 20, 9 << 20])
+def test_lines_longer_than_a_piece_are_whole(size: int, tmp_path: Path) -> None:
+    table = opened(tmp_path, {"a": "x" * size}, {"a": "y"}, {"a": "z" * size})
+    assert [len(value) for value in table["a"].to_pylist()] == [size, 1, size]
+
+
+def test_a_file_that_is_compressed_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows.gz").write_bytes(gzip.compress(gzip.compress(b'{"a":1}\n')))
+    with pytest.raises(ValueError, match=r"rows.gz is compressed twice: decompress it once, and read the result"):
+        lh.open(tmp_path / "rows.gz")
+    (tmp_path / "once").write_bytes(gzip.decompress((tmp_path / "rows.gz").read_bytes()))
+    assert lh.open(tmp_path / "once").read_all().to_pylist() == [{"a": 1}]
+
+
+@pytest.mark.parametrize(("limit", "rows"), [("decompressed_bytes", 1), ("headers", 30)])
+def test_a_limit_can_be_raised(limit: str, rows: int, tmp_path: Path) -> None:
+    line = {"a": "x" * 1000} if limit == "decompressed_bytes" else {"a": [1] * 1000}
+    (tmp_path / "rows.gz").write_bytes(gzip.compress("\n".join([json.dumps(line)] * rows).encode()))
+    with pytest.raises(DamagedTableError, match=rf"raise {limit} in limits="):
+        lh.open(tmp_path / "rows.gz", limits=lh.Limits(**{limit: 900}))
+    assert lh.open(tmp_path / "rows.gz", limits=lh.Limits(**{limit: 1100})).read_all().num_rows == rows
