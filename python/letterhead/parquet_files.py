@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
+from letterhead.errors import DamagedTableError
 from letterhead.table_batches import BATCH_ROWS, checked_batches, damage, first_line, plain_schema
 
 if TYPE_CHECKING:
@@ -44,33 +45,57 @@ def tables_of(directory: Path) -> list[Path]:
     """Return the Parquet files of a directory and of its partition directories (``key=value``), in order.
 
     Files and directories whose names begin with a dot or an underscore are left out, and of a streaming query of Spark the
-    files that it did not commit.
+    files that it did not commit. A file or directory that several links name is read once.
     """
     for name, pattern in LOGS.items():
         if next(directory.glob(pattern), None) is not None:
             raise ValueError(
                 f"{directory} is a table of {name}, whose log tells which of its files to read: write its rows to Parquet"
             )
-    files = list(_files(directory))
+    files = list(_files(directory, {directory.resolve()}))
     log = directory / COMMITTED
     if not log.is_dir():
         return files
-    lines = [line for path in log.iterdir() if path.name[0] != "." for line in path.read_text().splitlines()]
-    committed = {unquote(json.loads(line)["path"].rpartition("/")[2]) for line in lines if line.startswith("{")}
+    committed = _committed_names(log)
     return [path for path in files if path.name in committed]
 
 
-def _files(directory: Path) -> Iterator[Path]:
+def _files(directory: Path, seen: set[Path]) -> Iterator[Path]:
     for path in sorted(directory.iterdir()):
         if path.name.startswith((".", "_")):
             continue
-        if path.is_dir():
-            if "=" in path.name:
-                yield from _files(path)
-        elif path.suffix == ".parquet":
-            if not path.is_file():  # reading a named pipe would wait for a writer
-                raise ValueError(f"{path} is not a regular file: pass Parquet files or log segments")
+        is_directory = path.is_dir() and "=" in path.name
+        if not is_directory and (path.is_dir() or path.suffix != ".parquet"):
+            continue
+        resolved = path.resolve()
+        if resolved in seen:
+            continue
+        seen.add(resolved)
+        if is_directory:
+            yield from _files(path, seen)
+        elif path.is_file():
             yield path
+        else:  # reading a named pipe would wait for a writer
+            raise ValueError(f"{path} is not a regular file: pass Parquet files or log segments")
+
+
+def _committed_names(log: Path) -> set[str]:
+    """Return the names of the files that a streaming query committed, and did not delete."""
+    added: set[str] = set()
+    deleted: set[str] = set()
+    for path in sorted(log.iterdir()):
+        if path.name.startswith("."):
+            continue
+        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+            if not line.startswith(b"{"):
+                continue  # the version of the log
+            try:
+                entry = json.loads(line)
+                name = unquote(entry["path"]).rpartition("/")[2]
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                raise DamagedTableError(f"cannot read {path}: line {number} names no file") from None
+            (deleted if entry.get("action") == "delete" else added).add(name)
+    return added - deleted
 
 
 def parquet_table(path: Path, batch_rows: int = BATCH_ROWS) -> Table:

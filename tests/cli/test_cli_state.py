@@ -1295,3 +1295,27 @@ def test_a_directory_that_cannot_be_read_is_named(run, tmp_path, monkeypatch, co
 def test_diff_names_a_changelog_that_does_not_exist(run) -> None:
     result = run("state", "diff", SAMPLES / "streams-state-0_0", "nowhere")
     assert (result.code, result.err) == (3, "letterhead: cannot read nowhere: no such file or directory\n")
+
+
+def test_a_trial_copies_files_of_the_database_alone(task: Path, tmp_path: Path, run: Any, monkeypatch: Any) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    store = task / "rocksdb" / "latest"
+    (store / "sub").symlink_to(tmp_path)
+    (store / "x").symlink_to(secret)
+    (store / "big").write_bytes(bytes(1000))
+    copied = []
+    monkeypatch.setattr(
+        shutil, "copy2", lambda *paths, **options: copied.append(paths[0].name) or real(*paths, **options)
+    )
+    result = run("state", "check", task, "--store", "latest", "--to", "4.4", "--layout", "headers", "--try")
+    assert result.code == 0, result.err
+    assert "no row differs" in result.out
+    assert not {"sub", "x", "big", "LOCK"}.intersection(copied)
+    assert "CURRENT" in copied
+    (store / "999999.sst").symlink_to(secret)
+    result = run("state", "check", task, "--store", "latest", "--to", "4.4", "--layout", "headers", "--try")
+    assert (result.code, "999999.sst is a link" in result.err) == (1, True), result.err
+
+
+real = shutil.copy2

@@ -97,6 +97,40 @@ def test_only_files_that_a_streaming_query_committed_are_read(run: Run, director
     assert offsets == [*range(100), *range(300, 400)]
 
 
+def test_files_that_a_streaming_query_deleted_are_left_out(run: Run, directory: Path) -> None:
+    (directory / "_spark_metadata").mkdir()
+    entries = [("00000", "add"), ("00001", "add"), ("00000", "delete")]
+    lines = [
+        json.dumps({"path": f"file:///x/part-{name}-c000.snappy.parquet", "action": action}) for name, action in entries
+    ]
+    (directory / "_spark_metadata" / "0.compact").write_text("\n".join(["v1", *lines]))
+    offsets = [row["offset"] for row in rows_of(run("read", directory, "--columns", "offset", "--json"))]
+    assert offsets == [*range(100, 200)]
+
+
+@pytest.mark.parametrize("entry", ['{"size": 1}', '{"path": 5}', '{"path": "x"', "{" * 100_000, '{"path": null}'])
+def test_a_commit_that_names_no_file_is_named(run: Run, directory: Path, entry: str) -> None:
+    (directory / "_spark_metadata").mkdir()
+    (directory / "_spark_metadata" / "0").write_text(f"v1\n{entry}\n")
+    result = run("read", directory)
+    assert (result.code, result.out) == (1, "")
+    assert result.err == f"letterhead: cannot read {directory / '_spark_metadata' / '0'}: line 2 names no file\n"
+
+
+def test_a_link_is_followed_once(run: Run, directory: Path) -> None:
+    for link, target in [
+        ("day=2026-01-01/shard=7", "."),
+        ("x=1", "."),
+        ("y=1", ".."),
+        ("z=1", "day=2026-01-02/shard=0"),
+    ]:
+        (directory / link).symlink_to(directory / target)
+    [file] = (directory / "day=2026-01-01" / "shard=0").glob("part*.parquet")
+    (directory / "day=2026-01-01" / "shard=0" / "same.parquet").symlink_to(file)
+    rows = rows_of(run("read", directory, "--columns", "offset", "--json"))
+    assert [row["offset"] for row in rows] == [*range(400)]
+
+
 def test_a_table_with_a_log_of_its_files_is_refused(run: Run, directory: Path) -> None:
     (directory / "_delta_log").mkdir()
     result = run("read", directory)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import itertools
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -190,6 +195,8 @@ def tokens_of(server: Any, **more: Any) -> Tokens:
     return Tokens(OAuthSettings(endpoint=endpoint, client_id="letters", client_secret=SECRET, **more))
 
 
+CLAIMS = base64.urlsafe_b64encode(b'{"exp": 1' + b"0" * 400 + b"}")
+NESTED = base64.urlsafe_b64encode(b"[" * 100_000)
 GRANTED = (200, json.dumps({"access_token": "opaque", "expires_in": 60}).encode())
 
 
@@ -207,6 +214,12 @@ GRANTED = (200, json.dumps({"access_token": "opaque", "expires_in": 60}).encode(
         ([(200, SECRET.encode())], ConnectionError, "sent no access_token"),
         ([(200, b'{"access_token": 7}')], ConnectionError, "must return the token as str, not int"),
         ([(200, b'{"access_token": "a", "expires_in": -1}')], None, None),
+        ([(200, b'{"access_token": "a", "expires_in": 1' + b"0" * 400 + b"}")], None, None),
+        ([(200, b'{"access_token": "a", "expires_in": Infinity}')], None, None),
+        ([(200, b'{"access_token": "a.' + CLAIMS + b'.c"}')], None, None),
+        ([(200, b"[" * 100_000)], ConnectionError, "sent no access_token"),
+        ([(400, b"[" * 100_000)], PermissionError, r"rejected the client \(HTTP 400\)"),
+        ([(200, b'{"access_token": "a.' + NESTED + b'.c"}')], None, None),
         ([(503, b""), GRANTED], None, None),
         ([(429, b""), GRANTED], None, None),
         ([(451, b"")], ConnectionError, "no token from .*: HTTP 451"),
@@ -223,6 +236,44 @@ def test_answers_of_a_provider(answering, answers, error, message):
         assert raised.value.__cause__ is None
     # Nothing was sent to the place of a redirection.
     assert len(answering.RequestHandlerClass.requests) == len(answers)
+
+
+@pytest.mark.parametrize("part", ["status", "headers", "body"])
+def test_a_response_that_arrives_byte_by_byte_ends_in_time(part):
+    whole = b"HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n" + b" " * 39
+    sent_at_once = {"status": 0, "headers": 17, "body": 41}[part]
+    stopped = threading.Event()
+
+    def respond(connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(whole[:sent_at_once])
+            for byte in itertools.chain(whole[sent_at_once:], itertools.repeat(32)):
+                if stopped.wait(0.05):
+                    break
+                connection.sendall(bytes([byte]))
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=lambda: respond(server.accept()[0]), daemon=True).start()
+        endpoint = f"http://127.0.0.1:{server.getsockname()[1]}/token"
+        tokens = Tokens(OAuthSettings(endpoint=endpoint, client_id="letters", client_secret=SECRET))
+        threads, start = threading.active_count(), time.monotonic()
+        with pytest.raises(TimeoutError, match=r"no token from .* in time"):
+            tokens.current(1.0)
+        assert 0.9 < time.monotonic() - start < 5
+        stopped.set()
+    assert threading.active_count() <= threads
+
+
+def test_a_secret_in_clear_text_is_warned_of():
+    settings = {"client_id": "letters", "client_secret": SECRET}
+    with pytest.warns(UserWarning, match="client id and secret are sent in clear text: use https:") as warned:
+        OAuthSettings(endpoint="http://idp.test/token", **settings)
+    assert SECRET not in str(warned[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OAuthSettings(endpoint="https://idp.test/token", **settings)
+        OAuthSettings(endpoint="http://localhost:9/token", **settings)
 
 
 def test_a_token_is_requested_once_while_it_is_fresh_and_kept_if_it_cannot_be_renewed(answering):

@@ -245,6 +245,19 @@ def test_a_response_without_records_because_of_a_quota_is_no_end_of_the_partitio
         assert read(broker.address, timeout_ms=60_000)["offset"].to_pylist() == [0, 1, 2, 3] * 2
 
 
+def test_records_that_a_broker_withholds_are_missed() -> None:
+    withheld = lies_about(FETCH, with_records(lambda batch: b""))
+    message = "lies-0: offset 0 cannot be read: no records are sent from it on, although the partition ends at 4"
+    topic = bytes([2, len(TOPIC) + 1]) + TOPIC.encode() + b"\2" + i32(0)
+    offsets = {
+        f"2 7 00ffffffff00{topic.hex()}00000000ffffffffffffff{time}000000": bytes(9)
+        + topic + bytes(2) + b"\xff" * 8 + offset.to_bytes(8, "big") + bytes(7)
+        for time, offset in (("fe", 0), ("ff", 4))
+    }  # fmt: skip
+    with LyingBroker(withheld, offsets) as broker, pytest.raises(OffsetsGone, match=message):
+        read(broker.address, timeout_ms=1500)
+
+
 def test_a_final_error_of_one_broker_is_raised_and_no_other_one_is_asked() -> None:
     # CLUSTER_AUTHORIZATION_FAILED, and no versions.
     rejects = lies_about(API_VERSIONS, resized(lambda body: body[:4] + (31).to_bytes(2, "big") + bytes(4)))

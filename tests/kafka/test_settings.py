@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import random
 import subprocess
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from versions import built
 
 import letterhead as lh
 from letterhead.cli import main
 from letterhead.cli.brokers import brokers
+from letterhead.kafka.iam import Credentials
+from letterhead.kafka.jaas import parse_jaas
+from letterhead.kafka.oauth import OAuthSettings, Token
 from letterhead.kafka.producer import _login as login_options
 from letterhead.kafka.producer import open_producer
 from letterhead.kafka.properties import expand, read_properties
@@ -86,6 +91,14 @@ def test_no_secret_is_part_of_a_repr():
 
 
 @pytest.mark.parametrize(
+    "secret", [Token("hunter2", 1.0), Credentials("hunter2", "hunter2", "hunter2"), OAuthSettings(token="hunter2")]
+)
+def test_no_token_or_credential_is_part_of_a_repr(secret):
+    assert "hunter2" not in repr(secret)
+    assert "hunter2" not in str(secret)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({}, r"kafka\.bootstrap\.servers"),
@@ -94,9 +107,13 @@ def test_no_secret_is_part_of_a_repr():
         ({"key.deserializer": "x"}, "keys are bytes"),
         ({"enable.auto.commit": "true"}, "the option commitGroup names a group"),
         ({"request.timeout.ms": "hunter2"}, r"^kafka\.request\.timeout\.ms must be a whole number$"),
-        ({"security.protocol": "SASL"}, "unknown security protocol 'SASL'"),
+        ({"security.protocol": "SASL_SSL2"}, r"^kafka\.security\.protocol must be one of .*: did you mean SASL_SSL\?"),
+        ({"security.protocol": "hunter2"}, r"^kafka\.security\.protocol must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL$"),
+        ({"bootstrap.servers": "a:1, b:hunter2"}, r"^bootstrap\.servers: the port of broker 2 is not a number"),
+        (OAUTH | {"sasl.mechanism": "hunter2"}, r"^kafka\.sasl\.mechanism must be one of PLAIN, .*"),
+        (OAUTH | ENDPOINT | {"sasl.oauthbearer.method": "hunter2"}, r"^kafka\.sasl\.oauthbearer\.method must be one of oidc"),
         ({"security.protocol": "SASL_SSL"}, "needs a mechanism"),
-        ({"ssl.truststore.type": "BKS"}, r"unknown kafka\.ssl\.truststore\.type 'BKS'.*PEM, PKCS12, JKS"),
+        ({"ssl.truststore.type": "BKS"}, r"^kafka\.ssl\.truststore\.type must be one of PEM, PKCS12, JKS"),
         ({"ssl.keystore.type": "PEM", "ssl.keystore.key": "x"}, "go together"),
         ({"ssl.endpoint.identification.algorithm": "no"}, "must be https, or empty"),
         ({"enable.ssl.certificate.verification": "false"}, r"ssl\.truststore\.location"),
@@ -309,6 +326,119 @@ def test_property_files_are_read_as_java_reads_them(tmp_path: Path):
 
     assert [read(file) for file in files] == lines
     assert 0 < lines.count("invalid") < 100 < sum(line.count("=") for line in lines)
+
+
+JAAS_PROGRAM = """
+import java.util.*;
+import org.apache.kafka.common.config.types.Password;
+import org.apache.kafka.common.security.JaasContext;
+
+class Jaas {
+    public static void main(String[] lines) throws Exception {
+        for (Scanner in = new Scanner(System.in); in.hasNext();) {
+            StringBuilder line = new StringBuilder();
+            try {
+                String text = new String(Base64.getDecoder().decode(in.next().substring(1)), "UTF-8");
+                var entry = JaasContext.loadClientContext(Map.of("sasl.jaas.config", new Password(text))).configurationEntries().get(0);
+                line.append(hex(entry.getLoginModuleName()));
+                for (var option : new TreeMap<String, Object>(entry.getOptions()).entrySet())
+                    line.append(" " + hex(option.getKey()) + "=" + hex((String) option.getValue()));
+            } catch (RuntimeException error) { line = new StringBuilder("refused"); }
+            System.out.println(line);
+        }
+    }
+
+    static String hex(String text) {
+        StringBuilder digits = new StringBuilder();
+        for (char unit : text.toCharArray()) digits.append(String.format("%04x", (int) unit));
+        return digits.toString();
+    }
+}
+"""
+JAAS_PIECES = [
+    *(
+        "org.example.Module",
+        "required",
+        "REQUIRED",
+        " ",
+        "\n",
+        "\t",
+        "username",
+        "=",
+        '"',
+        "'",
+        "alice",
+        ";",
+        "\\",
+        "\\n",
+    ),
+    *(
+        '\\"',
+        "\\101",
+        "\\8",
+        "\\377",
+        "\\400",
+        "-",
+        ".",
+        "5",
+        "1.5",
+        "-5",
+        ".x",
+        "//",
+        "/*",
+        "*/",
+        "/",
+        "$",
+        "_",
+        "\xe9",
+        "\u20ac",
+    ),
+    *('password="a b"', "k='v'", "a-b=c", 'a.b="x"', "{", "@", ",", "\r", "\0", "\x7f", "\xa0", "5a=b", "a5=b5"),
+]
+
+
+@pytest.mark.jvm
+def test_logins_are_read_as_java_reads_them(tmp_path):
+    generator = random.Random(5)
+
+    def text(most: int) -> str:
+        return "".join(generator.choices(JAAS_PIECES, k=generator.randrange(most)))
+
+    texts = []
+    for number in range(6000):
+        options = [
+            generator.choice(["a", "b-c", "d.e", "$x", "_y", "\xe9", "-k", '"k"']) + generator.choice(["=", " = ", "=", "=="])
+            + quote + text(5) + quote
+            for quote in generator.choices("\"'", k=generator.randrange(4))
+        ]  # fmt: skip
+        ending = generator.choice([";", " ;", ";\n", ";;", "", "; M2 required;"])
+        texts.append(text(12) if number % 4 == 0 else f"org.example.M required {' '.join(options)}{ending}")
+    (tmp_path / "Jaas.java").write_text(JAAS_PROGRAM)
+    jars = ":".join(f"{directory}/*" for directory in built("kafka").rglob("*") if directory.is_dir())
+    lines = subprocess.run(
+        ["java", "-cp", jars, str(tmp_path / "Jaas.java")], check=True, capture_output=True, text=True, timeout=120,
+        input="\n".join("." + base64.b64encode(text.encode()).decode() for text in texts),
+    ).stdout.splitlines()  # fmt: skip
+
+    def read(text: str) -> str:
+        parsed = parse_jaas(text)
+        if parsed is None:
+            return "refused"
+        module, options = parsed
+        hexed = sorted(
+            f"{name.encode('utf-16-be').hex()}={value.encode('utf-16-be').hex()}" for name, value in options.items()
+        )
+        return " ".join([module.encode("utf-16-be").hex(), *hexed])
+
+    assert [read(text) for text in texts] == lines
+    assert 1000 < lines.count("refused") < 5000
+
+
+def test_many_references_without_an_end_take_little_time():
+    text = "${env:" * 300_000
+    assert expand("name", text) == text
+    with pytest.raises(ValueError, match="the environment variable"):
+        expand("name", text + "}")
 
 
 # Writing --------------------------------------------------------------------------------------------------------------

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import os
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -14,7 +17,7 @@ from cryptography.hazmat.primitives import serialization
 
 import letterhead as lh
 import secured
-from letterhead.kafka.tls import TlsSettings, ssl_context
+from letterhead.kafka.tls import TlsSettings, librdkafka_certificates, ssl_context
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +112,51 @@ def test_a_server_whose_certificate_is_not_trusted_is_asked_once(store: Path) ->
             lh.read.topic("orders", settings=settings, timeout_ms=20_000).read_all()
         listener.shutdown(socket.SHUT_RDWR)
     assert len(connections) == 1
+
+
+def der(tag: int, *contents: bytes) -> bytes:
+    content = b"".join(contents)
+    assert len(content) < 128
+    return bytes([tag, len(content)]) + content
+
+
+def encrypted_key(rounds: int) -> bytes:
+    """Return an encrypted key whose derivation states its rounds; its content is not a key."""
+    pbkdf2, pbes2, aes = (
+        bytes.fromhex(text) for text in ("2a864886f70d01050c", "2a864886f70d01050d", "60864801650304012a")
+    )
+    number = rounds.to_bytes(5, "big")
+    derivation = der(0x30, der(6, pbkdf2), der(0x30, der(4, bytes(8)), der(2, number)))
+    cipher = der(0x30, der(6, aes), der(4, bytes(16)))
+    return der(0x30, der(0x30, der(6, pbes2), der(0x30, derivation, cipher)), der(4, bytes(32)))
+
+
+def as_pem(data: bytes) -> str:
+    return f"-----BEGIN ENCRYPTED PRIVATE KEY-----\n{base64.encodebytes(data).decode()}-----END ENCRYPTED PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize("load", [ssl_context, librdkafka_certificates])
+def test_a_key_that_takes_hours_to_decrypt_is_refused(load, tmp_path):
+    path = tmp_path / "key.pem"
+    for rounds in (10_000_001, (1 << 31) - 1):
+        path.write_text(as_pem(encrypted_key(rounds)))
+        (tmp_path / "key.p12").write_bytes(encrypted_key(rounds))
+        for settings in (
+            TlsSettings(own_location=str(path), key_password="x"),
+            TlsSettings(own_location=str(tmp_path / "key.p12"), own_password="x"),
+            TlsSettings(own_key_pem=path.read_text(), own_certificates_pem="x", key_password="x"),
+        ):
+            with pytest.raises(ValueError, match="takes more than 10,000,000 rounds: encrypt it again with fewer"):
+                load(settings)
+    path.write_text(as_pem(encrypted_key(1000)))
+    with pytest.raises(ValueError, match="cannot be read"):  # it is no key, but that takes no time
+        ssl_context(TlsSettings(own_location=str(path), key_password="x"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+@pytest.mark.parametrize("load", [ssl_context, librdkafka_certificates])
+@pytest.mark.parametrize("name", ["trusted_location", "own_location", "own_key_location", "revoked_location"])
+def test_a_pipe_is_no_key_store(load, name, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match=r"cannot be read .*: .*not a regular file"):
+        load(TlsSettings(**{name: str(tmp_path / "pipe")}))

@@ -159,7 +159,11 @@ def test_without_kafka_python_the_error_names_the_package_to_install():
         ({"start": {0: 1.5}}, ValueError, "start must be .*, not 1.5"),
         ({"end": True}, ValueError, "end must be .*, not True"),
         ({"isolation_level": "commited"}, ValueError, "read_committed"),
-        ({"settings": {"security.protocol": "TLS"}}, ValueError, "unknown security protocol 'TLS'"),
+        (
+            {"settings": {"security.protocol": "TLS"}},
+            ValueError,
+            r"security\.protocol must be one of PLAINTEXT, SSL, .*",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_opened(options, error, message):

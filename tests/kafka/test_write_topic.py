@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import subprocess
+import sys
 
 import pyarrow as pa
 import pytest
@@ -124,3 +126,30 @@ def test_an_error_in_headers_says_from_where_its_row_is_counted(broker, topic):
         lh.write.topic(pa.Table.from_batches(table.to_batches(max_chunksize=2)), topic, bootstrap_servers=broker)
     assert raised.value.row == 1
     assert "the row is counted from row 2 of the table" in raised.value.__notes__
+
+
+# Writes for seconds, and is interrupted by its own timer, wherever it is; also in a function that librdkafka calls.
+INTERRUPTED = """
+import os, random, signal, sys, threading
+import letterhead as lh, pyarrow as pa
+
+table = pa.table({"value": [b"x"] * 300_000, "headers": [[{"key": "k", "value": b"v"}]] * 300_000})
+lh.write.topic(table.slice(0, 1), "interrupted", bootstrap_servers=sys.argv[1])
+for number in range(int(sys.argv[2])):
+    random.seed(number)
+    threading.Timer(random.uniform(0.02, 1.5), os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        lh.write.topic(table, "interrupted", bootstrap_servers=sys.argv[1])
+        signal.pause()
+        print("ended")
+    except BaseException as error:
+        print(type(error).__name__)
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+
+
+def test_an_interrupt_of_a_writer_is_always_an_interrupt(broker: str) -> None:
+    create(broker, "interrupted")
+    command = [sys.executable, "-c", INTERRUPTED, broker, "12"]
+    lines = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout.splitlines()
+    assert lines == ["KeyboardInterrupt"] * 12 + ["True"]

@@ -14,7 +14,17 @@ ROOT = Path(letterhead.__file__).parent
 
 # A package or module imports only those in the rows above its own; those in one row do not import each other.
 LAYERS = (
-    ("_native", "durable_files", "_clock", "_formatting", "_invariants", "_names", "_shared_parameters", "_warnings"),
+    (
+        "_native",
+        "durable_files",
+        "_clock",
+        "_formatting",
+        "_invariants",
+        "_names",
+        "_shared_parameters",
+        "_signals",
+        "_warnings",
+    ),
     ("errors", "_arrow_types", "_context_managers", "_formats", "_optional_dependencies", "_read_once", "_requested"),
     ("limits", "types", "default_values", "table_batches"),
     ("values", "parquet_files"),

@@ -75,6 +75,9 @@ class Credentials(NamedTuple):
     secret_key: str
     token: str | None
 
+    def __repr__(self) -> str:
+        return "<AWS credentials>"
+
 
 class IamIdentity:
     """The credentials of a login, for several threads.

@@ -1,28 +1,83 @@
-"""Read the login of ``sasl.jaas.config``: :func:`parse_jaas`."""
+"""Read the login module of ``sasl.jaas.config`` as Kafka's Java clients do: :func:`parse_jaas`.
+
+They read the tokens of ``java.io.StreamTokenizer``: words of letters, digits and ``.-_$``, text in double or single quotes with
+the escapes of C, numbers, comments, and single characters. A value is a word or quoted text: a number needs quotes.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
 __all__ = ["parse_jaas"]
 
-_OPTION = r'[\w.]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s";]+)'
-_CONFIG = re.compile(rf"\s*(\S+)\s+\w+((?:\s+{_OPTION})*)\s*;\s*")
+_FLAGS = ("REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL")
+_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+# A number begins with a digit, a dot or a hyphen, and a word with any other character of words. A hyphen alone, and a slash that
+# begins no comment of several lines, are a character and the rest of a line.
+_TOKEN = re.compile(
+    r"""
+      (?P<blank>  [\x00-\x20]+ | /\*.*?(?:\*/|\Z) | /[^\r\n]*)
+    | (?P<number> (?=[0-9.]|-[0-9.]) -?[0-9]*\.?[0-9]*)
+    | (?P<word>   [A-Za-z_$\xa0-\U0010ffff][-A-Za-z_$0-9.\xa0-\U0010ffff]*)
+    | (?P<quoted> "(?:\\.|[^\\"\r\n])*(?:"|(?=[\r\n])|\\?\Z) | '(?:\\.|[^\\'\r\n])*(?:'|(?=[\r\n])|\\?\Z))
+    | (?P<other>  .)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
+
+
+class _Token(NamedTuple):
+    text: str | None  # of a word or of quoted text
+    character: str  # of any other token, or "" for a number
+
+    def __repr__(self) -> str:
+        return "<token>"
 
 
 def parse_jaas(text: str) -> tuple[str, dict[str, str]] | None:
-    """Return the class of the login module and its options, or None if the text has another form.
+    """Return the class of the login module and its options, or None if Java refuses the text.
 
     Examples
     --------
     >>> parse_jaas('org.example.PlainLoginModule required username="alice" password="a \\\\"b\\\\"";')
     ('org.example.PlainLoginModule', {'username': 'alice', 'password': 'a "b"'})
     """
-    match = _CONFIG.fullmatch(text)
-    if match is None:
+    tokens = _tokens(text)
+    module, flag = next(tokens, None), next(tokens, None)
+    if module is None or module.text is None or flag is None or (flag.text or "").upper() not in _FLAGS:
         return None
-    module, options = match.groups()
-    return module, {
-        name: re.sub(r"\\(.)", r"\1", quoted[1:-1]) if quoted else plain
-        for name, quoted, plain in re.findall(r'([\w.]+)\s*=\s*(?:("(?:[^"\\]|\\.)*")|([^\s";]+))', options)
-    }
+    options: dict[str, str] = {}
+    for key in tokens:
+        if key.character == ";":
+            # Clients take one login module.
+            return (module.text, options) if next(tokens, None) is None else None
+        equals, value = next(tokens, None), next(tokens, None)
+        if key.text is None or equals is None or equals.character != "=" or value is None or value.text is None:
+            return None
+        options[key.text] = value.text
+    return None
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    for match in _TOKEN.finditer(text):
+        if match["word"] is not None:
+            yield _Token(match["word"], "")
+        elif match["quoted"] is not None:
+            quote = match["quoted"][0]
+            inner = match["quoted"][1:]
+            yield _Token(_ESCAPE.sub(_unescaped, inner.removesuffix(quote) if _is_closed(inner, quote) else inner), "")
+        elif match["blank"] is None:
+            yield _Token(None, match["other"] or "")
+
+
+def _is_closed(inner: str, quote: str) -> bool:
+    """Return whether quoted text ends with its quote, not with an escaped one."""
+    return inner.endswith(quote) and (len(inner) - len(inner[:-1].rstrip("\\")) - 1) % 2 == 0
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escape = match[1]
+    return chr(int(escape, 8)) if escape[0] in "01234567" else _ESCAPES.get(escape, escape)

@@ -7,8 +7,10 @@ A token comes from a function, a setting, a file, or an identity provider with t
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import json
+import socket
 import ssl
 import threading
 import time
@@ -20,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from letterhead._warnings import warn
 from letterhead.kafka.tls import TlsSettings, ssl_context
 
 __all__ = ["CredentialSource", "OAuthSettings", "Token", "TokenProvider", "Tokens"]
@@ -27,11 +30,15 @@ __all__ = ["CredentialSource", "OAuthSettings", "Token", "TokenProvider", "Token
 TokenProvider: TypeAlias = Callable[[], str]
 """A function that returns a token that has not expired."""
 
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MAX_BYTES = 1 << 20
 _TRIES = 3
 _REQUEST_SECONDS = 10.0
 _WITHOUT_EXPIRY_SECONDS = 300.0
 """When to ask again for a token that does not say when it expires."""
+
+_MOST_SECONDS = 365 * 86_400.0
+"""The longest lifetime of a token: a longer one is cut, because it is renewed anyway."""
 
 _RENEWED_AFTER = 0.8
 """Part of the lifetime of a token after which it is renewed, as in Kafka's Java client."""
@@ -72,6 +79,10 @@ class OAuthSettings:
         scheme = urllib.parse.urlsplit(self.endpoint).scheme
         if scheme not in ("https", "http", "file"):
             raise ValueError(f"{names}.token.endpoint.url must begin with https:, http: or file:")
+        if scheme == "http" and urllib.parse.urlsplit(self.endpoint).hostname not in _LOOPBACK:
+            warn(
+                f"{names}.token.endpoint.url begins with http:, so client id and secret are sent in clear text: use https:"
+            )
         if scheme != "file" and not (self.client_id and self.client_secret):
             raise ValueError(
                 f"{names}.token.endpoint.url needs {names}.client.credentials.client.id and "
@@ -84,6 +95,9 @@ class Token(NamedTuple):
 
     text: str
     expires: float
+
+    def __repr__(self) -> str:
+        return "<token of OAUTHBEARER>"
 
 
 class CredentialSource(Protocol):
@@ -179,9 +193,9 @@ def _expiry(text: str) -> float | None:
     try:
         _, claims, _ = text.split(".")
         expires = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return float(expires) if isinstance(expires, int | float) else None
+    return float(min(expires, time.time() + _MOST_SECONDS)) if isinstance(expires, int | float) else None
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -191,13 +205,65 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
+class _Deadline:
+    """Ends the connections of requests at a time: time limits of sockets are for each piece of a response."""
+
+    def __init__(self, until: float) -> None:
+        self._until = until
+        self._timers: list[threading.Timer] = []
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+
+    def watch(self, connection: socket.socket) -> None:
+        """End a connection at the time, unless the block is left before."""
+        timer = threading.Timer(max(0.0, self._until - time.monotonic()), _end, [connection])
+        timer.daemon = True
+        self._timers.append(timer)
+        timer.start()
+
+
+def _end(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+class _TimedHandler(urllib.request.HTTPHandler):
+    """Opens connections that a deadline watches."""
+
+    def __init__(self, deadline: _Deadline, tls: ssl.SSLContext | None) -> None:
+        super().__init__()
+        self._deadline = deadline
+        self._tls = tls
+
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(self._connection, request)
+
+    https_open = http_open
+    https_request = urllib.request.HTTPHandler.http_request
+
+    def _connection(self, host: str, **options: Any) -> http.client.HTTPConnection:
+        deadline = self._deadline
+        https = http.client.HTTPSConnection
+
+        class Watched(http.client.HTTPConnection if self._tls is None else https):  # type: ignore[misc]
+            def connect(self) -> None:
+                super().connect()
+                deadline.watch(self.sock)
+
+        return Watched(host, **options, **({} if self._tls is None else {"context": self._tls}))
+
+
 def _request_token(settings: OAuthSettings, until: float) -> Token:
     endpoint = settings.endpoint or ""
     place = _without_credentials(endpoint)
-    handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
-    if endpoint.startswith("https:"):
-        handlers.append(urllib.request.HTTPSHandler(context=ssl_context(settings.tls)))
-    opener = urllib.request.build_opener(*handlers)
+    deadline = _Deadline(until)
+    tls = ssl_context(settings.tls) if endpoint.startswith("https:") else None
+    opener = urllib.request.build_opener(_NoRedirect(), _TimedHandler(deadline, tls))
     reason = ""
     for attempt in range(_TRIES):
         if attempt:
@@ -206,8 +272,10 @@ def _request_token(settings: OAuthSettings, until: float) -> Token:
         if left <= 0:
             raise TimeoutError(f"no token from {place} in time{reason and ': '}{reason}")
         try:
-            with opener.open(_request(settings), timeout=min(left, _REQUEST_SECONDS)) as response:
-                return _token_of(response.read(_MAX_BYTES), place)
+            with deadline, opener.open(_request(settings), timeout=min(left, _REQUEST_SECONDS)) as response:
+                body = response.read(_MAX_BYTES)
+                if time.monotonic() < until:  # otherwise the deadline ended the response
+                    return _token_of(body, place)
         except urllib.error.HTTPError as error:
             code = _error_code(error)
             if error.code in (400, 401, 403):
@@ -254,10 +322,11 @@ def _token_of(body: bytes, place: str) -> Token:
     try:
         document = json.loads(body)
         text = document["access_token"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise _InvalidResponse(f"{place} sent no access_token") from None
     lifetime = document.get("expires_in")
-    expires = time.time() + lifetime if isinstance(lifetime, int | float) and lifetime > 0 else None
+    is_known = isinstance(lifetime, int | float) and lifetime > 0
+    expires = time.time() + min(lifetime, _MOST_SECONDS) if is_known else None
     try:
         return _checked_token(text, place, expires)
     except (ValueError, TypeError, PermissionError) as error:
@@ -272,7 +341,7 @@ def _error_code(error: urllib.error.HTTPError) -> str:
     )  # fmt: skip
     try:
         code = json.loads(error.read(_MAX_BYTES)).get("error")
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         code = None
     return f"HTTP {error.code}, {code}" if code in known else f"HTTP {error.code}"
 

@@ -94,9 +94,8 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         if batches:
             # Earlier records of the first batch were read before, or deleted.
             return Reply((fetched, batches), position)
-        if fetched.end >= remaining.end:
-            return Reply(None, remaining.end)  # compaction removed the rest
-        # A new leader learns the high watermark with a delay.
+        # A new leader learns the high watermark with a delay. Below it, a broker has a batch at or after each offset: compaction
+        # leaves the segment that is written to.
         return Reply(None, position, can_follow=fetched.end >= 0)
 
     def rows(self, records: tuple[Fetched, list[BatchHeader]], remaining: OffsetRange) -> Iterator[pa.RecordBatch]:

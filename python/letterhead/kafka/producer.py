@@ -14,6 +14,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from letterhead._signals import DeferredSignals
 from letterhead.kafka.oauth import OAuthSettings, Tokens
 from letterhead.kafka.remedies import demands_certificate, login_remedy, tls_error
 from letterhead.kafka.settings import Settings, unknown_setting
@@ -118,9 +119,10 @@ def close_producer(producer: Producer) -> None:
     Otherwise the garbage collector might close it in a thread of librdkafka, which calls ``oauth_cb``; librdkafka aborts the
     process if a producer is closed by its own thread.
     """
-    producer.purge()
-    if hasattr(producer, "close"):  # older versions have none
-        producer.close()
+    with DeferredSignals():
+        producer.purge()
+        if hasattr(producer, "close"):  # older versions have none
+            producer.close()
 
 
 def _login(settings: Settings) -> dict[str, Any]:

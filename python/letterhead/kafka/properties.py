@@ -25,7 +25,8 @@ __all__ = ["expand", "read_properties"]
 
 _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
+# What follows it is found by one search for all references: many of them may lack the bracket at their end.
+_REFERENCE = re.compile(r"\$\{(env|file):")
 # A key ends at the first separator without a backslash before it. Its blanks may be followed by one "=" or ":".
 _ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)
 
@@ -70,8 +71,7 @@ def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
 def expand(name: str, value: str) -> str:
     """Return the value of a setting with its references replaced; raise ValueError if one cannot be resolved."""
 
-    def resolved(match: re.Match[str]) -> str:
-        provider, reference = match.groups()
+    def resolved(provider: str, reference: str) -> str:
         if provider == "env":
             if reference not in os.environ:
                 raise ValueError(f"{name}: the environment variable {reference} is not set")
@@ -88,25 +88,41 @@ def expand(name: str, value: str) -> str:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise ValueError(f"{name}: {reference} cannot be read: {reason}") from None
 
-    return _REFERENCE.sub(resolved, value)
+    parts, position, end = [], 0, -1
+    for match in _REFERENCE.finditer(value):
+        if match.start() < position:
+            continue  # inside of the reference before
+        if end < match.end():
+            end = value.find("}", match.end())
+        if end < 0:
+            break
+        parts += [value[position : match.start()], resolved(match[1], value[match.end() : end])]
+        position = end + 1
+    return "".join([*parts, value[position:]])
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield lines without comments and blank lines, joined where a line ends with an odd number of backslashes."""
     lines = enumerate(re.split(r"\r\n|\r|\n", text), 1)
     for number, natural in lines:
-        line = natural.lstrip(_BLANK)
-        if not line or line[0] in "#!":
+        piece = natural.lstrip(_BLANK)
+        if not piece or piece[0] in "#!":
             continue
-        while (len(line) - len(line.rstrip("\\"))) % 2:
-            line = line[:-1]
+        pieces: list[str] = []
+        is_blank = True
+        # What precedes the last backslash has an even number of them at its end.
+        while (len(piece) - len(piece.rstrip("\\"))) % 2:
+            pieces.append(piece[:-1])
+            is_blank = is_blank and not pieces[-1]
             number, following = next(lines, (number, None))
             if following is None:
+                piece = ""
                 break
-            following = following.lstrip(_BLANK)
-            if not line and following[:1] in ("#", "!"):  # nothing precedes it, so it is a comment
+            piece = following.lstrip(_BLANK)
+            if is_blank and piece[:1] in ("#", "!"):  # nothing precedes it, so it is a comment
+                piece = ""
                 break
-            line += following
+        line = "".join([*pieces, piece])
         if line:
             yield number, line
 

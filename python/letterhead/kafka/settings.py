@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -140,13 +140,20 @@ def writer_settings(
     return result
 
 
-def _checked_server(server: str) -> str:
-    """Return the address of a broker; raise ValueError if its port is not a port number."""
+def _check_server(server: str, number: int) -> None:
+    """Raise ValueError if the port of a broker is not a port number."""
     _, colon, port = server.rpartition(":")
     # The last group of an IPv6 address without brackets is not a port; the client refuses such an address.
     if colon and not port.endswith("]") and not (port.isascii() and port.isdecimal() and 0 < int(port) < 1 << 16):
-        raise ValueError(f"the port of broker {server} is not a number from 1 to 65535")
-    return server
+        raise ValueError(f"bootstrap.servers: the port of broker {number} is not a number from 1 to 65535")
+
+
+def _wrong_value(name: str, value: str, choices: Sequence[str]) -> ValueError:
+    """Return the error for a value that is none of some; it is not quoted, because it may be a secret in the wrong place."""
+    import difflib  # only needed for errors, and this package should be fast to import
+
+    near = difflib.get_close_matches(value[:100], choices, n=1)
+    return ValueError(f"{name} must be one of {', '.join(choices)}{f': did you mean {near[0]}?' if near else ''}")
 
 
 class _Values:
@@ -250,14 +257,17 @@ class _Values:
             raise ValueError(f"no brokers are named: {how} to host:port")
         protocol = (self.text("security.protocol") or "PLAINTEXT").upper()
         if protocol not in PROTOCOLS:
-            raise unknown_name("security protocol", protocol, PROTOCOLS)
+            raise _wrong_value(f"{self.prefix}security.protocol", protocol, PROTOCOLS)
         if protocol.startswith("SASL") and token_provider is None and "sasl.mechanism" not in self._values:
             raise ValueError(
                 f"{protocol} needs a mechanism: set {self.prefix}sasl.mechanism to {', '.join(MECHANISMS)}"
             )
         if token_provider is not None and not protocol.startswith("SASL"):
             raise ValueError("token_provider= needs security.protocol=SASL_SSL (or SASL_PLAINTEXT)")
-        names = ",".join(_checked_server(server.strip()) for server in servers.split(",") if server.strip())
+        brokers = [server.strip() for server in servers.split(",") if server.strip()]
+        for number, server in enumerate(brokers, 1):
+            _check_server(server, number)
+        names = ",".join(brokers)
         login = self._login(token_provider, names) if protocol.startswith("SASL") else None
         if login is not None and login.mechanism == "AWS_MSK_IAM" and protocol != "SASL_SSL":
             raise ValueError(f"AWS_MSK_IAM needs {self.prefix}security.protocol=SASL_SSL")
@@ -274,7 +284,7 @@ class _Values:
         for store in ("truststore", "keystore"):
             type = self.text(f"ssl.{store}.type")
             if type is not None and type.upper() not in ("PEM", "PKCS12", "JKS"):
-                raise unknown_name(f"{self.prefix}ssl.{store}.type", type, ("PEM", "PKCS12", "JKS"))
+                raise _wrong_value(f"{self.prefix}ssl.{store}.type", type.upper(), ("PEM", "PKCS12", "JKS"))
         algorithm = self.text("ssl.endpoint.identification.algorithm")
         if (algorithm or "").lower() not in ("", "none", "https"):
             raise ValueError(f"{self.prefix}ssl.endpoint.identification.algorithm must be https, or empty for no check")
@@ -290,7 +300,7 @@ class _Values:
     def _login(self, token_provider: TokenProvider | None, servers: str) -> Login:
         mechanism = self.text("sasl.mechanism") or "OAUTHBEARER"
         if mechanism not in MECHANISMS:
-            raise unknown_name(f"{self.prefix}sasl.mechanism", mechanism, MECHANISMS)
+            raise _wrong_value(f"{self.prefix}sasl.mechanism", mechanism.upper(), MECHANISMS)
         for name, classes in HANDLERS.items():
             if name in self._values and (self.text(name) or "").rpartition(".")[2] not in classes:
                 raise ValueError(
@@ -373,7 +383,7 @@ class _Values:
         }
         method = (settings["method"] or "oidc").lower()
         if method not in ("oidc", "default"):
-            raise unknown_name(f"{self.prefix}sasl.oauthbearer.method", method, ("oidc", "default"))
+            raise _wrong_value(f"{self.prefix}sasl.oauthbearer.method", method, ("oidc", "default"))
         tls: dict[str, Any] = {attribute: jaas[name] for name, attribute in TLS.items() if name in jaas}
         if "trusted_location" not in tls and "https.ca.location" in self._values:
             tls["trusted_location"] = self.text("https.ca.location") or ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import secrets
 import ssl
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from letterhead._optional_dependencies import needed
+from letterhead.kafka.key_rounds import check_rounds
 
 __all__ = ["TlsSettings", "librdkafka_certificates", "ssl_context"]
 
@@ -58,6 +60,9 @@ class _PemCertificates(NamedTuple):
     key: str = ""
     key_password: str | None = None
 
+    def __repr__(self) -> str:
+        return "<certificates>"
+
 
 def ssl_context(tls: TlsSettings) -> ssl.SSLContext:
     """Return a context with the certificates of the settings; raise ValueError if one cannot be read."""
@@ -88,6 +93,7 @@ def librdkafka_certificates(tls: TlsSettings) -> dict[str, str]:
     if not tls.check_hostname:
         settings["ssl.endpoint.identification.algorithm"] = "none"
     try:
+        _check_files(tls)
         trusted, own = _trusted_store(tls), _own_store(tls)
     except OSError as error:
         raise _unreadable(tls, error) from None
@@ -101,7 +107,21 @@ def librdkafka_certificates(tls: TlsSettings) -> dict[str, str]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
+def _check_files(tls: TlsSettings) -> None:
+    """Raise OSError for a pipe or a device, at which OpenSSL waits, and ValueError for a key that takes hours to decrypt."""
+    for location in (tls.trusted_location, tls.own_location, tls.own_key_location, tls.revoked_location):
+        if location is None or Path(location).is_dir():
+            continue
+        if not Path(location).is_file() and Path(location).exists():
+            raise OSError(errno.EINVAL, "not a regular file", location)
+        if location in (tls.own_location, tls.own_key_location):
+            check_rounds(Path(location).read_bytes(), location)
+    if tls.own_key_pem is not None:
+        check_rounds(tls.own_key_pem.encode(), "ssl.keystore.key")
+
+
 def _load_certificates(context: ssl.SSLContext, tls: TlsSettings) -> None:
+    _check_files(tls)
     trusted, own = _trusted_store(tls), _own_store(tls)
     if trusted is not None:
         context.load_verify_locations(cadata=trusted.certificates)
@@ -177,6 +197,7 @@ def _is_pkcs12(data: bytes, location: str) -> bool:
 
 
 def _load_pkcs12(data: bytes, password: str | None, location: str) -> Any:
+    check_rounds(data, location)
     with needed("a PKCS12 store", "'letterhead[pkcs12]'"):
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     try:

@@ -17,6 +17,7 @@ with needed("writing to a topic", "'letterhead[arrow,produce]'"):
 
 from letterhead import arrow as lha
 from letterhead._names import unknown_name
+from letterhead._signals import DeferredSignals
 from letterhead.binary_columns import binary_column, exact_column
 from letterhead.errors import EncodeError, HeaderError
 from letterhead.kafka.settings import SettingsLike, writer_settings
@@ -119,8 +120,9 @@ def topic(
         sender.flush()
     except Exception as error:
         # Rows sent before the error are still delivered.
-        while producer.flush(_FLUSH_SECONDS):  # every record is acknowledged or times out
-            pass
+        with DeferredSignals() as signals:
+            while producer.flush(_FLUSH_SECONDS):  # every record is acknowledged or times out
+                signals.check()
         if sender.errors:
             error.add_note(str(sender.delivery_error()))
         raise
@@ -161,21 +163,24 @@ class _Sender:
         else:
             partitions = [self._partition] * len(batch)
         parts = (keys, values, _headers(batch, self._types, self.rows), _times(batch, self.rows), partitions)
-        for row, (key, value, headers, time, partition) in enumerate(zip(*parts, strict=True), self.rows):
-            options: dict[str, Any] = {"key": key, "value": value, "on_delivery": self._callback(row)}
-            if headers:
-                options["headers"] = [(header["key"], header["value"]) for header in headers]
-            if time is not None:
-                options["timestamp"] = time
-            if partition is not None:
-                options["partition"] = partition
-            self._produce(row, options)
+        with DeferredSignals() as signals:
+            for row, (key, value, headers, time, partition) in enumerate(zip(*parts, strict=True), self.rows):
+                options: dict[str, Any] = {"key": key, "value": value, "on_delivery": self._callback(row)}
+                if headers:
+                    options["headers"] = [(header["key"], header["value"]) for header in headers]
+                if time is not None:
+                    options["timestamp"] = time
+                if partition is not None:
+                    options["partition"] = partition
+                self._produce(row, options, signals)
         self.rows += len(batch)
 
     def flush(self) -> None:
         """Wait for the answers to all rows."""
-        while self._producer.flush(_FLUSH_SECONDS):
-            self._check()
+        with DeferredSignals() as signals:
+            while self._producer.flush(_FLUSH_SECONDS):
+                signals.check()
+                self._check()
 
     def delivery_error(self) -> DeliveryError:
         """Return the error for the rows that were not written."""
@@ -193,8 +198,9 @@ class _Sender:
                 runs.append(Appended(partition, offset, 1))
         return runs
 
-    def _produce(self, row: int, options: dict[str, Any]) -> None:
+    def _produce(self, row: int, options: dict[str, Any], signals: DeferredSignals) -> None:
         while True:
+            signals.check()
             try:
                 self._producer.produce(self._topic, **options)
                 break

@@ -190,4 +190,7 @@ def _skipped(log: PartitionLog[Any], remaining: OffsetRange) -> tuple[int, Offse
         return min(first, remaining.end), OffsetsGone(
             partition, offset, f"it was deleted, and the first one is {first}"
         )
-    return remaining.end, OffsetsGone(partition, offset, f"the partition ends at {end}")
+    why = f"the partition ends at {end}"
+    if offset < end:
+        why = f"no records are sent from it on, although {why}"
+    return remaining.end, OffsetsGone(partition, offset, why)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from letterhead.state.reading.store_types import DetectedType
 from letterhead.state.restoring.diff import diff
 from letterhead.state.restoring.restore import restore
 from letterhead.state.storage.database import Database, RocksDBOptions
+from letterhead.state.storage.files import copy_database
 from letterhead.state.storage.layouts import LAYOUTS
 from letterhead.state.storage.temporary import TemporaryDirectory
 
@@ -172,7 +172,9 @@ def _copy_of(files: StoreFiles) -> Iterator[StoreFiles]:
         path = temporary.path / "app" / "0_0"
         if not files.segmented:
             path /= "rocksdb"
-        shutil.copytree(files.directory, path / files.name, ignore=shutil.ignore_patterns("LOCK"))
+        for segment in files.segments:
+            within = segment.directory.relative_to(files.directory)
+            copy_database(files.name, segment.directory, path / files.name / within)
         (copy,) = find_stores(temporary.path / "app" / "0_0")
         yield copy
 

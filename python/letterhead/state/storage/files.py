@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from letterhead.errors import ProcessorStateError
 
-__all__ = ["CONFIG", "check_files", "has_database_files", "missing_current_error", "read_text"]
+__all__ = ["CONFIG", "check_files", "copy_database", "has_database_files", "missing_current_error", "read_text"]
 
 CONFIG = "rocksdict-config.json"
 MANIFEST_BYTES = 4 << 30
@@ -56,6 +57,24 @@ def check_files(store: str, directory: Path) -> None:
             )
     if "CURRENT" not in sizes and any(_WITH_ROWS.fullmatch(name) for name in sizes):
         raise missing_current_error(store, directory)
+
+
+def copy_database(store: str, source: Path, target: Path) -> None:
+    """Copy the files of a database to a new directory, and no other files or links, which could lead anywhere.
+
+    Raises
+    ------
+    ProcessorStateError
+        As :func:`check_files`, and if a file of the database is a link.
+    """
+    check_files(store, source)
+    target.mkdir(parents=True)
+    for name in os.listdir(source):
+        if _OF_DATABASE.fullmatch(name) or _WITH_ROWS.fullmatch(name) or name == CONFIG:
+            if (source / name).is_symlink():
+                raise ProcessorStateError(f"Error opening store {store}: {source / name} is a link: {_REMEDY}")
+            with suppress(FileNotFoundError):  # removed by another process that has the database open
+                shutil.copy2(source / name, target / name, follow_symlinks=False)
 
 
 def missing_current_error(store: str, directory: Path) -> ProcessorStateError:
