@@ -31,7 +31,7 @@ def damage(label: str) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowSerializationError, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise DamagedTableError(f"cannot read {label}: it is damaged: {first_line(error)}") from error
     except (MemoryError, OverflowError) as error:
         raise MemoryError(f"cannot read {label}: a batch of it does not fit into memory") from error

@@ -191,3 +191,16 @@ def test_a_typed_header_that_no_row_has_is_noticed(run: Run, samples: Path) -> N
     assert (result.code, result.err) == (0, 'letterhead: none of these records has a value of the header "tenent"\n')
     # Other rows may have it.
     assert run(*args, "--json", "-n", "3").err == run(*args, "--last", "1", "--json").err == ""
+
+
+def test_columns_of_the_same_name_are_refused_and_others_are_read(run: Run, tmp_path: Path) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], ["a", "b", "a"])
+    with pa.ipc.new_file(tmp_path / "t", batch.schema) as file:
+        file.write_batch(batch)
+    for options in ([], ["--columns", "a"]):
+        result = run("read", tmp_path / "t", *options)
+        assert (result.code, result.err) == (
+            2,
+            "letterhead: 2 columns are named 'a': pass the names of others in --columns\n",
+        )
+    assert rows_of(run("read", tmp_path / "t", "--columns", "b", "--json")) == [{"b": 2}]

@@ -87,15 +87,13 @@ class TableView:
     """Selects rows and columns of a table, and reads headers into typed columns."""
 
     def __init__(self, schema: pa.Schema, request: RowRequest) -> None:
-
         from letterhead.operations import ReadOptions, Select
 
         self._request = request
-        if request.columns is not None:
-            counts = Counter(schema.names)
-            for name in request.columns:
-                if counts[name] != 1:
-                    raise no_column(name, schema.names)
+        counts = Counter(schema.names)
+        for name in request.columns or ():
+            if counts[name] == 0:
+                raise no_column(name, schema.names)
         self._names = [
             name
             for name in (request.columns or schema.names)
@@ -110,6 +108,9 @@ class TableView:
         self._filter, self._tested = _filter(schema, request)
         needs_headers = self._select is not None or (self._filter is not None and self._filter.has_headers)
         self.needed = [*dict.fromkeys([*self._names, *self._tested, *(["headers"] if needs_headers else [])])]
+        for name in self.needed:
+            if counts[name] > 1:
+                raise ValueError(f"{counts[name]} columns are named {name!r}: pass the names of others in columns=")
         empty = empty_batch(schema)
         self.schema: pa.Schema = self(empty).schema
 
