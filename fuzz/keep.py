@@ -61,7 +61,14 @@ def reaching_more(binary: Path, target: str, format: str) -> list[bytes]:
         for number, data in enumerate(there):
             Path(directory, str(number)).write_bytes(data)
         environment = {**os.environ, "LETTERHEAD_FUZZ_FORMAT": format, "ASAN_OPTIONS": "detect_odr_violation=0"}
-        command = [binary, "-set_cover_merge=1", "-use_counters=0", "-max_len=4096", directory, CORPUS / target / format]
+        command = [
+            binary,
+            "-set_cover_merge=1",
+            "-use_counters=0",
+            "-max_len=4096",
+            directory,
+            CORPUS / target / format,
+        ]
         subprocess.run(command, env=environment, check=True, capture_output=True)
         return [data for path in Path(directory).iterdir() if (data := path.read_bytes()) not in there]
 

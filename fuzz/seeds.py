@@ -78,7 +78,9 @@ def inputs() -> Iterator[tuple[str, str, bytes]]:
     for index, (format, serialized) in enumerate(serialized_messages()):
         batch = "messages" in format or format in ("record-batch", "iggy-batch", "iggy-polled-2023")
         for target, parts in PARTS.items():
-            if format not in ONE.get(target, (format,)) or (batch and target in ("decode", "columns", "roundtrip", "edit", "pack", "json")):
+            if format not in ONE.get(target, (format,)) or (
+                batch and target in ("decode", "columns", "roundtrip", "edit", "pack", "json")
+            ):
                 continue
             if (batch and target == "convert") or (not batch and target == "batches"):
                 continue
