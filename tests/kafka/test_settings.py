@@ -434,6 +434,12 @@ def test_logins_are_read_as_java_reads_them(tmp_path):
     assert 1000 < lines.count("refused") < 5000
 
 
+@pytest.mark.parametrize("reference", ["a" * 5000, "a" * 5000 + ":b", "x\0y", "x\0y:z", "."])
+def test_a_reference_to_no_file_is_an_error_of_the_setting(reference):
+    with pytest.raises(ValueError, match=r"^(name: |the settings cannot be read from )"):
+        expand("name", f"${{file:{reference}}}")
+
+
 def test_many_references_without_an_end_take_little_time():
     text = "${env:" * 300_000
     assert expand("name", text) == text

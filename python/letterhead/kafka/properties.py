@@ -53,8 +53,9 @@ def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
     """
     try:
         text = Path(path).read_bytes().decode("iso-8859-1")
-    except OSError as error:
-        raise ValueError(f"the settings cannot be read from {os.fspath(path)}: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # a name with a zero byte
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"the settings cannot be read from {os.fspath(path)}: {reason}") from None
     properties = {}
     for number, line in _logical_lines(text):
         match = present(_ENTRY.fullmatch(line), "a match of every line")
@@ -77,15 +78,15 @@ def expand(name: str, value: str) -> str:
                 raise ValueError(f"{name}: the environment variable {reference} is not set")
             return os.environ[reference]
         path, _, key = reference.rpartition(":")
-        if path and not Path(reference).exists():
+        if path and not _exists(reference):
             properties = read_properties(path)
             if key not in properties:
                 raise ValueError(f"{name}: {path} has no property {key}")
             return properties[key]
         try:
             return re.sub(r"\r?\n\Z", "", Path(reference).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8, or has no valid name"
             raise ValueError(f"{name}: {reference} cannot be read: {reason}") from None
 
     parts, position, end = [], 0, -1
@@ -99,6 +100,13 @@ def expand(name: str, value: str) -> str:
         parts += [value[position : match.start()], resolved(match[1], value[match.end() : end])]
         position = end + 1
     return "".join([*parts, value[position:]])
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # a name that is too long
+        return False
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
