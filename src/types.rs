@@ -33,6 +33,8 @@ pub enum Coding {
     Any,
     /// Any value, and null as no bytes: whether there is a header.
     Exists,
+    /// Any value of any header, whatever its key, as its bytes.
+    Every,
 }
 
 const SUFFIXES: [&str; 6] = ["be", "le", "text", "json", "varlen", "amqp"];
@@ -51,6 +53,7 @@ impl Type {
         match text {
             "binary:any" => return Ok(Type { scalar: Scalar::Binary, coding: Coding::Any }),
             "binary:exists" => return Ok(Type { scalar: Scalar::Binary, coding: Coding::Exists }),
+            "binary:every" => return Ok(Type { scalar: Scalar::Binary, coding: Coding::Every }),
             _ => {}
         }
         let (name, suffix) = match text.split_once(':') {
@@ -95,7 +98,7 @@ impl Type {
 
     pub fn accepts(self, value_type: ValueType) -> bool {
         match (self.scalar, value_type) {
-            _ if matches!(self.coding, Coding::Any | Coding::Exists) => true,
+            _ if matches!(self.coding, Coding::Any | Coding::Exists | Coding::Every) => true,
             (_, ValueType::Named(Scalar::Binary)) if !matches!(self.coding, Coding::Plain(_)) => true,
             (Scalar::Uuid, ValueType::Named(Scalar::Binary))
             | (Scalar::TimestampMs, ValueType::Named(Scalar::Int64)) => true,

@@ -14,7 +14,8 @@ from letterhead.where.program import RecordField, ResolvedTest, truth
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.fields import Columns
+    from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns, ColumnSpec
     from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
@@ -34,6 +35,8 @@ class ColumnFilter(ConditionFilter):
         Typed columns of headers, by whose names the condition can test them.
     format : str
         The format of the column ``headers``.
+    errors : {"raise", "null", "column"}, default "raise"
+        What happens to a row whose headers cannot be read.
     limits : Limits, optional
         Limits on the headers that are read.
     """
@@ -45,14 +48,20 @@ class ColumnFilter(ConditionFilter):
         headers: Columns | None,
         format: str,
         *,
+        errors: OnError = "raise",
         limits: Limits | None = None,
     ) -> None:
         super().__init__(where, {name: field for name, field in fields.items() if name != "headers"}, headers)
         self._format = format
+        self._errors = errors
         self._limits = limits
 
-    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the selected rows; raise DecodeError if headers cannot be read of a row that columns do not exclude."""
+    def __call__(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
+        """Return the selected rows, and with ``errors="column"`` their errors in reading the condition's headers.
+
+        Only rows that columns do not exclude have errors. They are raised, or with ``errors="null"`` the header is null; with
+        ``errors="column"``, a row whose errors leave the condition undecided is returned, too.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -63,26 +72,37 @@ class ColumnFilter(ConditionFilter):
 
         selected = self._filter.decide_columns(by_columns, len(batch))
         if not self._specs:
-            return batch.filter(selected)
+            return batch.filter(selected), None
         rest = batch.filter(pc.fill_null(selected, True))
-        if not len(rest):
-            return rest
-        values = self._header_values(rest.column("headers"))
-        self._note_seen([name for name, column in values.items() if _has_value(column)])
+        values = self._header_values(rest.column("headers"), self._specs, self._errors)
+        errors = values.pop("error", None)
+        if len(rest):
+            unseen = self._note_seen([name for name, column in values.items() if _has_value(column)])
+            if unseen:
+                found = self._header_values(rest.column("headers"), unseen, "null")
+                self._note_seen([name for name, column in found.items() if _has_value(column)])
 
         def by_everything(test: ResolvedTest) -> pa.BooleanArray:
             if isinstance(test.operand, str):
                 return _truths(test, rest.column(test.operand))
             return _truths(test, values[self._names[test.operand]])
 
-        return rest.filter(self._filter.decide_columns(by_everything, len(rest)))
+        is_true = pc.fill_null(self._filter.decide_columns(by_everything, len(rest)), False)
+        if errors is None or errors.null_count == len(errors):
+            return rest.filter(is_true), None if errors is None else errors.filter(is_true)
+        kept = pc.or_(is_true, errors.is_valid())
+        decided = is_true.filter(kept).to_pylist()
+        attributed = [
+            found and [detail | {"column": None if is_decided else "where"} for detail in found]
+            for found, is_decided in zip(errors.filter(kept).to_pylist(), decided, strict=True)
+        ]
+        return rest.filter(kept), pa.array(attributed, errors.type)
 
-    def _header_values(self, headers: pa.Array) -> dict[str, pa.Array]:
+    def _header_values(self, headers: pa.Array, specs: list[ColumnSpec], errors: OnError) -> dict[str, pa.Array]:
         # Not by the operation Select: the specs may have types that only conditions have.
+        options: Any = {"header_columns": specs, "limits": self._limits, "errors": errors}
         try:
-            column = to_pyarrow(
-                _native.apply("select", headers, self._format, header_columns=self._specs, limits=self._limits)
-            )
+            column = to_pyarrow(_native.apply("select", headers, self._format, **options))
         except DecodeError as error:
             raise replaced(error, column=error.column and "where", row=None) from None
         return dict(zip(column.type.names, column.flatten(), strict=True))
@@ -119,6 +139,8 @@ def _evaluator(test: ResolvedTest, type: pa.DataType) -> Callable[[pa.Array], pa
         return lambda column: _any_literal(test, column.cast(pa.float64()), _compare)
     is_text = types.is_string(type) or types.is_large_string(type)
     if not (is_text or types.is_binary(type) or types.is_large_binary(type)):
+        return None
+    if test.name == "matches":
         return None
     if test.name == "starts_with":
         return lambda column: pc.starts_with(column, pattern=test.literals[0])

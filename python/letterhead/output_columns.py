@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from letterhead.fields import Columns
 
 __all__ = [
-    "KAFKA_HEADERS", "TIMES", "TIME_DETAIL", "UNUSED_NAME", "Dialect", "as_times", "check_columns", "first_offset_in_error", "time_error",
-    "times_outside", "with_errors",
+    "KAFKA_HEADERS", "TIMES", "TIME_DETAIL", "UNUSED_NAME", "Dialect", "as_times", "check_columns",
+    "default_columns", "first_offset_in_error", "joined_errors", "time_error", "times_outside", "with_errors",
 ]  # fmt: skip
 
 TIMES: dict[Dialect, pa.DataType] = {"arrow": pa.timestamp("ms", "UTC"), "spark": pa.timestamp("us", "UTC")}
@@ -46,6 +46,11 @@ def check_columns(
         if name not in known:
             raise unknown_name("column", name, known)
     check_distinct([*columns, *columns_of(headers or {})], errors, error_column)
+
+
+def default_columns(names: Iterable[str], headers: Columns | None) -> tuple[str, ...]:
+    """Return the columns of a reader that was asked for none: all, without the headers if some are columns of their own."""
+    return tuple(name for name in names if not (headers and name == "headers"))
 
 
 def as_times(column: pa.Array, dialect: Dialect) -> pa.Array:
@@ -78,6 +83,14 @@ def with_errors(errors: pa.Array, rows: pa.BooleanArray, detail: ErrorDetail) ->
     for row in pc.indices_nonzero(rows).to_pylist():
         lists[row] = [*(lists[row] or ()), detail._asdict()]
     return pa.array(lists, errors.type)
+
+
+def joined_errors(condition: pa.Array, output: pa.Array) -> pa.Array:
+    """Return the errors of the condition and of the output columns of each row; an error of the row itself occurs once."""
+    lists = output.to_pylist()
+    for row in pc.indices_nonzero(condition.is_valid()).to_pylist():
+        lists[row] = [*condition[row].as_py(), *(error for error in lists[row] or () if error["column"] is not None)]
+    return pa.array(lists, output.type)
 
 
 def first_offset_in_error(offsets: pa.Array, errors: pa.Array, first: int | None) -> int | None:

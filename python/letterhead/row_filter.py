@@ -53,9 +53,14 @@ class RowFilter(ConditionFilter):
         self._limits = limits
 
     def selects(self, fields: Mapping[str, Any], data: bytes | None) -> bool:
-        """Return whether a row is selected; raise DecodeError if its headers cannot be read.
+        """Return whether a row is selected, as :meth:`examine` does."""
+        return self.examine(fields, data)[0]
 
-        ``data`` is the message with the headers, or None if there is none. With ``errors="null"``, nothing is raised.
+    def examine(self, fields: Mapping[str, Any], data: bytes | None) -> tuple[bool, DecodeError | None]:
+        """Return whether a row is selected, and its error in reading the condition's headers, unless that is raised.
+
+        ``data`` is the message with the headers, or None if there is none. With ``errors="null"`` and ``"column"``, a header
+        that cannot be read is null.
         """
 
         def by_fields(test: ResolvedTest) -> bool | None:
@@ -63,24 +68,29 @@ class RowFilter(ConditionFilter):
 
         excluded = self._filter.decide(by_fields)
         if excluded is False or not self._specs:
-            return bool(excluded)
+            return bool(excluded), None
         values: Mapping[str, Any] = {}
+        failed = None
         if data is not None:
             try:
                 values = _native.select(data, self._format, self._specs, (False, False, self._limits))
             except DecodeError as error:
-                if self._errors != "null":
-                    raise replaced(error, column=error.column and "where") from None
+                failed = replaced(error, column=error.column and "where")
+                if self._errors == "raise":
+                    raise failed from None
                 values = self._readable_values(data)
 
-        self._note_seen([name for name in self._unseen_keys if values.get(name) not in (None, [])])
+        unseen = self._note_seen([name for name in self._unseen_keys if values.get(name) not in (None, [])])
+        if unseen and data is not None and failed is None:
+            found = _native.select(data, self._format, unseen, (False, False, self._limits))
+            self._note_seen([name for name, value in found.items() if value is not None])
 
         def by_everything(test: ResolvedTest) -> bool | None:
             if isinstance(test.operand, str):
                 return by_fields(test)
             return truth(test, values.get(self._names[test.operand]))
 
-        return self._filter.decide(by_everything) is True
+        return self._filter.decide(by_everything) is True, failed
 
     def _readable_values(self, data: bytes) -> Mapping[str, Any]:
         """Return the values of the headers, null for those that cannot be read."""

@@ -50,6 +50,29 @@ impl FailedRow {
     }
 }
 
+/// Column in errors of the condition that a filter evaluates.
+const CONDITION: &str = "where";
+
+/// Names the condition in errors that left it undecided, and in no others. False if it was decided, and not true: the row
+/// is excluded, whatever errors its output columns have.
+pub fn attribute_to_condition(errors: &mut [ErrorDetail], is_selected: bool) -> bool {
+    let mut is_undecided = false;
+    for error in errors {
+        let column = condition_or(error.column.as_deref(), is_selected);
+        is_undecided |= column == Some(CONDITION);
+        error.column = column.map(str::to_owned);
+    }
+    is_selected || is_undecided
+}
+
+/// Column of an error in a row that a filter selects, or that it could not decide on.
+pub fn condition_or(column: Option<&str>, is_selected: bool) -> Option<&str> {
+    match column {
+        None | Some(CONDITION) => (!is_selected).then_some(CONDITION),
+        output => output,
+    }
+}
+
 /// The errors and losses that a run has found.
 #[derive(Default)]
 pub struct Findings {

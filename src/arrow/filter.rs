@@ -13,6 +13,8 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
+use regex::bytes::Regex;
+
 use super::binary::ViewInput;
 use super::check_keys;
 use super::column::{Column, Data, value_of};
@@ -72,6 +74,33 @@ pub enum Test {
     In(Vec<Literal>),
     StartsWith(Vec<u8>),
     Contains(Vec<u8>),
+    Matches(Pattern),
+}
+
+/// A regular expression.
+#[derive(Debug, Clone)]
+pub struct Pattern(Regex);
+
+impl Pattern {
+    /// Compiles an expression, which takes at most 10 MB.
+    pub fn new(text: &str) -> Result<Self, Error> {
+        let reason = |error: regex::Error| {
+            let text = error.to_string();
+            let last = text.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
+            Error::Value(format!("not a regular expression: {last}"))
+        };
+        Regex::new(text).map(Pattern).map_err(reason)
+    }
+
+    pub fn is_match(&self, bytes: &[u8]) -> bool {
+        self.0.is_match(bytes)
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,6 +245,7 @@ impl Test {
             Test::In(literals) => literals.iter().any(|literal| value.compare(literal) == Some(Ordering::Equal)),
             Test::StartsWith(prefix) => matches!(value, Element::Bytes(bytes) if bytes.starts_with(prefix)),
             Test::Contains(part) => matches!(value, Element::Bytes(bytes) if contains(bytes, part)),
+            Test::Matches(pattern) => matches!(value, Element::Bytes(bytes) if pattern.is_match(bytes)),
         }
     }
 
@@ -262,7 +292,9 @@ impl Test {
                 let orders = comparison.orders();
                 bits!(value => orders >> place_of(value.compare(literal)) & 1)
             }
-            Test::In(_) | Test::StartsWith(_) | Test::Contains(_) => bits!(value => self.holds(value)),
+            Test::In(_) | Test::StartsWith(_) | Test::Contains(_) | Test::Matches(_) => {
+                bits!(value => self.holds(value))
+            }
         }
     }
 

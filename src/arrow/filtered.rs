@@ -3,12 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, StructArray, make_array, new_null_array};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
 
+use super::errors::condition_or;
 use super::filter::{Filter, FilterSink, Known, ROWS};
 use super::input::ListInput;
 use super::rows::{MessageRows, RowSource};
@@ -143,7 +145,7 @@ impl Selected {
         let RunResult { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let errors = (on_error == OnError::Column).then(|| findings.errors.finish());
         let errors = errors.filter(|errors| errors.null_count() < errors.len());
-        let (mut selected, mut failed) = (Vec::new(), false);
+        let (mut selected, mut decided, mut failed) = (Vec::new(), Vec::new(), false);
         for start in (0..until - input.from).step_by(ROWS) {
             let block = start..(until - input.from).min(start + ROWS);
             let truth = sink.truth(block.clone(), Known::Everything);
@@ -154,13 +156,15 @@ impl Selected {
                     let plan = Plan { on_error: OnError::Raise, ..plan };
                     return Err(run(rows, input.from + row, &plan, make).err().unwrap_or_else(|| no_reason(E::NAME)));
                 }
-                if is_failed || truth.yes >> bit & 1 == 1 {
+                let is_true = truth.yes >> bit & 1 == 1;
+                if is_failed || is_true {
                     selected.push(row);
+                    decided.push(is_true);
                 }
                 failed |= is_failed;
             }
         }
-        let errors = errors.filter(|_| failed).map(|errors| taken(&errors, &selected));
+        let errors = errors.filter(|_| failed).map(|errors| attributed(&taken(&errors, &selected), &decided));
         selected.iter_mut().for_each(|row| *row += input.from);
         Ok(Selected { rows: selected, errors, until })
     }
@@ -178,6 +182,21 @@ fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
         taken.try_extend(0, run[0], run[0] + run.len()).expect("a part of a column has smaller offsets");
     }
     make_array(taken.freeze())
+}
+
+/// Errors of rows that the filter selects, or could not decide on, with the condition named in the latter.
+fn attributed(errors: &ArrayRef, decided: &[bool]) -> ArrayRef {
+    let (element, offsets, values, nulls) = errors.as_list::<i32>().clone().into_parts();
+    let (fields, mut columns, valid) = values.as_struct().clone().into_parts();
+    let Some((place, _)) = fields.find("column") else { return Arc::clone(errors) };
+    let (texts, mut named) = (columns[place].as_string::<i32>().clone(), StringBuilder::new());
+    for (range, is_selected) in offsets.windows(2).zip(decided) {
+        for row in range[0] as usize..range[1] as usize {
+            named.append_option(condition_or(texts.is_valid(row).then(|| texts.value(row)), *is_selected));
+        }
+    }
+    columns[place] = Arc::new(named.finish());
+    Arc::new(ListArray::new(element, offsets, Arc::new(StructArray::new(fields, columns, valid)), nulls))
 }
 
 /// A result whose last column lists the errors of the filter too. Those that concern no output column are the same.

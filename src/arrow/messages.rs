@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array};
 use arrow_schema::{DataType, FieldRef};
 
-use super::errors::{Decision, ErrorColumn, FailedRow};
+use super::errors::{Decision, ErrorColumn, FailedRow, attribute_to_condition};
 use super::filter::{Filter, ones, runs};
 use super::message_sinks::{MessageSinks, Until, parse_headers};
 use super::run::too_large;
@@ -281,6 +281,9 @@ impl<'a, B: BatchFormat> BatchReader<'_, 'a, B> {
             Decision::Drop => return Ok(()),
             Decision::Keep | Decision::Null => {}
         }
+        if self.operation.filter.is_some() {
+            attribute_to_condition(&mut errors, is_selected);
+        }
         self.done.errors.cut(&mut errors, self.operation.options.limits.reports);
         self.sinks().begin_row();
         self.sinks().null_row();
@@ -450,7 +453,12 @@ impl<'a, B: BatchFormat> BatchReader<'_, 'a, B> {
                 sinks.abort_row();
                 sinks.null_row();
             }
-            decision = failed.decide(on_error, sinks.is_selected());
+            let is_selected = sinks.is_selected();
+            decision = failed.decide(on_error, is_selected);
+            if on_error == OnError::Column && sinks.filter.is_some() {
+                let is_kept = attribute_to_condition(&mut errors, is_selected);
+                decision = if is_kept { decision } else { Decision::Drop };
+            }
         } else if !sinks.is_selected() {
             decision = Decision::Drop;
         }

@@ -458,7 +458,8 @@ fn list_rows<E: MessageFormat>(column: &dyn Array) -> Result<ListRows<'_, Layout
 }
 
 fn check_keys(selections: &[Selection], format: &str, form: KeyForm) -> Result<(), Error> {
-    selections.iter().try_for_each(|selection| selection.key.check(format, form))
+    let mut keys = selections.iter().filter(|selection| !selection.is_of_every_header());
+    keys.try_for_each(|selection| selection.key.check(format, form))
 }
 
 fn struct_of(fields: impl Into<Fields>, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>, rows: usize) -> ArrayRef {

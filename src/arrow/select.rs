@@ -19,7 +19,7 @@ use crate::kernel::scan::{self, Hits, Scratch};
 use crate::kernel::{ROWS, RowBlock};
 use crate::log::{Fast, Log, OnLoss, Result};
 use crate::traits::{FieldValue, Presence, Sink};
-use crate::types::Type;
+use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value, bits_of};
 use crate::value_type::ValueType;
 
@@ -73,6 +73,11 @@ impl Selection {
         Selection { output, key, of, others: Vec::new(), repeat, required: false, default: None, split: None }
     }
 
+    /// Whether the headers of all keys are selected; kernels only find those of some keys.
+    pub fn is_of_every_header(&self) -> bool {
+        self.of.coding == Coding::Every
+    }
+
     /// The Arrow type of the output column.
     pub fn arrow(&self, dialect: Dialect) -> DataType {
         let of = self.of.arrow(self.dialect(dialect));
@@ -96,7 +101,7 @@ impl Selection {
 /// Typed columns as they grow.
 pub(crate) struct SelectSink<'a> {
     slots: Vec<Slot<'a>>,
-    /// The requested keys for the kernels, slot by slot; `None` if there are too many.
+    /// The requested keys for the kernels, slot by slot; `None` if there are too many, or every header is selected.
     keys: Option<KeySet>,
     hits: Hits<'a>,
     scratch: Scratch,
@@ -129,7 +134,8 @@ impl<'a> SelectSink<'a> {
             let value_type = has_types.then_some(ValueType::Named(slot.selection.of.scalar));
             Some(Requested { key, key_type: Some(key_type), keep, value_type, place })
         };
-        let keys = KeySet::new(slots.iter().enumerate().filter_map(requested).collect());
+        let has_keys = !selections.iter().any(Selection::is_of_every_header);
+        let keys = has_keys.then(|| slots.iter().enumerate().filter_map(requested).collect()).and_then(KeySet::new);
         let (hits, scratch) = (Hits::default(), Scratch::default());
         SelectSink { slots, keys, hits, scratch, rows: 0 }
     }
@@ -233,7 +239,9 @@ impl<'a> SelectSink<'a> {
 
 impl<'a> Sink<'a> for SelectSink<'a> {
     fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
-        for slot in self.slots.iter_mut().filter(|slot| slot.selection.key.is(&header.key)) {
+        let is_requested =
+            |selection: &Selection| selection.key.is(&header.key) || selection.of.coding == Coding::Every;
+        for slot in self.slots.iter_mut().filter(|slot| is_requested(&slot.selection)) {
             slot.take(Occurrence {
                 index: header.index,
                 value_type: header.value_type,

@@ -90,7 +90,7 @@ impl Type {
         let value = match self.coding {
             Coding::Plain(Encoding::Bytes(order)) => read_bytes(self.scalar, order, bytes)?,
             Coding::Plain(Encoding::Text) => read_text(self.scalar, bytes)?,
-            Coding::Any | Coding::Exists => Value::Bytes(Cow::Borrowed(bytes)),
+            Coding::Any | Coding::Exists | Coding::Every => Value::Bytes(Cow::Borrowed(bytes)),
             Coding::Text(form) => return form.read(bytes).map(Some),
             Coding::Varlen => read_varlen(self.scalar, bytes)?,
             Coding::Json => match json::read(self.scalar, bytes)? {

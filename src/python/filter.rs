@@ -5,7 +5,7 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
 use super::arguments::named;
 use super::columns::{Spec, selections};
-use crate::arrow::filter::{Comparison, Filter, Literal, Operand, Quantifier, Step, Test};
+use crate::arrow::filter::{Comparison, Filter, Literal, Operand, Pattern, Quantifier, Step, Test};
 use crate::error::Error;
 
 /// `(headers, fields, steps)`
@@ -42,6 +42,27 @@ pub fn filter((headers, fields, steps): FilterArgument) -> Result<Filter, Error>
     Ok(Filter { selections: selections(headers)?, fields, steps })
 }
 
+fn pattern(text: &[u8]) -> Result<Pattern, Error> {
+    let text = std::str::from_utf8(text).map_err(|_| Error::Value("a regular expression is UTF-8".into()))?;
+    Pattern::new(text)
+}
+
+/// A regular expression, for conditions that are evaluated row by row.
+#[pyclass(frozen, name = "Pattern")]
+pub struct PatternObject(Pattern);
+
+#[pymethods]
+impl PatternObject {
+    #[new]
+    fn new(text: &str) -> PyResult<Self> {
+        Ok(PatternObject(Pattern::new(text)?))
+    }
+
+    fn is_match(&self, value: &[u8]) -> bool {
+        self.0.is_match(value)
+    }
+}
+
 fn step((name, operand, quantifier, literals): StepArgument, headers: usize) -> Result<Step, Error> {
     let comparisons = [
         ("==", Comparison::Eq),
@@ -60,6 +81,10 @@ fn step((name, operand, quantifier, literals): StepArgument, headers: usize) -> 
         "null" => return Ok(Step::Null),
         "is_null" => Test::IsNull,
         "in" => Test::In(literals.collect()),
+        "matches" => match first()? {
+            Literal::Bytes(text) => Test::Matches(pattern(&text)?),
+            _ => return Err(Error::Internal("where: a regular expression is text".into())),
+        },
         "starts_with" | "contains" => match first()? {
             Literal::Bytes(part) if name == "contains" => Test::Contains(part),
             Literal::Bytes(prefix) => Test::StartsWith(prefix),

@@ -55,6 +55,12 @@ pub fn uncompressed<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
+/// A record batch with the checksum of its content.
+#[pyfunction]
+pub fn with_checksum<'py>(py: Python<'py>, data: &[u8]) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &record_batch::with_checksum(data))
+}
+
 /// Writes dicts of the fields of messages as one batch.
 #[pyfunction]
 #[pyo3(signature = (messages, format, codec, options=None))]

@@ -28,7 +28,9 @@ mod _native {
     #[pymodule_export]
     use super::columns::{amqp_column, apply, check_type, json_lines, schema};
     #[pymodule_export]
-    use super::log::{batch, record_batches, uncompressed};
+    use super::filter::PatternObject;
+    #[pymodule_export]
+    use super::log::{batch, record_batches, uncompressed, with_checksum};
     #[pymodule_export]
     use super::message::{MessageReader, convert, decode, encode, inspect, messages, select, validate};
     #[pymodule_export]

@@ -23,6 +23,7 @@ LAYERS = (
         "_names",
         "_shared_parameters",
         "_signals",
+        "_times",
         "_warnings",
     ),
     ("errors", "_arrow_types", "_context_managers", "_formats", "_optional_dependencies", "_read_once", "_requested"),

@@ -128,7 +128,7 @@ def selected(batch: pa.RecordBatch, where: Any) -> tuple[Any, Any]:
     by_rows, by_columns = (kind(where, FIELDS, None, "kafka") for kind in (RowFilter, ColumnFilter))
     numbered = batch.append_column("row", pa.array(range(len(batch)), pa.int64()))
     outcomes: list[Any] = []
-    for read in (lambda: selected_by_rows(batch, by_rows), lambda: by_columns(numbered)["row"].to_pylist()):
+    for read in (lambda: selected_by_rows(batch, by_rows), lambda: by_columns(numbered)[0]["row"].to_pylist()):
         try:
             outcomes.append(read())
         except DecodeError as error:
@@ -172,7 +172,7 @@ def test_rows_that_columns_exclude_have_no_errors_of_headers() -> None:
     ]
     batch = pa.RecordBatch.from_pylist(rows, schema=pa.schema([("n", pa.int64()), ("headers", HEADERS)]))
     fields = {"n": RecordField("int64")}
-    assert len(ColumnFilter("n = 2 and retry::int32 = 0", fields, None, "kafka")(batch)) == 1
+    assert len(ColumnFilter("n = 2 and retry::int32 = 0", fields, None, "kafka")(batch)[0]) == 1
     with pytest.raises(DecodeError, match="where"):
         ColumnFilter("n = 1 and retry::int32 = 0", fields, None, "kafka")(batch)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from letterhead._invariants import present
 from letterhead.fields import Columns, ColumnSpec, PlainKey
-from letterhead.where.conditions import Where
+from letterhead.where.conditions import EVERY, Where
 from letterhead.where.program import RecordField, resolve
 
 __all__ = ["ConditionFilter"]
@@ -23,7 +23,7 @@ class ConditionFilter:
         self._names = {operand: str(at) for at, operand in enumerate(operands)}
         self.fields = frozenset(test.operand for test in self._filter.tests() if isinstance(test.operand, str))
         """Names of the fields that the condition tests."""
-        self._unseen_keys = {spec.name: spec.key for spec in self._specs}
+        self._unseen_keys = {spec.name: spec.key for spec in self._specs if spec.type != EVERY}
         self._tested = False
 
     @property
@@ -33,11 +33,12 @@ class ConditionFilter:
 
     @property
     def unseen_headers(self) -> list[PlainKey]:
-        """Keys of headers of which no row that was tested for headers had a value."""
+        """Keys of headers that no row had which was tested for headers."""
         return [*self._unseen_keys.values()] if self._tested else []
 
-    def _note_seen(self, names: Iterable[str]) -> None:
-        """Note the headers of which a tested row had a value."""
+    def _note_seen(self, names: Iterable[str]) -> list[ColumnSpec]:
+        """Note the headers of which a tested row had a value; return what finds the others, also with null values."""
         self._tested = True
         for name in names:
             self._unseen_keys.pop(name, None)
+        return [ColumnSpec(name, key, "binary:exists") for name, key in self._unseen_keys.items()]

@@ -26,6 +26,9 @@ MAX_DEPTH = 30
 ANY = "binary:any"
 """The type of an operand that a condition tests for null alone, so that it needs no type."""
 
+EVERY = "binary:every"
+"""The type of an operand that stands for the headers of all keys."""
+
 DEPTH_HINT = f"use at most {MAX_DEPTH} levels of not and parentheses"
 
 SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -71,7 +74,7 @@ class Logic(Condition):
 
 
 class Test(Condition):
-    """A test of one operand: a comparison with a literal, ``in``, ``starts_with``, ``contains``, ``is_null`` or ``exists``."""
+    """A test of one operand: a comparison, ``in``, ``starts_with``, ``contains``, ``matches``, ``is_null`` or ``exists``."""
 
     __test__ = False  # pytest would collect a class of this name
 
@@ -83,7 +86,7 @@ class Test(Condition):
     def __repr__(self) -> str:
         if self.name == "in":
             return f"{self.operand!r}.isin([{', '.join(map(literal_text, self.literals))}])"
-        if self.name in ("is_null", "exists", "starts_with", "contains"):
+        if self.name in ("is_null", "exists", "starts_with", "contains", "matches"):
             return f"{self.operand!r}.{self.name}({', '.join(map(literal_text, self.literals))})"
         return f"{self.operand!r} {self.name} {literal_text(self.literals[0])}"
 
@@ -128,6 +131,16 @@ class Operand:
         if not isinstance(part, str | bytes):
             raise TypeError(f"a part must be str or bytes, not {type(part).__name__}")
         return Test(self, "contains", (self._literal(part),))
+
+    def matches(self, pattern: str, *, ignore_case: bool = False) -> Condition:
+        r"""Return the condition that a regular expression matches the value, text or bytes, or a part of it.
+
+        The syntax is that of Rust's crate ``regex``: as in Python, without look-around and backreferences. ``^`` and ``$``
+        match the beginning and the end of the value.
+        """
+        if not isinstance(pattern, str):
+            raise TypeError(f"a regular expression must be str, not {type(pattern).__name__}")
+        return Test(self, "matches", (self._literal(f"(?i){pattern}" if ignore_case else pattern),))
 
     def isin(self, values: Iterable[Any]) -> Condition:
         """Return the condition that the value is one of some literals."""

@@ -5,14 +5,24 @@ from __future__ import annotations
 import math
 import struct
 import uuid
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
+from letterhead import _native
+from letterhead._times import TIME_FORMS, check_unit, is_relative, read_time
 from letterhead.values import Value
 from letterhead.where.conditions import Test, literal_text
 
-__all__ = ["as_literal", "base_type", "literals_of", "type_of_literal"]
+__all__ = ["ZonedText", "as_literal", "base_type", "literals_of", "pattern", "type_of_literal"]
+
+
+class ZonedText(str):
+    """A literal of SQL text, with the zone of times in it that name none."""
+
+    zone: tzinfo
+
 
 _TEXTS = ("string", "char", "binary")
 
@@ -44,10 +54,12 @@ def _literal(literal: Any, type: str, test: str) -> Any:
     base = base_type(type)
     if isinstance(literal, Value):
         literal = literal.value
-    if test in ("starts_with", "contains") and base not in _TEXTS:
+    if test in ("starts_with", "contains", "matches") and base not in _TEXTS:
         raise ValueError(f"{test} is for text and bytes, not {base}")
+    if test == "matches":
+        pattern(literal)  # raises for an invalid expression
     if base in ("string", "char") and isinstance(literal, str):
-        return literal
+        return str(literal)
     if base == "binary" and isinstance(literal, str | bytes):
         # SQL has no other common literal for bytes that are text, which nearly all keys of records are.
         return literal.encode() if isinstance(literal, str) else literal
@@ -129,11 +141,9 @@ def _nearest_float32(number: float) -> float:
 
 def _time(literal: Any, unit: timedelta) -> int:
     if isinstance(literal, str):
-        try:
-            literal = datetime.fromisoformat(literal)
-        except ValueError:
-            raise ValueError(f"{literal!r} is not a time such as '2026-01-31T08:30:00Z'") from None
+        literal = _read_time(literal)
     if isinstance(literal, int) and not isinstance(literal, bool):
+        check_unit("a time", literal, "milliseconds" if unit == _UNITS["timestamp_ms"] else "microseconds")
         return literal
     if not isinstance(literal, datetime):
         raise ValueError(f"a time is not compared with {literal.__class__.__name__}: pass a datetime or an int")
@@ -143,6 +153,23 @@ def _time(literal: Any, unit: timedelta) -> int:
     if rest:
         raise ValueError(f"{literal} is between two of the times that are stored: round it to milliseconds")
     return count
+
+
+@lru_cache(maxsize=256)
+def pattern(text: str) -> _native.Pattern:
+    """Return a compiled regular expression; raise ValueError if it is invalid."""
+    return _native.Pattern(text)
+
+
+def _read_time(text: str) -> datetime:
+    """Read a time; without a zone, it is in the zone that the text was parsed with."""
+    try:
+        if is_relative(text):
+            return read_time(text)
+        time = datetime.fromisoformat(text)
+        return time.replace(tzinfo=text.zone) if time.tzinfo is None and isinstance(text, ZonedText) else time
+    except ValueError:
+        raise ValueError(f"{str(text)!r} is not a time such as {TIME_FORMS}") from None
 
 
 def as_literal(value: Any, base: str) -> Any:

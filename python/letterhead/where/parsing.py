@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import tzinfo
 from typing import Any
 
 from letterhead.where.conditions import DEPTH_HINT, Condition, Operand
@@ -10,16 +11,21 @@ from letterhead.where.conditions import DEPTH_HINT, Condition, Operand
 __all__ = ["as_condition", "parse"]
 
 
-def parse(text: str) -> Condition:
+def parse(text: str, *, timezone: tzinfo | None = None) -> Condition:
     """Read a condition from SQL text.
 
     Parameters
     ----------
     text : str
         Comparisons of columns with literals, ``IN``, ``BETWEEN``, ``IS [NOT] NULL``, ``LIKE 'prefix%'``, ``AND``, ``OR``
-        and ``NOT``. ``retry::int32`` or ``CAST(retry AS int)`` types a header; ``headers['offset']`` is a header whose key
-        is the name of a record field; ``'eu' = ANY(route)`` tests all headers with a key. Names in double quotes may have
+        and ``NOT``. ``ILIKE`` ignores case; ``tenant ~ '^a.*z$'`` and ``REGEXP_LIKE(tenant, '^a', 'i')`` are regular
+        expressions, as of :meth:`Operand.matches`; ``tenant IS PRESENT`` is true of a header with a null value, too.
+        ``retry::int32`` or ``CAST(retry AS int)`` types a header; ``headers['offset']`` is a header whose key is the name
+        of a record field; ``'eu' = ANY(route)`` tests all headers with a key, and ``ANY(headers) ~ 'timeout'`` the headers
+        of all keys. Times are as in ``timestamp > '2026-01-01T08:30:00Z'`` or ``timestamp > '-1h'``. Names in double quotes may have
         any characters, and so may types: ``retry::"int32:le"``.
+    timezone : datetime.tzinfo, optional
+        The zone of times that name none, as in ``timestamp > '2026-01-01T08:30:00'``; by default these are refused.
 
     Returns
     -------
@@ -41,7 +47,7 @@ def parse(text: str) -> Condition:
     """
     from letterhead.where.sql import condition_of_sql
 
-    return condition_of_sql(text)
+    return condition_of_sql(text, timezone)
 
 
 def as_condition(where: Any) -> Condition:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from letterhead._formats import format_info
 from letterhead.fields import Columns, ColumnSpec, Field, normalise, plain_key
-from letterhead.where.conditions import ANY, DEPTH_HINT, MAX_DEPTH, Condition, Logic, Test, Where
-from letterhead.where.literals import as_literal, base_type, literals_of, type_of_literal
+from letterhead.where.conditions import ANY, DEPTH_HINT, EVERY, MAX_DEPTH, Condition, Logic, Test, Where
+from letterhead.where.literals import as_literal, base_type, literals_of, pattern, type_of_literal
 from letterhead.where.parsing import as_condition
 
 if TYPE_CHECKING:
@@ -251,9 +251,13 @@ def _resolve_condition(
             raise ValueError(f"where: {operand!r}: a record field has one value: leave out {quantifier}()")
         record_field = fields[name]
         return ResolvedTest(name, record_field, "", condition.name, literals_of(condition, record_field.type))
+    if field is None and name == "headers" and quantifier and name not in columns:
+        spec = ColumnSpec("where", "headers", EVERY, "all")
+        return ResolvedTest(spec, None, quantifier, condition.name, literals_of(condition, spec.type))
     if field is None and name == "headers" and fields and name not in columns:
         raise ValueError(
-            "where: 'headers' are all headers of a record: name one of them, as in headers['content-type']"
+            "where: 'headers' are all headers of a record: name one of them, as in headers['content-type'], or test all of "
+            "them, as in ANY(headers) = 'x'"
         )
     try:
         spec = _header(condition, columns, format_has_types)
@@ -363,8 +367,15 @@ def truth(test: ResolvedTest, value: Any) -> bool | None:
         return bool(value.startswith(literal))
     if name == "contains":
         return literal in value
+    if name == "matches":
+        return _matches(literal, value)
     # Python and the core compare alike: NaN is unequal to everything and in no order.
     return bool(_COMPARISONS[name](value, literal))
+
+
+def _matches(literal: str | bytes, value: str | bytes) -> bool:
+    text = literal if isinstance(literal, str) else literal.decode()
+    return pattern(text).is_match(value if isinstance(value, bytes) else value.encode())
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {

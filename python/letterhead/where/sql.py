@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import math
 import re
+from datetime import tzinfo
 from typing import Any
 
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import needed
 from letterhead.fields import Field, check_utf8
 from letterhead.where.conditions import ANY, DEPTH_HINT, MAX_DEPTH, SWAPPED, Condition, Logic, Operand, col
+from letterhead.where.literals import ZonedText
 
 with needed("a condition as SQL text", "'letterhead[sql]'"):
     import sqlglot
@@ -36,7 +38,7 @@ _TOKENS: Any = tokens.TokenType  # type: ignore[attr-defined]
 class _Where(Dialect):
     class Tokenizer(tokens.Tokenizer):
         HEX_STRINGS = [("x'", "'"), ("X'", "'")]  # noqa: RUF012
-        KEYWORDS = _KEYWORDS
+        KEYWORDS = {**_KEYWORDS, "~": tokens.TokenType.RLIKE}  # type: ignore[attr-defined]  # noqa: RUF012
 
 
 _TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -51,10 +53,13 @@ _PAIR = frozenset({"this", "expression"})
 _LIST = frozenset({"this", "expressions"})
 _ARGUMENTS: dict[Any, frozenset[str]] = {
     **dict.fromkeys([exp.Not, exp.Paren, exp.Any, exp.All, exp.Neg, exp.HexString, exp.Boolean], _THIS),
-    **dict.fromkeys([exp.And, exp.Or, *_COMPARISONS, exp.Is, exp.StartsWith], _PAIR),
+    **dict.fromkeys([exp.And, exp.Or, *_COMPARISONS, exp.Is, exp.StartsWith, exp.RegexpILike], _PAIR),
     **dict.fromkeys([exp.In, exp.Bracket, exp.Anonymous], _LIST),
     exp.Between: _THIS | {"low", "high"},
-    exp.Like: _PAIR | {"negate"},
+    **dict.fromkeys([exp.Like, exp.ILike], _PAIR | {"negate"}),
+    exp.RegexpLike: _PAIR | {"flag"},
+    exp.Exists: _THIS,
+    exp.Alias: _THIS | {"alias"},
     exp.Cast: _THIS | {"to", "_type"},
     exp.DataType: _THIS | {"kind", "nested"},
     exp.Column: _THIS | {"table"},
@@ -67,7 +72,7 @@ _ARGUMENTS: dict[Any, frozenset[str]] = {
 The table of a column is rejected later, by an error that names the remedy."""
 
 
-def condition_of_sql(text: str) -> Condition:
+def condition_of_sql(text: str, timezone: tzinfo | None = None) -> Condition:
     """Return the condition that SQL text spells; :func:`letterhead.where.parse` documents it."""
     check_utf8("where: the text", text)
     if "`" in _TEXT.sub("", text):
@@ -78,7 +83,7 @@ def condition_of_sql(text: str) -> Condition:
         parsed = sqlglot.parse(text, dialect=_Where)
         if len(parsed) != 1 or parsed[0] is None:
             raise ValueError("where: one expression is needed, such as tenant = 'acme'")
-        return _SqlTranslator(text).condition(parsed[0])
+        return _SqlTranslator(text, timezone).condition(parsed[0])
     except RecursionError:
         raise ValueError(f"where: the text is nested too deeply: {DEPTH_HINT}") from None
     except SqlglotError as error:
@@ -112,8 +117,9 @@ def _check_depth(text: str) -> None:
 class _SqlTranslator:
     """Translates the expressions of a text into conditions."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, timezone: tzinfo | None) -> None:
         self._text = text
+        self._timezone = timezone
 
     def condition(self, node: Any) -> Condition:
         """Translate an expression into a condition."""
@@ -136,11 +142,21 @@ class _SqlTranslator:
                 return operand._compared(">=", low) & operand._compared("<=", high)
             case exp.Is(expression=exp.Null()):
                 return self._nullable(node.this).is_null()
-            case exp.Like():
-                prefix, is_part = self._pattern(node)
-                operand = self._operand(node.this)
-                condition = operand.contains(prefix) if is_part else operand.starts_with(prefix)
+            case exp.Is(expression=exp.Column()) if _is_word(node.expression, "present"):
+                return self._nullable(node.this).exists()
+            case exp.Exists():
+                return self._nullable(node.this).exists()
+            case exp.Like() | exp.ILike():
+                condition = self._like(node)
                 return ~condition if node.args.get("negate") else condition
+            case exp.RegexpLike() | exp.RegexpILike():
+                flag = node.args.get("flag")
+                if flag is not None and self._literal(flag) != "i":
+                    raise self._error(node, "the only flag is 'i', which ignores case")
+                ignores_case = flag is not None or isinstance(node, exp.RegexpILike)
+                return self._operand(node.this).matches(self._string(node.expression), ignore_case=ignores_case)
+            case exp.Alias() if node.alias.lower() == "present":
+                raise self._error(node, f"write {node.this.sql(dialect=_Where)} IS PRESENT")
             case exp.StartsWith():
                 return self._operand(node.this).starts_with(self._literal(node.expression))
             case _ if type(node) in _COMPARISONS:
@@ -225,7 +241,11 @@ class _SqlTranslator:
             case exp.Paren():
                 return self._literal(node.this)
             case exp.Literal() if node.is_string:
-                return node.this
+                if self._timezone is None:
+                    return node.this
+                text = ZonedText(node.this)
+                text.zone = self._timezone
+                return text
             case exp.Literal():
                 return self._number(node)
             case exp.Neg(this=exp.Literal(is_string=False)):
@@ -255,21 +275,31 @@ class _SqlTranslator:
             return Operand(header._name, Field(ANY))
         return self._operand(node)
 
-    def _pattern(self, node: Any) -> tuple[str, bool]:
-        """Return the text of LIKE, and whether it may be anywhere in the value instead of at its beginning."""
-        pattern = self._literal(node.expression)
-        if isinstance(pattern, str) and pattern.endswith("%"):
-            is_part = pattern.startswith("%") and len(pattern) > 1
-            text = pattern[is_part:-1]
+    def _like(self, node: Any) -> Condition:
+        """Return the condition of LIKE, or of ILIKE, which ignores case: % stands for any text, and _ for a character."""
+        like, operand = self._string(node.expression), self._operand(node.this)
+        if isinstance(node, exp.Like) and like.endswith("%"):
+            is_part = like.startswith("%") and len(like) > 1
+            text = like[is_part:-1]
             if not set("%_\\") & set(text):
-                return text, is_part
-        raise self._error(node, "LIKE is supported for 'text%' and '%text%', without other wildcards")
+                return operand.contains(text) if is_part else operand.starts_with(text)
+        if like.endswith("\\") and not like.endswith("\\\\"):
+            raise self._error(node, "the pattern ends in an escape character")
+        parts = (_LIKE.get(part) or re.escape(part[-1]) for part in re.findall(r"\\.|.", like, re.DOTALL))
+        return operand.matches(f"(?s)^{''.join(parts)}$", ignore_case=isinstance(node, exp.ILike))
+
+    def _string(self, node: Any) -> str:
+        text = self._literal(node)
+        if not isinstance(text, str):
+            raise self._error(node, "text is needed")
+        return text
 
     def _check(self, node: Any) -> None:
         """Reject arguments of an expression that this module does not read."""
         known = _ARGUMENTS.get(type(node))
         if known is None:
-            raise self._error(node, "it is not supported")
+            hint = ": to ignore case, write ILIKE" if isinstance(node, exp.Lower | exp.Upper) else ""
+            raise self._error(node, f"it is not supported{hint}")
         for name, value in node.args.items():
             if name not in known and value not in (None, False, []):
                 raise self._error(node, f"{name.replace('_', ' ')} is not supported")
@@ -282,6 +312,13 @@ class _SqlTranslator:
         part = printable(node.sql(dialect=_Where))
         part = part if len(part) <= _MAX_PART_CHARS else f"{part[:_MAX_PART_CHARS]}…"
         return ValueError(f"where: {part} (line {line}, column {column}): {reason}")
+
+
+_LIKE = {"%": ".*", "_": "."}
+
+
+def _is_word(node: Any, word: str) -> bool:
+    return not node.this.args.get("quoted") and node.args.get("table") is None and node.name.lower() == word
 
 
 def _is_literal(node: Any) -> bool:

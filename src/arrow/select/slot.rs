@@ -124,7 +124,9 @@ impl<'a> Slot<'a> {
     #[cold]
     fn is_among(&self, errors: &[ErrorDetail]) -> bool {
         let key = self.selection.key.to_string();
-        let indexes = errors.iter().filter(|error| error.column.is_none() && error.key.as_ref() == Some(&key));
+        let every = self.selection.is_of_every_header();
+        let is_own = |error: &&ErrorDetail| error.column.is_none() && (every || error.key.as_ref() == Some(&key));
+        let indexes = errors.iter().filter(is_own);
         indexes.filter_map(|error| error.header).any(|index| match self.occurrences.first() {
             None => true,
             Some(_) if self.occurrences.iter().any(|occurrence| occurrence.index == index) => false,

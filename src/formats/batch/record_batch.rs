@@ -28,7 +28,7 @@ use super::message_set::{SetLayout, open_set, read_framed, read_frames, unknown_
 use crate::codec::Codec;
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, counted};
-use crate::formats::checksum::{crc32c, mismatch};
+use crate::formats::checksum::{crc32, crc32c, mismatch};
 use crate::formats::headers::kafka::Kafka;
 use crate::formats::message::legacy::{
     self, CODEC_BITS, Framed, LOG_APPEND_BIT, MAGIC_WITHIN, Message, open_message, unknown_magic,
@@ -284,6 +284,19 @@ fn decompressed(
     let bytes = records.peek_rest();
     log.label(records.at(), records.at() + bytes.len(), "records", || codec.name().into());
     limits.decompress(codec, bytes, false, records.at(), log, buffer)
+}
+
+/// A batch with the checksum of its content, so that its records can be read although the stored checksum differs.
+pub fn with_checksum(data: &[u8]) -> Vec<u8> {
+    let mut batch = data.to_vec();
+    if batch.len() >= HEADER_LEN && batch[legacy::FRAME_LEN + MAGIC_WITHIN] == MAGIC as u8 {
+        let crc = crc32c(&batch[ATTRIBUTES_AT..]);
+        batch[CRC_AT..][..4].copy_from_slice(&crc.to_be_bytes());
+    } else if batch.len() > legacy::FRAME_LEN + 4 {
+        let (head, covered) = batch.split_at_mut(legacy::FRAME_LEN + 4);
+        head[legacy::FRAME_LEN..].copy_from_slice(&crc32(covered).to_be_bytes());
+    }
+    batch
 }
 
 /// The batch at the beginning of these bytes, without compression; of a compressed set of an older format, the messages

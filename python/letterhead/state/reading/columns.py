@@ -169,12 +169,14 @@ class StoreColumns:
             try:
                 if needs_value:
                     fields["timestamp"], _, fields["value"] = self._parts(rows.store, value)
-                selected.append(where.selects(fields, value if where.has_headers else None))
+                is_selected, failed = where.examine(fields, value if where.has_headers else None)
             except DecodeError as error:
                 if self._errors == "raise":
                     raise rows.damaged(row, error) from error
-                rows.condition_errors[row] = error
-                selected.append(self._errors == "column")
+                is_selected, failed = False, error
+            if failed is not None:
+                rows.condition_errors[row] = replaced(failed, column=None if is_selected else "where")
+            selected.append(is_selected or (failed is not None and self._errors == "column"))
         if self._errors == "column":
             selected = [is_selected or rows.has_errors(row) for row, is_selected in enumerate(selected)]
         return pa.array(selected, pa.bool_())
@@ -279,9 +281,9 @@ class _DatabaseRows:
         return row in self._errors
 
     def add_condition_errors(self) -> None:
-        """Add the errors of the condition in rows without another error."""
+        """Add the errors of the condition: those that left it undecided, and others in rows without another error."""
         for row, error in self.condition_errors.items():
-            if row not in self._errors and not self._raises:
+            if not self._raises and (error.column is not None or row not in self._errors):
                 byte_offset = None if error.byte_offset is None else error.byte_offset + self._value_offset(row)
                 self._add(row, self.keys[row], replaced(error, byte_offset=byte_offset))
 
