@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 
 __all__ = ["as_text", "counted", "iso_time", "printable", "quoted", "spaced_hex"]
@@ -43,10 +43,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def iso_time(time: int, unit: Literal["milliseconds", "microseconds"] = "milliseconds") -> str | None:
-    """Format a time since 1970 as ISO 8601 in UTC; None if its year does not have four digits."""
+def iso_time(
+    time: int, unit: Literal["milliseconds", "microseconds"] = "milliseconds", zone: tzinfo = UTC
+) -> str | None:
+    """Format a time since 1970 as ISO 8601; None if its year does not have four digits."""
     try:
-        date = _EPOCH + timedelta(**{unit: time})
+        date = (_EPOCH + timedelta(**{unit: time})).astimezone(zone)
     except OverflowError:
         return None
     return date.isoformat(timespec=unit).replace("+00:00", "Z")

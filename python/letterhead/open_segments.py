@@ -9,13 +9,14 @@ from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
 
 with needed("reading segments", "'letterhead[arrow]'"):
-    import numpy  # noqa: F401
     import pyarrow  # noqa: F401
 
 from letterhead._names import check_name
 from letterhead.kafka.log_directory import Paths, partitions
-from letterhead.kafka.segments_reader import COLUMNS, SegmentRowReader, SegmentsReader
+from letterhead.kafka.record_sets import COLUMNS
+from letterhead.kafka.segments_reader import SegmentRowReader, SegmentsReader
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail
+from letterhead.output_columns import default_columns
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -60,7 +61,8 @@ def segments(
     columns : sequence of str, optional
         Columns to return, in order; by default all: ``topic``, ``partition``, ``offset``, ``timestamp``,
         ``timestamp_type``, ``key``, ``value``, ``headers``, ``producer_id``, ``producer_epoch``, ``sequence``,
-        ``transactional``. Topic and partition come from the name of the directory, and are null if it has another name.
+        ``transactional``, without ``headers`` if the argument ``headers`` is given. Topic and partition come from the name of
+        the directory, and are null if it has another name.
     {headers_as_columns}
     {offsets}
         A record without a timestamp is older than all others.
@@ -117,8 +119,10 @@ def segments(
 
         if isolation_level == "read_committed":
             raise ValueError("isolation_level='read_committed' needs segments of Kafka: Iggy has no transactions")
-        reader = IggyRowReader(IGGY_COLUMNS if columns is None else columns, headers, **options)
+        reader = IggyRowReader(
+            default_columns(IGGY_COLUMNS, headers) if columns is None else columns, headers, **options
+        )
         return IggySegmentsReader(iggy_partitions(path), reader, bounds, last=last)
-    rows = SegmentRowReader(COLUMNS if columns is None else columns, headers, **options)
+    rows = SegmentRowReader(default_columns(COLUMNS, headers) if columns is None else columns, headers, **options)
     committed = isolation_level == "read_committed"
     return SegmentsReader(partitions(path), rows, bounds, committed=committed, last=last)

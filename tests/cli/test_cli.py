@@ -22,7 +22,7 @@ import letterhead as lh
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.cli import main
-from letterhead.cli.commands import app
+from letterhead.cli.commands import app_for
 from letterhead.cli.document import value_json
 from letterhead.conventions.profiles import PROFILES
 from reference import ops
@@ -952,7 +952,7 @@ def helps(command, path=()):
 
 @pytest.mark.parametrize(
     ("path", "text"),
-    [*helps(typer.main.get_command(app))],
+    [*helps(typer.main.get_command(app_for(None)))],
     ids=lambda parameter: " ".join(parameter) if isinstance(parameter, list) else "",
 )
 def test_help_keeps_its_lines_on_a_screen_of_80_columns(run, monkeypatch, path, text):
@@ -967,7 +967,7 @@ def test_help_keeps_its_lines_on_a_screen_of_80_columns(run, monkeypatch, path, 
 
 
 def examples_that_bring_their_bytes():
-    for _, text in helps(typer.main.get_command(app)):
+    for _, text in helps(typer.main.get_command(app_for(None))):
         lines = (line.strip() for line in text.replace("\\\n", " ").splitlines())
         for line in lines:
             words = shlex.split(line) if line.startswith("letterhead ") else []
@@ -1019,7 +1019,7 @@ def test_version(run):
 @pytest.mark.parametrize("name", ["typer", "rich"])
 def test_without_its_extra_the_command_names_it(run, monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
-    result = run("--help")
+    result = run("formats")
     assert result.err == f"letterhead: the command needs {name}: pip install 'letterhead[cli]'\n"
     assert result.code == 2
 

@@ -581,7 +581,7 @@ def test_a_damaged_row_is_named_and_reading_goes_on(run, task):
     result = run("read", task, "-s", "latest", "--json", "--errors", "skip")
     assert len(rows_of(result)) == 6643
     assert result.err == (
-        f"letterhead: key {b'order-00003!'.hex()}: {REASON} (truncated, byte 3)\n"
+        f"letterhead: task 0_0, key {b'order-00003!'.hex()}: {REASON} (truncated, byte 3)\n"
         "letterhead: 1 row left out, as it could not be read\n"
     )
     assert result.code == 1
@@ -1004,7 +1004,7 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
         (["get", "0_0", "base64:!", "-s", "latest"], "base64: "),
         (
             ["get", "0_0", "k", "-s", "hourly", "--start", "noon"],
-            "--start: 'noon' is neither milliseconds since 1970 nor a time like 2026-01-01T08:30:00Z",
+            "--start: 'noon' is neither milliseconds since 1970 nor a time like '2026-01-01T08:30:00Z'",
         ),
         (
             ["get", "0_0", "k", "-s", "hourly", "--start", "-5"],

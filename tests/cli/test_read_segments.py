@@ -154,7 +154,7 @@ def test_a_damaged_batch_stops_it_or_is_a_row(run: Run, folder: Callable[[bytes]
     assert f"{LOG}: the batch at offset 0: the checksum is" in result.err
     result = run("read", path, "--json", "--errors", "column")
     assert result.code == 1
-    assert "1 of 2 records did not decode: bad_crc 1" in result.err
+    assert "letterhead: 1 batch did not decode: bad_crc 1\n" in result.err
     assert (
         f"{LOG}: offsets 0 to 109 are missing, at most 110 records: bytes 0 to {len(FIRST)} are damaged" in result.err
     )
@@ -181,7 +181,9 @@ def test_a_row_that_is_left_out_of_a_count_is_named(run: Run, folder: Callable[[
     result = run("read", folder(FIRST + batch(record(block=b"\2\x0ctenant\2\xff"), base_offset=110)), "--count-by", "tenant",
                  "--errors", "skip", "--csv")  # fmt: skip
     assert (result.code, result.lines) == (1, ['"tenant","count"', '"acme",1', ",1"])
-    assert "letterhead: partition 3, offset 110: the value is not UTF-8 (value_not_utf8, byte " in result.err
+    assert (
+        "letterhead: topic orders, partition 3, offset 110: the value is not UTF-8 (value_not_utf8, byte " in result.err
+    )
 
 
 def test_counts_are_beside_what_is_counted(run: Run, folder: Callable[[bytes], Path]) -> None:

@@ -24,13 +24,13 @@ ROLE_ACCESS_KEY, ROLE_SECRET_KEY, ROLE_TOKEN = "ASIALETTERHEAD", "never-to-be-se
 
 # Topics and groups without an ACL are open to everyone.
 _MORE = """\
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller},SECURE://127.0.0.1:{secure},MUTUAL://127.0.0.1:{mutual},EXPIRED://127.0.0.1:{expired},IAM://127.0.0.1:{iam}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port},SECURE://127.0.0.1:{secure},MUTUAL://127.0.0.1:{mutual},EXPIRED://127.0.0.1:{expired},IAM://127.0.0.1:{iam}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller},SECURE://127.0.0.1:{secure},MUTUAL://127.0.0.1:{mutual},EXPIRED://127.0.0.1:{expired},IAM://127.0.0.1:{iam},OPEN://127.0.0.1:{open}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SECURE://127.0.0.1:{secure},MUTUAL://127.0.0.1:{mutual},EXPIRED://127.0.0.1:{expired},IAM://127.0.0.1:{iam},OPEN://127.0.0.1:{open}
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=true
 super.users=User:ANONYMOUS
 controller.quorum.voters=1@127.0.0.1:{controller}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL,MUTUAL:SSL,EXPIRED:SSL,IAM:SASL_SSL
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL,MUTUAL:SSL,EXPIRED:SSL,IAM:SASL_SSL,OPEN:SASL_PLAINTEXT
 inter.broker.listener.name=PLAINTEXT
 ssl.keystore.type=PEM
 ssl.keystore.location={own}
@@ -41,6 +41,10 @@ listener.name.secure.sasl.enabled.mechanisms=SCRAM-SHA-256,SCRAM-SHA-512,PLAIN
 listener.name.secure.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.secure.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_{plain_user}="{plain_password}" user_$ConnectionString="{connection}";
+listener.name.open.sasl.enabled.mechanisms=SCRAM-SHA-256,SCRAM-SHA-512,PLAIN
+listener.name.open.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.open.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.open.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_{plain_user}="{plain_password}";
 listener.name.expired.ssl.keystore.type=PEM
 listener.name.expired.ssl.keystore.location={own_expired}
 security.providers=letterhead.testing.broker.Iam
@@ -57,9 +61,9 @@ class Secured(NamedTuple):
 
     Attributes
     ----------
-    plain, secure, mutual, expired, iam : str
+    plain, secure, mutual, expired, iam, open : str
         Addresses: without anything; with TLS and a password; with TLS and a certificate; with a certificate of the broker
-        that has expired; with AWS's signatures.
+        that has expired; with AWS's signatures; with a password and without TLS.
     authority, stranger, client : Path
         PEM: of the authority that signed its certificate; of another one; key and certificate of a client.
     none_revoked, revoked : Path
@@ -71,6 +75,7 @@ class Secured(NamedTuple):
     mutual: str
     expired: str
     iam: str
+    open: str
     authority: Path
     stranger: Path
     client: Path
@@ -91,9 +96,9 @@ def start(broker: Broker) -> Secured:
     none_revoked, revoked = (directory / f"{name}.crl.pem" for name in ("none", "own"))
     _revoke(none_revoked, key, certificate, serials[1:])
     _revoke(revoked, key, certificate, serials)
-    port, controller, secure, mutual, expired, iam = free_ports(6)
+    port, controller, secure, mutual, expired, iam, without_tls = free_ports(7)
     more = _MORE.format(
-        port=port, controller=controller, secure=secure, mutual=mutual, expired=expired, iam=iam, own=own,
+        port=port, controller=controller, secure=secure, mutual=mutual, expired=expired, iam=iam, open=without_tls, own=own,
         own_expired=own_expired, authority=trusted,
         plain_user=PLAIN_USER, plain_password=PLAIN_PASSWORD, connection=CONNECTION,
     )  # fmt: skip
@@ -105,6 +110,7 @@ def start(broker: Broker) -> Secured:
         f"127.0.0.1:{mutual}",
         f"127.0.0.1:{expired}",
         f"127.0.0.1:{iam}",
+        f"127.0.0.1:{without_tls}",
         trusted,
         stranger,
         client,

@@ -71,6 +71,29 @@ def test_offsets_are_committed_only_after_their_rows_were_read(broker):
     assert sorted({*rows, *rest}) == [*range(100)]
 
 
+def test_an_early_end_commits_the_batches_before_and_the_rows_that_were_used(broker):
+    create_with(broker, "groups-used", 2)
+    for partition in (0, 1):
+        send(producer(broker, batch_num_messages=10), "groups-used", numbered(93), partition)
+    reader = opened(broker, "groups-used", commit_group="used", fetch_bytes=1, batch_bytes=1)
+    first, second = next(reader), next(reader)
+    assert {*first["partition"].to_pylist(), *second["partition"].to_pylist()} == {0}
+    reader.close()
+    assert committed(broker, "used", "groups-used", 2) == [first["offset"][-1].as_py() + 1, 0]
+    reader = opened(broker, "groups-used", start="group:used", commit_group="used")
+    batch = next(reader)
+    reader.close_after(3)
+    assert committed(broker, "used", "groups-used", 2) == [batch["offset"][2].as_py() + 1, 0]
+
+
+def test_the_columns_of_positions_are_not_returned(broker):
+    create_with(broker, "groups-columns", 1)
+    send(producer(broker), "groups-columns", numbered(1))
+    with lh.read.topic("groups-columns", bootstrap_servers=broker, columns=["key"], commit_group="columns") as reader:
+        assert reader.schema.names == reader.read_all().column_names == ["key"]
+    assert committed(broker, "columns", "groups-columns") == [8]
+
+
 def test_an_error_in_a_row_leaves_its_offset_uncommitted(broker):
     create_with(broker, "groups-bad", 1)
     for retry in (b"\0\0\0\1", b"bad"):

@@ -14,7 +14,9 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import pyarrow as pa
@@ -35,6 +37,7 @@ import secured
 from identity import Identity
 from letterhead.cli import main
 from letterhead.kafka.oauth import OAuthSettings, Tokens
+from letterhead.kafka.transport import LargeReads
 from terminal import answer
 from written import create_with
 
@@ -346,6 +349,81 @@ def test_a_wrong_password_is_rejected_with_a_remedy(safe):
         PermissionError,
         f"^{safe.secure} rejected the login by SCRAM-SHA-512: .*; check user name and password in sasl",
     )
+
+
+@pytest.fixture
+def counted(request) -> Iterator[Any]:
+    """Return a proxy of an address that counts its connections."""
+    servers = []
+
+    def proxy(address: str) -> tuple[str, list[object]]:
+        host, port = address.split(":")
+        connections: list[object] = []
+
+        class Handler(BaseRequestHandler):
+            def handle(self) -> None:
+                connections.append(self)
+                with socket.create_connection((host, int(port))) as other:
+                    back = threading.Thread(target=pump, args=(other, self.request), daemon=True)
+                    back.start()
+                    pump(self.request, other)
+                    back.join(10)
+
+        server = ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"127.0.0.1:{server.server_address[1]}", connections
+
+    yield proxy
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def pump(source: socket.socket, target: socket.socket) -> None:
+    """Pass on bytes until the connection ends, and its end."""
+    with suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_the_first_rejection_of_a_password_is_reported(safe, counted, protocol, mechanism):
+    for _ in range(5):
+        address, connections = counted(safe.open if protocol == "SASL_PLAINTEXT" else safe.secure)
+        settings = password(safe, **{"security.protocol": protocol, "sasl.mechanism": mechanism})
+        with pytest.raises(PermissionError, match=r"rejected the login by .*; check user name and password"):
+            read(settings | {"bootstrap.servers": address, "sasl.password": SECRET})
+        assert len(connections) == 1
+
+
+def test_the_end_of_a_connection_is_reported_after_its_last_bytes():
+    ours, theirs = (LargeReads(fileno=end.detach()) for end in socket.socketpair())
+    theirs.sendall(b"reason")
+    theirs.close()
+    assert ours.recv(4096) == b"reason"
+    with pytest.raises(BlockingIOError):
+        ours.recv(4096)
+    assert ours.recv(4096) == b""
+    ours.close()
+
+
+def test_a_login_where_none_is_taken_is_an_error_that_says_so(safe):
+    settings = password(safe, **{"bootstrap.servers": safe.plain, "security.protocol": "SASL_PLAINTEXT"})
+    with pytest.raises(ConnectionError, match=f"^{safe.plain} takes no login: set security.protocol to PLAINTEXT"):
+        read(settings)
+    assert len(read({"bootstrap.servers": safe.plain})) > 0
+
+
+def test_a_port_that_wants_a_login_is_named(safe):
+    with pytest.raises(ConnectionError, match=r"its port may expect a login: set security.protocol to SASL_PLAINTEXT"):
+        read({"bootstrap.servers": safe.open}, timeout_ms=60_000)
+    settings = password(safe, **{"bootstrap.servers": safe.open, "security.protocol": "SASL_PLAINTEXT"})
+    assert len(read(settings)) > 0
 
 
 def test_a_mechanism_that_is_not_enabled_is_rejected(safe):

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 from tests.ports import free_ports
 
 import letterhead as lh
 from broker import Broker
 from command import Result
+from test_group_offsets import committed
 from topics import Record
 from written import CODECS, create_with, numbered, producer, send
 
@@ -107,6 +113,51 @@ def test_one_partition_is_named_by_the_address_or_by_an_option(run: Run, orders:
 )
 def test_options_select_records(run: Run, orders: str, options: list[str], expected: list[tuple[int, int]]) -> None:
     assert places(run("read", orders, "--json", *options)) == expected
+
+
+def test_a_limit_commits_the_records_that_were_printed(run: Run, broker: str, tmp_path: Path) -> None:
+    create_with(broker, "shell-pages", 2)
+    sender = producer(broker)
+    for partition in (0, 1):
+        send(sender, "shell-pages", [Record(b"k", b"v", []) for _ in range(6)], partition)
+    group = ("--start", "group:shell-pages", "--commit-group", "shell-pages")
+    url, everything = f"kafka://{broker}/shell-pages", [(p, at) for p in (0, 1) for at in range(6)]
+    pages = [places(run("read", url, *group, "--json", "-n", "5")) for _ in range(4)]
+    assert pages == [everything[:5], everything[5:10], everything[10:], []]
+
+
+def test_a_limit_of_a_table_commits_the_rows_of_the_table(run: Run, broker: str) -> None:
+    create_with(broker, "shell-screen", 1)
+    send(producer(broker), "shell-screen", [Record(b"k", b"v", []) for _ in range(30)])
+    url = f"kafka://{broker}/shell-screen"
+    group = ("--start", "group:shell-screen", "--commit-group", "shell-screen", "--columns", "offset")
+    assert run("read", url, *group).lines[-1] == "20 records, and there are more"
+    assert places(run("read", url, *group[:4], "--json")) == [(0, at) for at in range(20, 30)]
+
+
+def test_skipped_records_count_as_printed(run: Run, broker: str) -> None:
+    create_with(broker, "shell-skips", 1)
+    values = [b"\0\0\0\1" if number % 2 else b"bad" for number in range(8)]
+    send(producer(broker), "shell-skips", [Record(b"k", b"v", [("retry", value)]) for value in values])
+    url = f"kafka://{broker}/shell-skips"
+    group = ("--start", "group:shell-skips", "--commit-group", "shell-skips", "--headers", "retry:int32")
+    for expected in ([1, 3], [5, 7]):
+        result = run("read", url, *group, "--errors", "skip", "--json", "-n", "2")
+        assert ([json.loads(line)["offset"] for line in result.lines], result.code) == (expected, 1)
+
+
+def test_deleted_offsets_are_named(run: Run, broker: str) -> None:
+    create_with(broker, "shell-deleted", 1)
+    send(producer(broker), "shell-deleted", [Record(b"k", b"v", []) for _ in range(10)])
+    admin, place = AdminClient({"bootstrap.servers": broker, "log_level": 3}), TopicPartition("shell-deleted", 0, 6)
+    [deleted] = admin.delete_records([place]).values()
+    deleted.result(60)
+    url = f"kafka://{broker}/shell-deleted"
+    result = run("read", url, "--start", "2", "--json")
+    assert [json.loads(line)["offset"] for line in result.lines] == [6, 7, 8, 9]
+    assert (result.code, "partition 0 begins at offset 6: offset 2 was deleted" in result.err) == (0, True)
+    result = run("inspect", url, "--offset", "2")
+    assert (result.code, "offset 2 is not in" in result.err, "--end" in result.err) == (1, True, False)
 
 
 def test_a_group_reads_what_is_new_since_its_last_run(run: Run, broker: str, tmp_path: Path) -> None:
@@ -317,8 +368,46 @@ def test_follow_prints_records_as_they_arrive_and_ends_with_ctrl_c(broker: str) 
                 assert (row["key"], row["partition"]) == ("new", partition)
             process.send_signal(signal.SIGINT)
             assert process.stdout.read() == ""
-            assert process.stderr.read() == ""
+            assert re.fullmatch(
+                r"connected to kafka://\S+/shell-followed, 2 partitions: waiting for records until Ctrl-C\n",
+                process.stderr.read(),
+            )
             assert process.wait() == 0
+        finally:
+            guard.cancel()
+
+
+def test_follow_commits_what_it_has_printed(run: Run, broker: str) -> None:
+    create_with(broker, "shell-kept", 1)
+    sender, url = producer(broker), f"kafka://{broker}/shell-kept"
+    with follow(url, "--json", "--commit-group", "shell-kept") as process:
+        guard = threading.Timer(300, process.kill)
+        guard.start()
+        try:
+            assert process.stdout is not None
+            for _ in range(3):
+                send(sender, "shell-kept", [Record(b"k", b"v", [])])
+                process.stdout.readline()
+            while committed(broker, "shell-kept", "shell-kept") != [3]:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            assert process.wait() == 0
+        finally:
+            guard.cancel()
+    send(sender, "shell-kept", [Record(b"k", b"v", [])])
+    assert places(run("read", url, "--start", "group:shell-kept", "--json")) == [(0, 3)]
+
+
+def test_ctrl_c_before_a_broker_has_answered_is_an_error() -> None:
+    silent = socket.create_server(("127.0.0.1", 0))
+    with silent, follow(f"kafka://127.0.0.1:{silent.getsockname()[1]}/orders") as process:
+        guard = threading.Timer(300, process.kill)
+        guard.start()
+        try:
+            silent.accept()
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate()
+            assert (process.returncode, "interrupted before kafka://" in err) == (3, True)
         finally:
             guard.cancel()
 
@@ -334,7 +423,7 @@ def test_follow_ends_at_its_limit(broker: str) -> None:
         try:
             send(sender, "shell-limited", [Record(b"%d" % number, b"", []) for number in range(3)])
             out, err = process.communicate()
-            assert (process.returncode, err) == (0, "")
+            assert (process.returncode, err.count("\n")) == (0, 1)
             assert out.splitlines()[0] == '"offset","key"'
             assert len(out.splitlines()) == 3
         finally:

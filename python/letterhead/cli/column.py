@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 import letterhead as lh
-from letterhead._arrow_types import OnError
-from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.formats import ReadArguments
-from letterhead.cli.render import ROWS_ON_SCREEN, console, counted, note, progress, warn
-from letterhead.cli.row_format import Form, RowFormat
+from letterhead.cli.exits import Failure
+from letterhead.cli.progress import progress
+from letterhead.cli.render import note
+from letterhead.cli.row_counts import RowCounts
+from letterhead.cli.row_options import RowOptions
 from letterhead.cli.row_writers import open_writer
+from letterhead.cli.screen import console
 from letterhead.cli.sniff import AUTO, format_of
 from letterhead.errors import replaced
-from letterhead.operations import ReadOptions
 from letterhead.table_batches import empty_batch
 
 if TYPE_CHECKING:
@@ -28,60 +27,8 @@ if TYPE_CHECKING:
 
     from letterhead.cli.sources.columns import SourceColumn
 
-PLURALS = {"batch": "batches"}
 # Number of values that `--format auto` examines.
 SNIFFED = 100
-
-
-class ErrorOptions(TypedDict):
-    """The options of a reader for data that cannot be read."""
-
-    errors: Literal["raise", "column"]
-    error_column: str
-
-
-class RowOptions(NamedTuple):
-    """How to process rows: what to do with bad ones, how many to read, and where to print them."""
-
-    errors: OnError
-    error_column: str
-    limit: int | None
-    out: Path | None
-    json: bool
-    everything: bool
-    epoch_ms: bool = False
-
-    def row_format(self, numbers: str | None = None) -> RowFormat:
-        """Return how and where rows are written."""
-        return RowFormat(Form.JSON if self.json else None, self.out, self.epoch_ms, self.everything, numbers)
-
-    @property
-    def error_options(self) -> ErrorOptions:
-        """The error options of a reader: with --errors null, too, errors are a column, so that bad rows can be counted."""
-        return {"errors": "raise" if self.errors == "raise" else "column", "error_column": self.error_column}
-
-    def read_options(self, reading: ReadArguments) -> ReadOptions:
-        """Return the options of an operation that reads a column."""
-        return ReadOptions(**self.error_options, **reading)
-
-    @property
-    def on_screen(self) -> bool:
-        """Whether rows are shown in a table."""
-        return not self.json and self.out is None
-
-    def validate(self) -> None:
-        """Refuse contradicting options."""
-        if self.json and self.out is not None:
-            raise Failure("--json and --out exclude each other: write to a file that ends in .jsonl")
-
-    def with_screen_limit(self) -> RowOptions:
-        """Return the options with a limit on the rows that are shown on a screen, if there is none."""
-        return self._replace(limit=ROWS_ON_SCREEN) if self.limit is None and self.on_screen else self
-
-    def check_column(self, column: str | None) -> None:
-        """Refuse --error-column where there is no such column."""
-        if self.error_column != "error" and (column is None or self.errors != "column"):
-            raise Failure("--error-column needs --column and --errors column: it names the column of errors")
 
 
 @dataclass
@@ -91,54 +38,6 @@ class NewColumns:
     fields: dict[str, Any]
     errors: Any = None
     rows: Any = None
-
-
-class RowCounts:
-    """Counts of input values, rows, rows left out, bad rows and their error codes; ``noun`` names what is counted."""
-
-    def __init__(self, noun: str = "row") -> None:
-        self.noun = noun
-        self.more = False
-        self.values = 0
-        self.rows = 0
-        self.left_out = 0
-        self.bad = 0
-        self.codes: Counter[str] = Counter()
-
-    @property
-    def counted(self) -> str:
-        """The number of rows, with the noun."""
-        return self._counted(self.rows)
-
-    def add(self, rows: int, errors: Any) -> None:
-        """Count some rows."""
-        self.rows += rows
-        if errors is not None:
-            self.add_errors(errors)
-
-    def add_errors(self, errors: Any) -> None:
-        """Count a column of errors."""
-        self.bad += len(errors) - errors.null_count
-        self.codes.update(errors.flatten().field("code").to_pylist())
-
-    def summary(self, total: int | None) -> str:
-        """Return how many rows were read, and the number of rows of the source, if it is known."""
-        if total is None:
-            return f"{self.counted}{', and there are more' if self.more else ''}"
-        if self.noun == "row":
-            return f"{self.rows:,} of {counted(total, 'row')}"
-        return f"{self.counted} from {self.values:,} of {counted(total, 'row')}"
-
-    def report(self, operation: str) -> int:
-        """Print the errors to stderr and return the exit code."""
-        if not self.bad:
-            return OK
-        codes = ", ".join(f"{code} {count:,}" for code, count in self.codes.most_common())
-        warn(f"{self.bad:,} of {self._counted(self.rows + self.left_out)} did not {operation}: {codes}")
-        return BAD_DATA
-
-    def _counted(self, number: int) -> str:
-        return counted(number, self.noun, PLURALS.get(self.noun))
 
 
 def column_format(format: str, column: SourceColumn) -> str:

@@ -1,93 +1,58 @@
-"""The commands of `letterhead`, each in the module of its name."""
+"""The commands of `letterhead`. Each is imported when it is run: a start would take twice as long with all of them."""
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib
+from collections.abc import Collection
 from typing import Annotated
 
 import typer
 
+from letterhead.cli.command_table import COMMANDS, DESCRIPTION, EXAMPLES, GROUPS, VERSION_HELP
 from letterhead.cli.common import add_common_options
-from letterhead.cli.completion import completion_command
-from letterhead.cli.convert import convert_command
-from letterhead.cli.decode import decode_command
-from letterhead.cli.doctor import run_doctor
-from letterhead.cli.encode import encode_command
-from letterhead.cli.exits import OK
-from letterhead.cli.formats import run_formats
-from letterhead.cli.inspect import inspect_command
-from letterhead.cli.options import EXIT_CODES, Json, option
-from letterhead.cli.read import read_command
-from letterhead.cli.scan import scan_command
-from letterhead.cli.state.commands import state
+from letterhead.cli.exits import EXIT_CODES, OK
+from letterhead.cli.options import option
+from letterhead.cli.version import print_version
 
-app = typer.Typer(
-    name="letterhead",
-    help="Inspect, decode, encode and convert message headers of Kafka, Kafka Streams and Iggy, and read the state stores "
-    "that keep them.\n\n\b\nExamples:\n"
-    "  letterhead inspect message.bin --format kafka\n"
-    "  letterhead decode --hex 0202610276 --format auto\n"
-    "  letterhead scan topic.parquet",
-    epilog=EXIT_CODES,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+__all__ = ["app_for"]
+
+
+def app_for(words: Collection[str] | None) -> typer.Typer:
+    """Return the app with the commands among some words; of the others it only knows the names. None means all commands."""
+    app = typer.Typer(
+        name="letterhead",
+        help=f"{DESCRIPTION}\n\n\b\nExamples:\n{EXAMPLES}",
+        epilog=EXIT_CODES,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for name, command in COMMANDS.items():
+        if words is not None and name not in words:
+            app.command(name, help=command.summary, epilog=EXIT_CODES)(_not_imported)
+            continue
+        loaded = getattr(importlib.import_module(f"letterhead.cli.{command.module}"), command.name)
+        if name in GROUPS:
+            app.add_typer(loaded)
+        else:
+            app.command(name, epilog=EXIT_CODES)(loaded)
+    add_common_options(app)
+    return app
 
 
 def _version(is_requested: bool) -> None:
     if is_requested:
-        typer.echo(f"letterhead {importlib.metadata.version('letterhead')}")
+        print_version()
         raise typer.Exit(OK)
 
 
-@app.callback()
 def _root(
-    version: Annotated[bool, option("--version -V", "Print the version.", callback=_version, is_eager=True)] = False,
+    version: Annotated[bool, option("--version -V", VERSION_HELP, callback=_version, is_eager=True)] = False,
 ) -> None:
     pass
 
 
-def formats_command(json: Json = False) -> int:
-    """List all formats: name, class, system, description.
-
-    A format of class headers is a list of headers, message also has the other
-    fields of one message, and batch holds many messages.
-
-    \b
-    Examples:
-      letterhead formats
-      letterhead formats --json
-    """
-    return run_formats(json=json)
-
-
-def doctor_command(json: Json = False) -> int:
-    """Show versions of installed components, what is missing, and how to install it.
-
-    The exit code is 1 if there is a problem; notes do not count as problems.
-    `letterhead.spark.doctor(spark)` asks the executors of a Spark session.
-
-    \b
-    Examples:
-      letterhead doctor
-      letterhead doctor --json
-    """
-    return run_doctor(json=json)
-
-
-for name, command in (
-    ("read", read_command),
-    ("inspect", inspect_command),
-    ("decode", decode_command),
-    ("encode", encode_command),
-    ("convert", convert_command),
-    ("scan", scan_command),
-    ("formats", formats_command),
-    ("doctor", doctor_command),
-    ("completion", completion_command),
-):
-    app.command(name, epilog=EXIT_CODES)(command)
-app.add_typer(state)
-add_common_options(app)
+def _not_imported() -> int:
+    raise AssertionError("a command that is run is imported")

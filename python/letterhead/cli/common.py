@@ -1,4 +1,4 @@
-"""Options that every command has: `--quiet` and `--no-color`."""
+"""Options that every command has: `--quiet`, `--no-color` and `--tz`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from typing import Annotated
 
 import typer
 
-from letterhead.cli.options import flag, grouped
+from letterhead._times import zone_named
+from letterhead.cli.command_table import NO_COLOR_HELP, QUIET_HELP, ZONE_HELP
+from letterhead.cli.exits import usage_errors
+from letterhead.cli.options import flag, grouped, option
 from letterhead.cli.render import SETTINGS
 
 __all__ = ["add_common_options", "restore_settings"]
 
-Quiet = Annotated[bool, flag("--quiet -q", "Print no progress and no notes: results, warnings and errors only.")]
-NoColor = Annotated[bool, flag("--no-color", "Print no colours and no bold text.")]
+Quiet = Annotated[bool, flag("--quiet -q", QUIET_HELP)]
+NoColor = Annotated[bool, flag("--no-color", NO_COLOR_HELP)]
+Zone = Annotated[str | None, option("--tz", ZONE_HELP, "ZONE")]
 
 
 def add_common_options(app: typer.Typer) -> None:
@@ -33,12 +37,12 @@ def add_common_options(app: typer.Typer) -> None:
 
 @contextmanager
 def restore_settings() -> Iterator[None]:
-    """Restore the process-wide settings that --quiet and --no-color changed."""
-    quiet, no_color = SETTINGS.quiet, os.environ.get("NO_COLOR")
+    """Restore the process-wide settings that these options changed."""
+    quiet, zone, no_color = SETTINGS.quiet, SETTINGS.zone, os.environ.get("NO_COLOR")
     try:
         yield
     finally:
-        SETTINGS.quiet = quiet
+        SETTINGS.quiet, SETTINGS.zone = quiet, zone
         if no_color is None:
             os.environ.pop("NO_COLOR", None)
 
@@ -52,7 +56,10 @@ def _flowing(help: str) -> str:
     return "\n\n".join(text if text.startswith("\b") else text.replace("\n", " ") for text in paragraphs)
 
 
-def _apply(quiet: Quiet = False, no_color: NoColor = False) -> None:
+def _apply(quiet: Quiet = False, no_color: NoColor = False, tz: Zone = None) -> None:
     SETTINGS.quiet |= quiet
+    if tz is not None:
+        with usage_errors():
+            SETTINGS.zone = zone_named(tz)
     if no_color:
         os.environ["NO_COLOR"] = "1"

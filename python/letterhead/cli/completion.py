@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import completion
 
 from letterhead._formats import format_table
+from letterhead.cli.command_table import VARIABLE
 from letterhead.cli.exits import OK
 from letterhead.cli.sniff import AUTO
 from letterhead.errors import LetterheadError
@@ -18,8 +18,6 @@ from letterhead.errors import LetterheadError
 __all__ = ["complete_formats", "complete_stores", "complete_targets", "completion_command", "prepare_completion"]
 
 PROGRAM = "letterhead"
-# The shell's function calls the command with this variable.
-VARIABLE = "_LETTERHEAD_COMPLETE"
 
 Shell = StrEnum("Shell", {"bash": "bash", "zsh": "zsh", "fish": "fish"})
 
@@ -35,6 +33,8 @@ def completion_command(
       letterhead completion zsh > "${fpath[1]}/_letterhead"
       letterhead completion fish > ~/.config/fish/completions/letterhead.fish
     """
+    from typer import completion
+
     script = completion.get_completion_script(  # type: ignore[attr-defined]
         prog_name=PROGRAM, complete_var=VARIABLE, shell=shell.value
     )
@@ -42,10 +42,14 @@ def completion_command(
     return OK
 
 
-def prepare_completion() -> None:
-    """Enable completion if the shell's completion function started this process."""
-    if VARIABLE in os.environ:
-        completion.completion_init()  # type: ignore[attr-defined]
+def prepare_completion() -> bool:
+    """Enable completion if the shell's completion function started this process; return whether it did."""
+    if VARIABLE not in os.environ:
+        return False
+    from typer import completion
+
+    completion.completion_init()  # type: ignore[attr-defined]
+    return True
 
 
 def complete_formats(incomplete: str) -> list[tuple[str, str]]:

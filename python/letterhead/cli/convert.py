@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import letterhead as lh
-from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, process_column
+from letterhead.cli.column import NewColumns, column_format, deliver, new_columns, process_column
 from letterhead.cli.document import value_json
 from letterhead.cli.edits import EditOption, edit_column, edit_message, parse_edits
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, row_of
-from letterhead.cli.headers import key_text
 from letterhead.cli.losses import KEEP_HINT, LossSummary, header_count, show_losses, warn_if_emptied
 from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import (
@@ -30,10 +29,13 @@ from letterhead.cli.options import (
 )
 from letterhead.cli.output import TOMBSTONE, as_line, check_terminal
 from letterhead.cli.render import counted, print_json, warn
+from letterhead.cli.row_counts import RowCounts
+from letterhead.cli.row_options import RowOptions
 from letterhead.cli.sinks import write_bytes
 from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
+from letterhead.cli.spelling import key_text
 from letterhead.operations import Convert, Decode, Edit, Encode, ReadOptions, WriteOptions
 from letterhead.sources.base import RowRequest
 

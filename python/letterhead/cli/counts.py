@@ -1,68 +1,173 @@
-"""Count rows by the values of columns or headers: :class:`Counts`."""
+"""Count rows by the values of columns or headers, with the least and greatest values of others: :class:`Counts`."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from letterhead.cli.exits import Failure
-from letterhead.cli.render import counted
+from letterhead.cli.exits import BAD_DATA, Failure
+from letterhead.cli.render import SETTINGS, counted
+from letterhead.cli.row_text import json_text, json_types, zone_name
+from letterhead.errors import HeaderError
 from letterhead.sources.base import RowRequest, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 COUNT = "count"
-_OFFSETS = ("partition", "offset")
+MERGED_ROWS = 1 << 16
+"""Groups of batches that are kept before they are merged."""
+
+_ITEM = re.compile(r"(?:(min|max)\((.+)\)|(.+))")
+_SPAN = re.compile(r"(\d+)(s|m|h|d)")
+_UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
+_FORM = (
+    "--count-by needs names of columns or headers, each once, as in tenant, retry:int32, timestamp:1h or max(timestamp)"
+)
+
+
+class Item(NamedTuple):
+    """A column of the result: values to count by, spans of time, or the least or greatest value of the rows counted."""
+
+    name: str
+    column: str
+    type: str | None = None
+    span: tuple[int, str] | None = None
+    extreme: Literal["min", "max"] | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Item:
+        """Parse NAME, NAME:TYPE, NAME:SPAN, min(NAME) or max(NAME)."""
+        match = _ITEM.fullmatch(text)
+        extreme: Any = match and match[1]
+        column, _, suffix = (match[2] or match[3] if match else "").partition(":")
+        span = _SPAN.fullmatch(suffix)
+        if not column or (span is not None and (extreme or not int(span[1]))):
+            raise Failure(_FORM)
+        name = f"{extreme}({column})" if extreme else column
+        if span is not None:
+            return cls(name, column, span=(int(span[1]), _UNITS[span[2]]))
+        return cls(name, column, suffix or None, extreme=extreme)
 
 
 class Counts:
-    """Counts rows by the values of columns. A name that is not a column of any source is read as a header of type string."""
+    """Counts rows by the values of columns. A name that is not a column of any source is read as a header."""
 
-    def __init__(self, names: str, request: RowRequest, sources: Sequence[Source], *, locates: bool = False) -> None:
-        self._names = [*filter(None, map(str.strip, names.split(",")))]
-        if not self._names or len(set(self._names)) < len(self._names) or COUNT in self._names:
-            raise Failure("--count-by needs names of columns or headers, and each once")
+    def __init__(self, names: str, request: RowRequest, sources: Sequence[Source]) -> None:
+        # A comma inside of decimal(9,2) separates no columns.
+        items = [Item.parse(text) for text in filter(None, map(str.strip, re.split(r",(?![^(]*\))", names)))]
+        self._keys = [item for item in items if item.extreme is None]
+        self._extremes = [item for item in items if item.extreme is not None]
+        if not self._keys or len({item.name for item in items} - {COUNT}) < len(items):
+            raise Failure(_FORM)
         typed: dict[str, Any] = dict(request.headers or {})  # type: ignore[arg-type]
         common = set[str].intersection(*({*source.columns(request)} for source in sources))
-        columns = [name for name in self._names if name in common and name not in typed]
-        headers = {name: typed.get(name, "string") for name in self._names if name not in columns}
-        places = [name for name in _OFFSETS if locates and name in common and name not in columns]
-        self.request = replace(request, columns=(*columns, *places), headers=headers or None)
-        """The request for the columns that are counted, and with ``locates`` for those that name a row in an error."""
-        self._counts: Counter[tuple[Any, ...]] = Counter()
-        self._types: dict[str, pa.DataType] = {}
+        columns = []
+        self._untyped: set[str] = set()
+        for item in items:
+            if item.type is None and item.column in common and item.column not in typed:
+                columns.append(item.column)
+            elif item.type is not None or item.column not in typed:
+                typed[item.column] = item.type or "string"
+                self._untyped |= set() if item.type else {item.column}
+        self.request = replace(request, columns=tuple(dict.fromkeys(columns)), headers=typed or None)
+        """The request for the columns that are counted. Typed headers stay, as a condition may name them."""
+        self._parts: list[pa.Table] = []
+        self._part_rows = 0
+        self._merged_rows = 0
+
+    @contextmanager
+    def remedies(self) -> Iterator[None]:
+        """Name the remedy where a header that was given no type is not text."""
+        try:
+            yield
+        except HeaderError as error:
+            if error.code != "value_not_utf8" or error.column not in self._untyped:
+                raise
+            raise Failure(
+                f"{error}; to count its bytes, write --count-by {error.column}:binary, or another type", BAD_DATA
+            ) from error
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count the rows of a batch."""
         import pyarrow as pa
 
-        table = pa.Table.from_batches([batch]).select(self._names)
-        self._types = {field.name: field.type for field in table.schema}
-        grouped = table.group_by(self._names).aggregate([([], "count_all")])
-        *keys, counts = (grouped.column(name).to_pylist() for name in (*self._names, "count_all"))
-        for *key, count in zip(*keys, counts, strict=True):
-            self._counts[tuple(key)] += count
+        columns = [_countable(self._spans(item, batch.column(item.column)), item) for item in self._keys]
+        columns += [batch.column(item.column) for item in self._extremes]
+        ones = pa.repeat(pa.scalar(1, pa.int64()), len(batch))
+        names = [*(item.name for item in self._keys), *(item.name for item in self._extremes), COUNT]
+        part = self._merged(pa.table([*columns, ones], names=names))
+        self._parts.append(part)
+        self._part_rows += len(part)
+        if self._part_rows > MERGED_ROWS + self._merged_rows:
+            self._merge()
 
     def result(self, limit: int | None) -> pa.RecordBatch:
-        """Return the values and their counts, largest counts first."""
+        """Return the values and their counts: in the order of time if spans of it are counted, else largest counts first."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        rows = sorted(self._counts.items(), key=lambda item: (-item[1], tuple(map(_order, item[0]))))[:limit]
-        columns = [
-            pa.array([key[at] for key, _ in rows], self._types.get(name, pa.string()))
-            for at, name in enumerate(self._names)
-        ]
-        counts = pa.array([count for _, count in rows], pa.int64())
-        return pa.RecordBatch.from_arrays([*columns, counts], names=[*self._names, COUNT])
+        self._merge()
+        if not self._parts:
+            names = [*(item.name for item in self._keys), *(item.name for item in self._extremes)]
+            return pa.RecordBatch.from_pylist(
+                [], schema=pa.schema([*((n, pa.string()) for n in names), (COUNT, "int64")])
+            )
+        [table] = self._parts
+        spans = [(item.name, "ascending") for item in self._keys if item.span is not None]
+        others = [(item.name, "ascending") for item in self._keys if item.span is None]
+        order = pc.sort_indices(table, sort_keys=[*spans, (COUNT, "descending"), *others])
+        result = table.take(order[:limit] if limit is not None else order).combine_chunks()
+        return pa.RecordBatch.from_arrays(
+            [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in result.columns],
+            names=result.column_names,
+        )
 
     def summary(self, noun: str) -> str:
         """Return how many rows and values there are."""
-        return f"{counted(self._counts.total(), noun)} with {counted(len(self._counts), 'value')}"
+        import pyarrow.compute as pc
+
+        rows = sum(pc.sum(part[COUNT]).as_py() for part in self._parts)
+        return f"{counted(rows, noun)} with {counted(sum(map(len, self._parts)), 'value')}"
+
+    def _spans(self, item: Item, column: pa.Array) -> pa.Array:
+        """Return the beginning of the span that each time is in."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if item.span is None:
+            return column
+        if not pa.types.is_timestamp(column.type):
+            raise Failure(f"--count-by: {item.column} is {column.type}, and only times have spans such as :1h")
+        number, unit = item.span
+        # Days begin in the zone of --tz.
+        zoned = column.cast(pa.timestamp(column.type.unit, zone_name(SETTINGS.zone)))
+        return pc.floor_temporal(zoned, number, unit, calendar_based_origin=unit != "day").cast(column.type)
+
+    def _merge(self) -> None:
+        import pyarrow as pa
+
+        if len(self._parts) > 1:
+            self._parts = [self._merged(pa.concat_tables(self._parts))]
+        self._part_rows = 0
+        self._merged_rows = sum(map(len, self._parts))
+
+    def _merged(self, table: pa.Table) -> pa.Table:
+        keys = [item.name for item in self._keys]
+        extremes = [(item.name, item.extreme) for item in self._extremes]
+        merged = table.group_by(keys).aggregate([*extremes, (COUNT, "sum")])
+        names = [*keys, *(f"{name}_{extreme}" for name, extreme in extremes), f"{COUNT}_sum"]
+        return merged.select(names).rename_columns(table.column_names)
 
 
-def _order(value: Any) -> tuple[bool, str]:
-    """Sort null last, and other values as text."""
-    return value is None, str(value)
+def _countable(column: pa.Array, item: Item) -> pa.Array:
+    """Return a column that pyarrow can group by: lists and structs as JSON text."""
+    import pyarrow as pa
+
+    if not pa.types.is_nested(column.type):
+        return column
+    [column] = json_types(pa.RecordBatch.from_arrays([column], names=[item.column])).columns
+    return json_text(column)

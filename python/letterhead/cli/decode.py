@@ -11,14 +11,17 @@ from rich.text import Text
 import letterhead as lh
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import how_to_install
-from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, process_column
+from letterhead.cli.column import NewColumns, column_format, deliver, new_columns, process_column
 from letterhead.cli.document import headers_of, is_time, to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch
 from letterhead.cli.headers import VALUE_LIMIT, headers_table
 from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import Format, grouped, option, reading, rows, source
-from letterhead.cli.render import ROWS_ON_SCREEN, console, counted, print_json, sized_text, time_text, value_text
+from letterhead.cli.render import ROWS_ON_SCREEN, counted, print_json
+from letterhead.cli.row_counts import RowCounts
+from letterhead.cli.row_options import RowOptions
+from letterhead.cli.screen import console, sized_text, time_text, value_text
 from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection

@@ -7,14 +7,14 @@ from rich.text import Text
 
 import letterhead as lh
 from letterhead._formatting import printable, quoted, spaced_hex
-from letterhead.cli.render import short, table, value_text
+from letterhead.cli.screen import short, table, value_text
+from letterhead.cli.spelling import key_text
 from letterhead.headers import HeaderKey, HeaderValue
-from letterhead.value_text import text_of, text_with_type
+from letterhead.value_text import text_of
 from letterhead.values import Value
 
 SUMMARY_LIMIT = 24
 VALUE_LIMIT = 60
-HEADERS_IN_SUMMARY = 4
 
 
 def headers_table(headers: lh.Headers, *, limit: int | None) -> Table:
@@ -34,11 +34,6 @@ def headers_table(headers: lh.Headers, *, limit: int | None) -> Table:
 def header_text(key: HeaderKey, value: HeaderValue, limit: int | None) -> Text:
     """Return a header as key=value."""
     return Text.assemble(printable(key_text(key)), "=", _summary(value, limit))
-
-
-def key_text(key: HeaderKey) -> str:
-    """Return a key as errors name it."""
-    return text_with_type(key) if isinstance(key, Value) else str(key)
 
 
 def typed_text(value: HeaderValue, *, limit: int | None = None) -> Text:

@@ -6,7 +6,7 @@ import bisect
 import itertools
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from rich.console import Console
 from rich.text import Text
@@ -19,10 +19,12 @@ from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch, row_of
 from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import Everything, Format, Json, grouped, option, reading, source
-from letterhead.cli.render import as_integer, console, counted, moment, print_json, warn
+from letterhead.cli.render import as_integer, counted, moment, print_json, warn
+from letterhead.cli.screen import console
 from letterhead.cli.sniff import format_of
-from letterhead.cli.sources.batches import FORMAT, batch_at
+from letterhead.cli.sources.batches import FORMAT, batch_at, with_checksums
 from letterhead.cli.sources.options import Timeout, typed_headers
+from letterhead.errors import ErrorDetail
 from letterhead.fields import normalise
 from letterhead.kafka.batch_attributes import (
     CODEC_BITS,
@@ -110,14 +112,14 @@ def inspect_command(
       letterhead inspect kafka://broker:9092/orders/0 --offset 5000 --json
       kcat … | letterhead inspect - --format auto --json
     """
-    only = None
+    only, code = None, OK
     if offset is not None:
         if source.column is not None or row or format not in ("", FORMAT):
             raise Failure("--offset excludes --column, --row and --format: a record of a log of Kafka is shown")
         partitions = None if partition is None else frozenset([partition])
         request = RowRequest(partitions=partitions, settings=settings, timeout_ms=round(timeout * 1000))
         format = FORMAT
-        data, only = batch_at(source.log, offset, request, options["limits"])
+        data, only, code = batch_at(source.log, offset, request, options["limits"])
         # Otherwise, the labels of the last records of a batch would be missing.
         options = {**options, "limits": options["limits"]._replace(reports=MAX_LABELS)}
     else:
@@ -127,26 +129,42 @@ def inspect_command(
             raise Failure("Missing option '--format' / '-f' (see letterhead inspect --help)")
         data = source.read(options["limits"], row, lists=False)
         format = format_of(format, [data])
-    inspection = lh.inspect(data, format, **options)
+    readable, inspection = _inspected(data, format, options)
     shown = _Shown(only, typed_headers(headers), row_of(format).types)
     if json:
-        print_json(_document(data, format, inspection, options, shown))
+        print_json(_document(data, readable, format, inspection, options, shown))
     else:
-        _View(console(), data, format, inspection, options, everything=everything, shown=shown).show()
+        _View(console(), data, readable, format, inspection, options, everything=everything, shown=shown).show()
     if missing := [name for name in shown.types or () if name not in shown.seen]:
         warn(f"there is no header {', '.join(map(quoted, missing))}")
-    return BAD_DATA if inspection["errors"] else OK
+    return BAD_DATA if inspection["errors"] or shown.errors else code
+
+
+def _inspected(data: bytes, format: str, options: ReadArguments) -> tuple[bytes, Inspection]:
+    """Return the labels and the errors of bytes, and the bytes that can be read: with right checksums."""
+    inspection = lh.inspect(data, format, **options)
+    wrong = [error for error in inspection["errors"] if error.code == "bad_crc"]
+    if not wrong or format != FORMAT:
+        return data, inspection
+    # The core does not read what has another checksum.
+    readable = with_checksums(data)
+    opened = lh.inspect(readable, format, **options)
+    stored = {label.start: label for label in inspection["labels"] if label.field == "crc"}
+    return readable, {
+        "labels": [stored.get(label.start, label) if label.field == "crc" else label for label in opened["labels"]],
+        "errors": sorted([*wrong, *opened["errors"]], key=lambda error: error.byte_offset or 0),
+    }
 
 
 def _document(
-    data: bytes, format: str, inspection: Inspection, options: ReadArguments, shown: _Shown
+    data: bytes, readable: bytes, format: str, inspection: Inspection, options: ReadArguments, shown: _Shown
 ) -> dict[str, Any]:
-    parts = _batch_parts(data, format, inspection["labels"], options)
+    parts = _batch_parts(readable, format, inspection["labels"], options)
     document: dict[str, Any] = {
         "format": format,
         "bytes": len(data),
         "labels": _label_documents(data, inspection["labels"], parts, shown),
-        "errors": [error._asdict() for error in inspection["errors"]],
+        "errors": [],
     }
     if any(part.compressed for part in parts):
         document["compressed"] = [
@@ -158,8 +176,9 @@ def _document(
                 ),
             }
             for part in parts
-            if part.compressed and (decompressed := _decompress(data, format, part, options)) is not None
+            if part.compressed and (decompressed := _decompress(readable, format, part, options)) is not None
         ]
+    document["errors"] = [error._asdict() for error in (*inspection["errors"], *shown.errors)]
     return document
 
 
@@ -299,6 +318,8 @@ class _Shown:
         self.types = types
         self._has_types = has_types
         self.seen: set[str] = set()
+        self.errors: list[ErrorDetail] = []
+        """Errors of reading values as types, of the labels that were returned so far."""
 
     def labels(
         self, data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart], errors: Collection[int | None] = ()
@@ -315,11 +336,27 @@ class _Shown:
             name = next((name for name in names if name in self.types), None)
             for label in fields:
                 if name is not None and label.field == "value" and not self._has_types:
-                    label = label._replace(text=_typed_text(data[label.start : label.end], self.types[name]))
+                    label = self._typed(label, data, name, self.types[name])
                 elif name is None and not any(byte in errors for byte in range(label.start, label.end)):
                     label = label._replace(field=HIDDEN)
                 yield label
+            length = next((label for label in fields if label.field == "value length"), None)
+            if name is not None and length is not None and length.text == "0" and not self._has_types:
+                # There is no label of a value without bytes.
+                self._typed(length._replace(start=length.end), data, name, self.types[name])
             self.seen.update(() if name is None else (name,))
+
+    def _typed(self, label: Label, data: bytes, name: str, type: str) -> Label:
+        """Return the label of a value with its meaning as a type; note the error if it is not of the type."""
+        try:
+            with usage_errors():
+                value = lh.select(lh.encode([("", data[label.start : label.end])], "kafka"), "kafka", {"": type})[""]
+        except lh.HeaderError as error:
+            # A value without bytes has none to mark, but its length has.
+            byte = label.start - (label.start == label.end)
+            self.errors.append(ErrorDetail(error.code, f"not {type}: {error.message}", byte, label.header, name, name))
+            return label._replace(text=f"not {type}")
+        return label._replace(text=f"{type} {quoted(value) if isinstance(value, str) else value}")
 
     def _is_of_message(self, label: Label, parts: Sequence[_BatchPart]) -> bool:
         """Return whether a label is of the only message to show, or of what encloses all messages."""
@@ -330,14 +367,7 @@ class _Shown:
         return part.number is None or part.messages != 1 or part.number == self._only
 
 
-def _typed_text(data: bytes, type: str) -> str:
-    """Return a value as a type reads it, or why it does not."""
-    try:
-        with usage_errors():
-            value = lh.select(lh.encode([("", data)], "kafka"), "kafka", {"": type})[""]
-    except lh.HeaderError as error:
-        return f"not {type}: {error.message}"
-    return f"{type} {quoted(value) if isinstance(value, str) else value}"
+_Opened: TypeAlias = tuple[_DecompressedSet, list[Label], dict[int | None, list[ErrorDetail]]]
 
 
 class _View:
@@ -347,6 +377,7 @@ class _View:
         self,
         screen: Console,
         data: bytes,
+        readable: bytes,
         format: str,
         inspection: Inspection,
         options: ReadArguments,
@@ -367,19 +398,24 @@ class _View:
         self.offset_width = max(self.digits, len("offset"))
         self.hex_width = 3 * self.per_line - 1
         self.field_width = max(len(field) for field in ["field", *(label.field for label in self.labels)])
-        self.error_count = len(inspection["errors"])
-        self.errors: dict[int | None, list[lh.errors.ErrorDetail]] = {}
-        for error in inspection["errors"]:
-            self.errors.setdefault(error.byte_offset, []).append(error)
-        self.parts = {part.start: part for part in _batch_parts(data, format, self.labels, options)}
+        self.parts = {part.start: part for part in _batch_parts(readable, format, self.labels, options)}
+        self.errors: dict[int | None, list[ErrorDetail]] = {}
+        self._add_errors(inspection["errors"])
+        # Their errors are counted in the first line.
+        self.shown_labels = self._labels(data, self.labels, list(self.parts.values()))
+        self.decompressed = {
+            start: opened
+            for start, part in self.parts.items()
+            if part.compressed and (opened := self._opened(readable, part)) is not None
+        }
+        self.error_count = len(inspection["errors"]) + len(shown.errors)
 
     def show(self) -> None:
         """Print the view."""
         self._headline()
         self._row("", "offset", "bytes", "field", "header", "meaning", style="bold")
         compressed: _BatchPart | None = None
-        parts = list(self.parts.values())
-        for label in self.shown.labels(self.data, self.labels, parts, self.errors):
+        for label in self.shown_labels:
             if compressed is not None and label.start >= compressed.end:
                 self._show_opened(compressed)
                 compressed = None
@@ -401,18 +437,39 @@ class _View:
         for error in without_byte:
             self._print(Text(f"! {printable(error.message)} ({error.code})", style="bold red"))
 
+    def _labels(self, data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart]) -> list[Label]:
+        """Return the labels to show, and add the errors of their types."""
+        before = len(self.shown.errors)
+        shown = [*self.shown.labels(data, labels, parts, self.errors)]
+        self._add_errors(self.shown.errors[before:])
+        return shown
+
+    def _opened(self, readable: bytes, part: _BatchPart) -> _Opened | None:
+        """Return a compressed set without its compression, with the labels to show and the errors of their types."""
+        decompressed = _decompress(readable, self.format, part, self.options)
+        if decompressed is None:
+            return None
+        outer, self.errors = self.errors, {}
+        labels = self._labels(decompressed.data, decompressed.labels, decompressed.parts)
+        errors, self.errors = self.errors, outer
+        return decompressed, labels, errors
+
+    def _add_errors(self, errors: Sequence[ErrorDetail]) -> None:
+        for error in errors:
+            self.errors.setdefault(error.byte_offset, []).append(error)
+
     def _show_opened(self, part: _BatchPart) -> None:
         """Print the messages of a compressed set; their bytes are counted from the first one."""
-        decompressed = _decompress(self.data, self.format, part, self.options)
-        if decompressed is None:
+        if part.start not in self.decompressed:
             return
+        decompressed, labels, errors = self.decompressed[part.start]
         size = counted(len(decompressed.data) - decompressed.skip, "byte")
         self._print(Text(f"  decompressed, {size}", style="bold"))
         outer = self.data, self.skip, self.errors
-        # The errors were shown with the compressed bytes.
-        self.data, self.skip, self.errors = decompressed.data, decompressed.skip, {}
+        # Other errors were shown with the compressed bytes.
+        self.data, self.skip, self.errors = decompressed.data, decompressed.skip, errors
         headings = {inside.start: inside.heading for inside in decompressed.parts}
-        for label in self.shown.labels(self.data, decompressed.labels, decompressed.parts):
+        for label in labels:
             if label.start in headings:
                 self._print(Text(f"  {headings[label.start]}", style="bold"))
             self._label(label)

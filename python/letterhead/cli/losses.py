@@ -13,8 +13,9 @@ from rich.text import Text
 import letterhead as lh
 from letterhead._formatting import printable
 from letterhead.cli.formats import row_of
-from letterhead.cli.headers import key_text
-from letterhead.cli.render import console, counted, table, warn
+from letterhead.cli.render import counted, warn
+from letterhead.cli.screen import console, table
+from letterhead.cli.spelling import key_text
 
 KEEP_HINT = "without --on-loss, the error names how to keep them"
 

@@ -11,16 +11,14 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from letterhead.cli.column import RowOptions
 from letterhead.cli.completion import complete_formats, complete_targets
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.message_input import MessageInput
+from letterhead.cli.row_options import RowOptions
 from letterhead.limits import Limits, parse_limits
 
 T = TypeVar("T")
-
-EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage; 3 a source cannot be reached or read."
 
 
 def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:

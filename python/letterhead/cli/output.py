@@ -6,11 +6,13 @@ import base64
 import codecs
 import contextlib
 import io
+import os
 import sys
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from letterhead.cli.exits import Failure
+from letterhead.cli.exits import BROKEN_PIPE, UNREADABLE, Failure, reason
+from letterhead.cli.render import warn
 
 # Replacements for characters that the encoding of a terminal lacks.
 SUBSTITUTES = {"…": "...", "─": "-", "━": "-", "—": "-"}
@@ -47,6 +49,18 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
     text = error.object[error.start : error.end]
     escaped = (SUBSTITUTES.get(char) or char.encode("ascii", "backslashreplace").decode() for char in text)
     return "".join(escaped), error.end
+
+
+def end_of_output(error: OSError) -> int:
+    """Report that standard output takes no more bytes, and return the exit code; nothing if the reader of a pipe is gone."""
+    # Python flushes it once more at exit: point it at a file that accepts the bytes.
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    what = f"cannot open {error.filename}" if error.filename is not None else "cannot write standard output"
+    warn(f"{what}: {reason(error)}")
+    return UNREADABLE
 
 
 def check_terminal(option: str, is_text: bool, out: Path | None) -> None:

@@ -13,10 +13,10 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 from letterhead._arrow_types import is_binary, is_list
 from letterhead._formatting import printable, quoted
 from letterhead.cli.document import headers_of
-from letterhead.cli.headers import HEADERS_IN_SUMMARY, key_text
-from letterhead.cli.render import bytes_text, screen_width, styled
+from letterhead.cli.render import SETTINGS, bytes_text, screen_width, styled
 from letterhead.cli.row_format import RowWriter
-from letterhead.cli.row_text import in_parts, json_text, json_types
+from letterhead.cli.row_text import in_parts, json_types, time_texts
+from letterhead.cli.spelling import key_text
 from letterhead.headers import HeaderValue
 from letterhead.value_text import text_of
 from letterhead.values import Value
@@ -32,6 +32,8 @@ MEASURED_ROWS = 100
 MIN_WIDTH = 8
 GAP = "  "
 MORE = "…"
+# Headers of a row that are shown.
+HEADERS_IN_SUMMARY = 4
 
 
 class RowTable(RowWriter):
@@ -63,9 +65,8 @@ class RowTable(RowWriter):
             columns = []
             for formatter, column in zip(self._columns, json_types(part).columns, strict=True):
                 if pa.types.is_timestamp(column.type):
-                    # Python's own times end in the year 9999.
-                    column = json_text(column, epoch_ms=self._epoch_ms)
-                    columns.append([(text and [text.strip('"')]) or ["null"] for text in column.to_pylist()])
+                    texts = time_texts(column, epoch_ms=self._epoch_ms, zone=SETTINGS.zone)
+                    columns.append([[text or "null"] for text in texts.to_pylist()])
                 else:
                     columns.append([formatter.lines(value) for value in column.to_pylist()])
             numbers = [[str(row)] for row in range(self._rows, self._rows + len(part))]

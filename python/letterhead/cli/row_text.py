@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
 from letterhead import _native
@@ -13,7 +14,7 @@ from letterhead.cli.exits import Failure
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["csv_column", "in_parts", "json_text", "json_types"]
+__all__ = ["csv_column", "in_parts", "json_text", "json_types", "time_texts", "zone_name"]
 
 # Rows and bytes of the text that is in memory at once.
 ROWS_AS_TEXT = 2048
@@ -47,6 +48,23 @@ def json_text(column: pa.Array, *, epoch_ms: bool = False) -> pa.Array:
     [values] = pc.split_pattern(pa.array([lines.removesuffix(b"\n")], pa.large_binary()), b"\n")
     text = pc.binary_slice(values.values.cast(pa.binary()), len(b'{"":'), -1).cast(pa.string())[: len(column)]
     return pc.if_else(column.is_null(), None, text)
+
+
+def time_texts(column: pa.Array, *, epoch_ms: bool = False, zone: tzinfo = UTC) -> pa.Array:
+    """Return times as text in a zone, or as milliseconds since 1970."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if epoch_ms or zone is UTC:
+        return pc.utf8_trim(json_text(column, epoch_ms=epoch_ms), '"')
+    # Python's own times end in the year 9999.
+    zoned = column.cast(pa.timestamp(column.type.unit, zone_name(zone)))
+    return pc.strftime(zoned, format="%Y-%m-%dT%H:%M:%S%Ez")
+
+
+def zone_name(zone: tzinfo) -> str:
+    """Return the name of a zone as Arrow has it."""
+    return str(zone).removeprefix("UTC") or "UTC"
 
 
 def csv_column(column: pa.Array, *, epoch_ms: bool) -> pa.Array:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import typer
 
-from letterhead.cli.commands import app
+from letterhead.cli.commands import app_for
 from letterhead.cli.common import restore_settings
 from letterhead.cli.completion import prepare_completion
-from letterhead.cli.exits import BAD_DATA, BROKEN_PIPE, INTERRUPTED, OK, USAGE, Failure, as_options
+from letterhead.cli.exits import BAD_DATA, INTERRUPTED, OK, USAGE, Failure, as_options
 from letterhead.cli.formats import row_of
-from letterhead.cli.output import prepare_streams
+from letterhead.cli.output import end_of_output, prepare_streams
 from letterhead.cli.render import warn
 from letterhead.cli.signals import Terminated, termination
 from letterhead.errors import ConversionError, HeaderError
@@ -30,16 +29,12 @@ def run(argv: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         return _fail("standard output is closed: give it a file, a pipe, or /dev/null", USAGE)
     prepare_streams()
-    prepare_completion()
-    command = typer.main.get_command(app)
     args = sys.argv[1:] if argv is None else list(argv)
     try:
         with restore_settings(), termination():
-            # Without a command, print the help and return the code for wrong usage.
-            code = command.main(args=args or ["--help"], prog_name="letterhead", standalone_mode=False)
+            command = typer.main.get_command(app_for(None if prepare_completion() else args))
+            code = command.main(args=args, prog_name="letterhead", standalone_mode=False)
             sys.stdout.flush()
-        if not args:
-            return USAGE
         if code == INTERRUPTED:
             return _fail("interrupted", INTERRUPTED)  # typer returns the code of an interrupt
         return code if isinstance(code, int) else OK
@@ -53,13 +48,13 @@ def run(argv: Sequence[str] | None = None) -> int:
         path = getattr(getattr(error, "ctx", None), "command_path", "letterhead")
         message = error.format_message().rstrip(".").replace("\n", " ").replace("\t", "").replace("Value error, ", "")
         return _fail(f"{message} (see {path} --help)", USAGE)
-    except BrokenPipeError:
-        return _reader_gone()
+    except OSError as error:
+        return end_of_output(error)
     except SystemExit as leaving:
         # typer turns a broken pipe into SystemExit.
         if not isinstance(leaving.__context__, BrokenPipeError):
             raise
-        return _reader_gone()
+        return end_of_output(leaving.__context__)
     except Terminated as signal:
         return _fail("terminated", signal.exit_code)
     except (KeyboardInterrupt, typer.Abort):
@@ -74,12 +69,6 @@ def _lossless(error: ConversionError) -> str:
     if wrong_type and error.format is not None and row_of(error.format).types:
         return "pass the type that fits (--types KEY=TYPE), --types binary for the bytes as they are, "
     return "choose a format that carries it, "
-
-
-def _reader_gone() -> int:
-    # Python flushes stdout once more at exit; point it at a file that accepts the bytes.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return BROKEN_PIPE
 
 
 def _fail(message: str, code: int) -> int:

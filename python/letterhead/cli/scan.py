@@ -20,7 +20,9 @@ from letterhead.cli.completion import complete_formats
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.options import Json, flag, grouped, option, reading
-from letterhead.cli.render import console, counted, print_json, progress, short, table, warn, without_secrets
+from letterhead.cli.progress import progress
+from letterhead.cli.render import counted, print_json, warn, without_secrets
+from letterhead.cli.screen import console, short, table
 from letterhead.cli.sinks import write_bytes
 from letterhead.cli.sources.columns import SourceColumn, open_column
 from letterhead.cli.sources.options import selection

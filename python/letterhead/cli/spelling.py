@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 import letterhead as lh
+from letterhead._times import TIME_FORMS, check_unit, epoch_milliseconds, is_compact_date
+from letterhead._times import read_time as read_time_text
 from letterhead.cli.exits import Failure, usage_errors
+from letterhead.cli.render import SETTINGS
 from letterhead.headers import HeaderKey
-from letterhead.offsets.specs import epoch_milliseconds, is_compact_date, read_iso_time
 from letterhead.value_text import BYTES, UNNAMED, parse_hex, parse_value
 from letterhead.values import VALUE_TYPES, Value, of_message
 
@@ -43,13 +45,18 @@ def read_key(text: str, form: KeyForm) -> HeaderKey:
     return text if value is None else as_key(value)
 
 
+def key_text(key: HeaderKey) -> str:
+    """Return a key as errors name it."""
+    return text_with_type(key) if isinstance(key, Value) else str(key)
+
+
 def as_key(value: Value) -> HeaderKey:
     """Return a typed key as headers have it: UTF-8 strings as str."""
     return lh.Headers([(value, None)])[0].key
 
 
 def read_time(option: str, text: str | None) -> int | None:
-    """Read a time: milliseconds since 1970, also after an @, or an ISO 8601 date, in UTC unless it names a zone."""
+    """Read a time: milliseconds since 1970, also after an @, an ISO 8601 date, in the zone of --tz unless it names one, or one before now."""
     if text is not None and is_compact_date(text):
         date = f"{text[:4]}-{text[4:6]}-{text[6:]}"
         raise Failure(f"{option}: {text} milliseconds are a time on 1 January 1970: write {date} for the date")
@@ -57,10 +64,10 @@ def read_time(option: str, text: str | None) -> int | None:
         return None
     digits = text.removeprefix("@")
     if digits.removeprefix("-").isdecimal():
+        with usage_errors():
+            check_unit(option, int(digits))
         return int(digits)
     try:
-        return epoch_milliseconds(read_iso_time(text))
+        return epoch_milliseconds(read_time_text(text, SETTINGS.zone))
     except ValueError:
-        raise Failure(
-            f"{option}: {text!r} is neither milliseconds since 1970 nor a time like 2026-01-01T08:30:00Z"
-        ) from None
+        raise Failure(f"{option}: {text!r} is neither milliseconds since 1970 nor a time like {TIME_FORMS}") from None

@@ -16,12 +16,12 @@ from __future__ import annotations
 import os
 import re
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from letterhead import arrow as lha
@@ -52,7 +52,6 @@ __all__ = [
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together."""
 
-_INDEX_ENTRY = np.dtype([("offset", "<u8"), ("time", "<u8"), ("position", "<u8")])
 _LOG = re.compile(r"\d{20}\.log")
 
 
@@ -108,6 +107,9 @@ class IggySegmentsReader(SegmentsReader):
     def _end(self, segments: Sequence[Any]) -> int:
         return _end_offset(segments[-1], self._message_bytes)
 
+    def _torn_end(self, last: Any) -> TornTail | None:
+        return torn_tail(last, self._message_bytes) if last.last else None
+
     def _partition(self, segments: Sequence[Any], requested: OffsetRange) -> Iterator[pa.RecordBatch]:
         self._range = requested
         done_before = self.done
@@ -139,6 +141,7 @@ class IggySegmentsReader(SegmentsReader):
                 # Where a batch ends is uncertain if it is damaged.
                 code = "wrong_size"
             if segment.last and code == "truncated":
+                self._examined.add(segment.path)
                 self._report_torn(TornTail(str(segment.path), position, file.size - position, reason))
                 if not self._torn_rows or self._reader.errors != "column":
                     return
@@ -146,6 +149,7 @@ class IggySegmentsReader(SegmentsReader):
             damage = DamagedRange(position, file.size, segment.last and code == "truncated", next_offset, last)
             yield from self._damaged(segment, damage, code, reason, partition_values)
             return
+        self._examined.add(segment.path)
 
     def _decoded(
         self, segment: IggySegment, file: FileWindow, batches: Sequence[BatchRange], partition_values: dict[str, Any]
@@ -344,11 +348,11 @@ def torn_tail(segment: IggySegment, message_bytes: int) -> TornTail | None:
 
 def _position_before(segment: IggySegment, file: FileWindow, offset: int) -> int:
     """Return the byte of a valid batch that is not after an offset, as the index names it; 0 without one."""
-    entries = index_entries(segment.path.with_suffix(".index"), _INDEX_ENTRY)
-    before = int(np.searchsorted(entries["offset"], offset, "right"))
+    offsets, _, positions = index_entries(segment.path.with_suffix(".index"), "Q", "little", 3)
+    before = bisect_right(offsets, offset)
     if not before:
         return 0
-    position = int(entries[before - 1]["position"])
+    position = positions[before - 1]
     batches = _batches(file, position, LAST_OFFSET)[:1] if position < file.size else []
     if not batches or not segment.base_offset <= batches[0].first_offset <= offset:
         return 0

@@ -22,6 +22,7 @@ from letterhead.iggy.rows import COLUMNS, IggyRowReader
 from letterhead.offsets.ranges import chosen_partitions, requested_ranges
 from letterhead.offsets.reading import OffsetProgress, read_partitions
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail
+from letterhead.output_columns import default_columns
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
@@ -126,8 +127,7 @@ def iggy(
     if fetch_bytes < 1:
         raise ValueError(f"fetch_bytes must be at least 1, not {fetch_bytes}")
     if columns is None:
-        known = COLUMNS if mapping is None else MAPPED_COLUMNS
-        columns = [name for name in known if not (headers and name == "headers")]
+        columns = default_columns(COLUMNS if mapping is None else MAPPED_COLUMNS, headers)
     rows: IggyRowReader | MappedRowReader
     if mapping is None:
         rows = IggyRowReader(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
@@ -143,6 +143,7 @@ def iggy(
         with IggyPartitions(IggyClient(server, timeout_ms), rows, fetch_bytes) as log:
             chosen = chosen_partitions(log.client.partitions(stream_topic), stream_topic, numbers)
             ranges = requested_ranges(log, chosen, bounds)
+            progress.note_deleted(ranges, bounds)
             yield from read_partitions(log, ranges, rows.where, last=last, follow=follow, progress=progress)
 
     return Reader(rows.schema, batches, progress)

@@ -49,7 +49,7 @@ try:
         wrong_metadata,
         wrong_offsets,
     )
-    from letterhead.kafka.transport import DirectSockets, LoginTokens, ResponseFrames
+    from letterhead.kafka.transport import DirectSockets, LargeTlsReads, LoginTokens, ResponseFrames
 except ImportError as error:
     # An old version is installed, but lacks these modules.
     version = "kafka-python 3.0.12 or later"
@@ -117,6 +117,8 @@ class KafkaClient(Closing):
         self._connections: dict[Any, Any] = {}
         self._unreachable: dict[str, _Unreachable] = {}
         self._answered: set[str] = set()  # brokers that have accepted a connection
+        self._served: set[str] = set()  # brokers that have answered a request
+        self._dropped: dict[str, int] = {}  # connections that brokers ended before
         self._leaders: dict[TopicPartition, int] = {}
         self._rack = settings.rack
         self._replicas: dict[TopicPartition, int] = {}  # brokers that were read from last, other than the leaders
@@ -149,7 +151,9 @@ class KafkaClient(Closing):
         if self._looks_up:
             options["proxy_url"] = f"{DirectSockets.SCHEMES[0]}://"
         if settings.protocol.endswith("SSL"):
-            options["ssl_context"] = ssl_context(settings.tls)
+            context = options["ssl_context"] = ssl_context(settings.tls)
+            if settings.tls.context is None:
+                context.sslsocket_class = LargeTlsReads
         self._process = os.getpid()
         self._net = NetworkSelector(client_id=options["client_id"])
         self._manager = KafkaConnectionManager(self._net, **options)
@@ -400,6 +404,7 @@ class KafkaClient(Closing):
             self._answered.add(place)
             self._unreachable.pop(place, None)
             answer = await self._wait_for(connection.send_request(request), until)
+            self._served.add(place)
         except kafka_errors.KafkaTimeoutError as error:
             connection.close(error)  # a response that comes later is to an earlier request
             raise kafka_errors.KafkaTimeoutError(f"{place} does not respond") from error
@@ -409,6 +414,8 @@ class KafkaClient(Closing):
             raise ProtocolError(f"{place} sent an invalid response: {error.args[0]}") from error
         except kafka_errors.KafkaError as error:
             error.broker = place  # _translate_error() reads it
+            if accepted and "disconnected" in str(error):
+                self._note_dropped(place)
             if "ECONNREFUSED" in str(error):
                 self._note_unreachable(place, "the connection was refused")
             elif "Handshake failed" in str(error) and not _is_final(error):
@@ -433,6 +440,16 @@ class KafkaClient(Closing):
             failure = self._unreachable.setdefault(place, _Unreachable(reason, time.monotonic()))
             failure.reason, failure.is_unknown = reason, is_unknown
             failure.tries += 1
+
+    def _note_dropped(self, place: str) -> None:
+        """Count the connections that a broker has ended before it answered a request; raise ConnectionError if it always does."""
+        if place in self._served:
+            return
+        self._dropped[place] = self._dropped.get(place, 0) + 1
+        if self._dropped[place] >= _TRIES:
+            protocol = "SASL_SSL" if self._protocol == "SSL" else "SASL_PLAINTEXT"
+            remedy = "" if self._mechanism else f": its port may expect a login: set security.protocol to {protocol}"
+            raise ConnectionError(f"{place} ends connections at the first request{remedy}")
 
     def _check_reachable(self) -> None:
         """Raise ConnectionError if more tries are unlikely to reach a broker."""
@@ -524,6 +541,11 @@ class KafkaClient(Closing):
         # The broker of a failed connection or login, which the method that connects has added.
         servers = getattr(error, "broker", self.servers)
         reason = str(error.args[0]) if error.args else type(error).__name__
+        if isinstance(error, kafka_errors.IllegalSaslStateError):
+            protocol = self._protocol.removeprefix("SASL_")
+            return ConnectionError(
+                f"{servers} takes no login: set security.protocol to {protocol}, or connect to a port that has SASL"
+            )
         if isinstance(error, _REJECTED):
             how = f" by {self._mechanism}" if self._mechanism else ""
             if isinstance(error, kafka_errors.UnsupportedSaslMechanismError):

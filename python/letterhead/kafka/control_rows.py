@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 
 from letterhead.errors import HeaderError, replaced
 from letterhead.kafka.batch_attributes import ControlType, control_type
-from letterhead.kafka.record_sets import FIELDS, PARTITION_COLUMNS, KafkaRowReader, StoredBatches
+from letterhead.kafka.record_sets import COLUMNS, FIELDS, PARTITION_COLUMNS, KafkaRowReader, StoredBatches
 from letterhead.offsets.partition_log import LAST_OFFSET
 
 __all__ = ["CONTROL_COLUMNS", "ControlRowReader"]
 
-CONTROL_COLUMNS = (*PARTITION_COLUMNS, *FIELDS, "control", "aborted")
+CONTROL_COLUMNS = (*COLUMNS, "control", "aborted")
 """The default columns."""
 
 

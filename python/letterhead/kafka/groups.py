@@ -179,6 +179,12 @@ class OffsetCommits:
         if self._ends:
             self._group.commit(self._ends)
 
+    def finish_at(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Commit offsets within the ranges, where reading has ended early, and wait until the brokers have stored them."""
+        self._wait()
+        if self._offsets:
+            self._group.commit({**self._offsets, **positions})
+
     def _wait(self) -> None:
         pending, self._pending = self._pending, None
         if pending is not None:

@@ -16,17 +16,18 @@ the headers of its batches say both.
 
 from __future__ import annotations
 
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from itertools import compress, count
+from operator import ge
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Literal
 
 from letterhead.file_window import open_regular
 from letterhead.kafka.log_directory import LogSegment
 
 __all__ = ["index_entries", "offsets_every", "position_before"]
-
-_OFFSET_ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
 
 _MAX_BYTES = 16 << 20
 """Bytes that are read of an index. A broker gives it 10 MiB unless its configuration has another size."""
@@ -34,36 +35,46 @@ _MAX_BYTES = 16 << 20
 
 def position_before(segment: LogSegment, offset: int) -> int:
     """Return the position of a batch that begins at or before an offset; 0 if the index has no such entry."""
-    entries = _offset_entries(segment)
-    before = int(np.searchsorted(entries["offset"], offset - segment.base_offset, "right"))
-    return int(entries["position"][before - 1]) if before else 0
+    offsets, positions = _offset_entries(segment)
+    before = bisect_right(offsets, offset - segment.base_offset)
+    return positions[before - 1] if before else 0
 
 
 def offsets_every(segment: LogSegment, size: int) -> list[int]:
     """Return offsets that cut a segment into pieces of about ``size`` bytes; none without an index."""
-    entries = _offset_entries(segment)
-    cuts = np.unique(np.searchsorted(entries["position"], np.arange(size, segment.size - size // 2, size)))
-    return [segment.base_offset + int(entries["offset"][at]) for at in cuts if at < len(entries)]
+    offsets, positions = _offset_entries(segment)
+    cuts = sorted({bisect_left(positions, position) for position in range(size, segment.size - size // 2, size)})
+    return [segment.base_offset + offsets[at] for at in cuts if at < len(offsets)]
 
 
-def index_entries(path: Path, entry: np.dtype[Any]) -> Any:
-    """Read the complete entries of an index; none if the file does not exist or is not a regular file."""
+def index_entries(
+    path: Path, integer: Literal["i", "Q"], byteorder: Literal["big", "little"], fields: int
+) -> list[array[int]]:
+    """Read the complete entries of an index as a column for each of ``fields`` integers, of a type of :mod:`array`.
+
+    There are none if the file does not exist or is not a regular file.
+    """
     try:
         with open_regular(path) as file:
             data = file.read(_MAX_BYTES)
     except OSError:
         data = b""
-    return np.frombuffer(data[: len(data) // entry.itemsize * entry.itemsize], entry)
+    integers: array[int] = array(integer)
+    integers.frombytes(data[: len(data) - len(data) % (integers.itemsize * fields)])
+    if byteorder != sys.byteorder:
+        integers.byteswap()
+    return [integers[field::fields] for field in range(fields)]
 
 
-def _offset_entries(segment: LogSegment) -> Any:
-    entries = index_entries(segment.path.with_suffix(".index"), _OFFSET_ENTRY)
-    return entries[: _rising(entries["position"], entries["offset"])]
+def _offset_entries(segment: LogSegment) -> tuple[array[int], array[int]]:
+    offsets, positions = index_entries(segment.path.with_suffix(".index"), "i", "big", 2)
+    rising = _rising(positions, offsets)
+    return offsets[:rising], positions[:rising]
 
 
-def _rising(*columns: Any) -> int:
+def _rising(*columns: array[int]) -> int:
     """Count the entries before a column stops rising, which is where zeros or damaged entries begin."""
-    if not len(columns[0]) or columns[0][0] <= 0:
+    if not columns[0] or columns[0][0] <= 0:
         return 0
-    falls = np.any([np.diff(column.astype(np.int64)) <= 0 for column in columns], axis=0)
-    return int(np.argmax(falls)) + 1 if falls.any() else len(columns[0])
+    falls = (next(compress(count(1), map(ge, column, column[1:])), len(column)) for column in columns)
+    return min(falls)

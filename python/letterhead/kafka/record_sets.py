@@ -7,10 +7,10 @@ are read first and decide which batches are skipped; the others become columns i
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from letterhead import _native
@@ -22,7 +22,7 @@ from letterhead.output_columns import TIME_DETAIL, TIMES, Dialect, as_times, tim
 from letterhead.where.program import Filter, RecordField, fields_of_format
 
 __all__ = [
-    "FIELDS", "PARTITION_COLUMNS", "WHERE_FIELDS", "AbortedTransaction", "BatchHeader", "KafkaRowReader",
+    "COLUMNS", "FIELDS", "PARTITION_COLUMNS", "WHERE_FIELDS", "AbortedTransaction", "BatchHeader", "KafkaRowReader",
     "StoredBatches", "aborted_batches", "batches_of", "leader_epoch", "next_pieces",
 ]  # fmt: skip
 
@@ -34,6 +34,9 @@ FIELDS: tuple[str, ...] = (
 
 PARTITION_COLUMNS: dict[str, pa.DataType] = {"topic": pa.string(), "partition": pa.int32()}
 """Columns with the same value in all rows of a record set, and their types."""
+
+COLUMNS: tuple[str, ...] = (*PARTITION_COLUMNS, *FIELDS)
+"""The default columns of topics and segments; without the headers if some are asked for as columns."""
 
 WHERE_FIELDS: dict[str, RecordField] = {
     "topic": RecordField("string"),
@@ -138,11 +141,11 @@ class KafkaRowReader(RowReader):
         where = self.where and self.where.bind(partition_values)
         low, high, first_time = _bounds(where)
         low, high = max(start, low), min(end - 1, high)
-        kept = np.array([
+        kept = [
             not batch.attributes & self.left_out_attributes and batch.base_offset not in skipped and batch.last_offset >= low
             and batch.base_offset <= high and batch.max_timestamp >= first_time for batch in stored.batches
-        ], np.bool_)  # fmt: skip
-        if not kept.any() or (where is not None and where.constant is False):
+        ]  # fmt: skip
+        if not any(kept) or (where is not None and where.constant is False):
             return None
         rows = self._rows(_binary_column(stored, kept), where, start, end)
         if rows is None:
@@ -158,7 +161,7 @@ class KafkaRowReader(RowReader):
         offset = error.offset
         if offset is None:
             batch = stored.batches[error.row]
-            column = _binary_column(stored._replace(batches=[batch]), np.array([True]))
+            column = _binary_column(stored._replace(batches=[batch]), [True])
             offset = self._offset_in_error(column, partition_values, batch.base_offset)
         return replaced(error, **partition_values, offset=offset)
 
@@ -226,18 +229,17 @@ def aborted_batches(batches: Iterable[BatchHeader], aborted: Iterable[AbortedTra
             yield batch.base_offset
 
 
-def _binary_column(stored: StoredBatches, kept: Any) -> pa.BinaryArray:
+def _binary_column(stored: StoredBatches, kept: Sequence[bool]) -> pa.BinaryArray:
     """Return a column over the same bytes with a batch in each row, null if the batch is not kept."""
     batches = stored.batches
     first = batches[0].position
-    bounds = np.array([batch.position - first for batch in batches] + [batches[-1].end - first], np.int64)
-    if bounds[-1] > np.iinfo(np.int32).max:
+    size = batches[-1].end - first
+    if size >= 1 << 31:
         raise ValueError("more than 2 GiB of batches at a time")
-    present = None if kept.all() else pa.py_buffer(np.packbits(kept, bitorder="little"))
-    data = pa.py_buffer(stored.data).slice(first - stored.origin, int(bounds[-1]))
-    return pa.BinaryArray.from_buffers(
-        pa.binary(), len(batches), [present, pa.py_buffer(bounds.astype(np.int32)), data]
-    )
+    bounds = array("i", [*(batch.position - first for batch in batches), size])
+    present = None if all(kept) else pa.array(kept, pa.bool_()).buffers()[1]
+    data = pa.py_buffer(stored.data).slice(first - stored.origin, size)
+    return pa.BinaryArray.from_buffers(pa.binary(), len(batches), [present, pa.py_buffer(bounds), data])
 
 
 def _bounds(where: Filter | None) -> tuple[int, int, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from letterhead import arrow as lha
@@ -355,6 +354,8 @@ class KafkaSegmentFile(FileWindow):
 
     def _candidates(self, position: int) -> Iterator[int]:
         """Yield the positions of bytes with a possible length and magic of a batch."""
+        import numpy as np  # only damage needs it
+
         end = min(self.size - _MAGIC_AT, self._zeros_from())
         while position < end:
             window = np.frombuffer(self.peek(position, position + _SEARCH_LEN + _MAGIC_AT), np.uint8)

@@ -11,15 +11,7 @@ from letterhead._formatting import counted, printable
 from letterhead._warnings import warn
 from letterhead.errors import HeaderError, TornTailWarning, replaced
 from letterhead.kafka.log_directory import LogSegment
-from letterhead.kafka.record_sets import (
-    FIELDS,
-    PARTITION_COLUMNS,
-    WHERE_FIELDS,
-    BatchHeader,
-    KafkaRowReader,
-    aborted_batches,
-    next_pieces,
-)
+from letterhead.kafka.record_sets import WHERE_FIELDS, BatchHeader, KafkaRowReader, aborted_batches, next_pieces
 from letterhead.kafka.segment_file import (
     BatchError,
     DamagedRange,
@@ -44,18 +36,7 @@ if TYPE_CHECKING:
     from letterhead.fields import Columns
     from letterhead.where.conditions import Where
 
-__all__ = [
-    "COLUMNS",
-    "DamagedBatches",
-    "OpenTransaction",
-    "SegmentRowReader",
-    "SegmentsReader",
-    "TornTail",
-    "torn_tail",
-]
-
-COLUMNS: tuple[str, ...] = (*PARTITION_COLUMNS, *FIELDS)
-"""The default columns."""
+__all__ = ["DamagedBatches", "OpenTransaction", "SegmentRowReader", "SegmentsReader", "TornTail", "torn_tail"]
 
 
 class Invalid(NamedTuple):
@@ -107,7 +88,8 @@ class SegmentsReader(Reader):
     Attributes
     ----------
     torn : list of TornTail
-        Truncated ends of logs found so far. A ``TornTailWarning`` was emitted for each.
+        Truncated ends of logs found so far, after the last batch also of those beyond the requested offsets. A
+        ``TornTailWarning`` was emitted for each.
     damaged : list of DamagedBatches
         Damaged batches found so far, unless ``errors="raise"``.
     open_transactions : list of OpenTransaction
@@ -134,6 +116,7 @@ class SegmentsReader(Reader):
         self.torn: list[TornTail] = []
         self.damaged: list[DamagedBatches] = []
         self.open_transactions: list[OpenTransaction] = []
+        self._examined: set[Path] = set()  # files whose end was read
         # A broker may delete a file while it is read.
         self._sizes = {segment.path: segment.size for segments in partitions for segment in segments}
         self.total = sum(self._sizes.values())
@@ -155,6 +138,28 @@ class SegmentsReader(Reader):
                 yield from self._partition(segments, requested)
             else:
                 yield from self._last_of_partition(segments, requested, self._last)
+        self.check_ends()
+
+    def check_ends(self) -> None:
+        """Report the truncated ends of partitions that were not read to their end."""
+        for segments in self._partitions:
+            last = segments[-1]
+            # The driver of Spark has examined the ends.
+            if last.path not in self._examined and not self._torn_rows:
+                self._examined.add(last.path)
+                torn = self._torn_end(last)
+                if torn is not None:
+                    self._report_torn(torn)
+
+    def deleted_offsets(self) -> list[str]:
+        """Return remarks on partitions that begin after the requested offset."""
+        remarks = (
+            self._bounds.deleted_before(segments[0].partition, segments[0].base_offset) for segments in self._partitions
+        )
+        return [*filter(None, remarks)]
+
+    def _torn_end(self, last: LogSegment) -> TornTail | None:
+        return torn_tail(last)
 
     def _last_of_partition(
         self, segments: Sequence[LogSegment], requested: OffsetRange, count: int
@@ -227,6 +232,7 @@ class SegmentsReader(Reader):
             if error is not None:
                 damage = file.damage(position, min_offset, error)
                 if damage.torn:
+                    self._examined.add(file.segment.path)
                     self._report_torn(TornTail(str(file.segment.path), position, damage.end - position, error.reason))
                     if self._torn_rows and self._row_reader.errors == "column":
                         yield self._row_reader.error_row(file, error, damage)
@@ -239,6 +245,7 @@ class SegmentsReader(Reader):
                     if self._row_reader.keeps_error_rows(file):
                         yield self._row_reader.error_row(file, error, damage)
                 position = damage.end
+        self._examined.add(file.segment.path)
 
 
 class SegmentRowReader:
@@ -396,12 +403,13 @@ def _offset_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowRea
     return None
 
 
-def torn_tail(last: LogSegment, bounds: OffsetRange, transactions: Transactions) -> TornTail | None:
-    """Return the torn end of the last segment of a partition, if reading within bounds reaches it."""
+def torn_tail(last: LogSegment) -> TornTail | None:
+    """Return the torn end of the last segment of a partition."""
+    if last.next_offset is not None:
+        return None
     with KafkaSegmentFile(last) as file:
-        tail = file.torn_tail() if last.next_offset is None else None
-    end = min([bounds.end, *(begun.first_offset for begun in transactions.open)])
-    if tail is None or tail[1].first >= end:
+        tail = file.torn_tail()
+    if tail is None:
         return None
     error, damage = tail
     return TornTail(str(last.path), damage.position, damage.end - damage.position, error.reason)

@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
 
 with needed("reading a topic", "'letterhead[arrow,kafka]'"):
-    import numpy  # noqa: F401
-    import pyarrow  # noqa: F401
+    import pyarrow as pa
 
 from letterhead._names import check_name
+from letterhead.errors import HeaderError
 from letterhead.kafka.client import KafkaClient
 from letterhead.kafka.groups import GroupOffsets, OffsetCommits
 from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions
-from letterhead.kafka.record_sets import KafkaRowReader
+from letterhead.kafka.record_sets import COLUMNS, KafkaRowReader
 from letterhead.kafka.responses import Isolation
 from letterhead.kafka.settings import Settings, SettingsLike, reader_settings
-from letterhead.offsets.partition_log import OffsetRange
+from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
 from letterhead.offsets.reading import OffsetProgress, last_of_range, read_partitions, read_ranges
+from letterhead.offsets.rows import POSITION
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_group, check_tail, group_of
-from letterhead.reader import Reader
+from letterhead.output_columns import default_columns
+from letterhead.reader import Progress, Reader
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.kafka.oauth import TokenProvider
     from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
-__all__ = ["topic", "topic_view"]
-
-COLUMNS = ("topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
-"""The default columns; without the headers if some are asked for as columns."""
+__all__ = ["CommittingReader", "topic", "topic_view"]
 
 
 @documented
@@ -77,8 +74,8 @@ def topic(
     {bootstrap_servers} {settings} {token_provider}
     columns : sequence of str, optional
         Columns to return, in order, of ``topic partition offset timestamp timestamp_type key value headers producer_id
-        producer_epoch sequence transactional``. Other columns are not built. By default the first eight, without
-        ``headers`` if the argument ``headers`` is given.
+        producer_epoch sequence transactional``. Other columns are not built. By default all, without ``headers`` if the
+        argument ``headers`` is given.
     {headers_as_columns}
     {offsets}
         ``start="group:NAME"`` begins at the committed offsets of a consumer group, and at the first offset of a partition
@@ -89,8 +86,9 @@ def topic(
     commit_group : str, optional
         A consumer group to which the offsets that were read are committed, so that tools show its lag. It must have no
         active consumers. The offsets of a fetch are committed when the batch after its rows is requested, and the last
-        ones at the end: after an early end, ``start="group:NAME"`` can repeat rows, but omits none. ``read_all`` has
-        committed everything when it returns, so read batch by batch if processing the rows can fail.
+        ones at the end: after an early end, ``start="group:NAME"`` can repeat rows, but omits none;
+        ``reader.close_after(rows)`` commits those of the last batch's first rows. ``read_all`` has committed everything when
+        it returns, so read batch by batch if processing the rows can fail.
     isolation_level : {"read_uncommitted", "read_committed"}, optional
         ``"read_committed"`` leaves out records of aborted transactions, and stops before the oldest open transaction. By
         default ``isolation.level`` of the settings, or ``"read_uncommitted"``.
@@ -167,8 +165,11 @@ def topic(
     check_group("commit_group", commit_group)
     check_tail(bounds, last, follow=follow)
     if columns is None:
-        columns = [name for name in COLUMNS if not (headers and name == "headers")]
-    rows = KafkaRowReader(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
+        columns = default_columns(COLUMNS, headers)
+    rows = KafkaRowReader(
+        columns, headers, errors=errors, error_column=error_column, limits=limits, where=where,
+        has_positions=commit_group is not None,
+    )  # fmt: skip
     numbers = None if partitions is None else set(partitions)
     progress = OffsetProgress()
 
@@ -181,16 +182,72 @@ def topic(
                 points = group.start_points(chosen, "start", can_be_new=start_group == commit_group)
                 resolved = bounds._replace(start={place.partition: point for place, point in points.items()})
             ranges = requested_ranges(log, chosen, resolved)
+            progress.note_deleted(ranges, bounds)
             if commit_group is None:
                 yield from read_partitions(log, ranges, rows.where, last=last, follow=follow, progress=progress)
                 return
             commits = OffsetCommits(GroupOffsets(log.client, commit_group), ranges)
-            yield from read_partitions(
+            read = read_partitions(
                 log, ranges, rows.where, last=last, follow=follow, note_read=commits.note_read, progress=progress
             )
+            try:
+                for batch in read:
+                    yield reader.without_positions(batch)
+                    reader.note_used()
+            except BaseException as end:
+                # The caller has stopped, a signal has arrived, or a record cannot be read.
+                if isinstance(end, HeaderError) or not isinstance(end, Exception):
+                    commits.finish_at(reader.used_offsets(topic))
+                raise
             commits.finish()
 
-    return Reader(rows.schema, batches, progress)
+    if commit_group is None:
+        return Reader(rows.schema, batches, progress)
+    reader = CommittingReader(rows.schema, batches, progress)
+    return reader
+
+
+class CommittingReader(Reader):
+    """A stream of records whose offsets are committed to a consumer group.
+
+    A batch is used once the next one is requested. Closing the stream early commits the offsets of the batches that were used;
+    :meth:`close_after` also commits those of the first rows of the last batch.
+    """
+
+    def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], progress: Progress) -> None:
+        self._names = schema.names[: -len(POSITION)]
+        super().__init__(pa.schema([schema.field(name) for name in self._names]), batches, progress)
+        self._unused: pa.RecordBatch | None = None
+        self._used: dict[int, int] = {}
+
+    def close_after(self, rows: int) -> None:
+        """Commit the offsets of the first rows of the last batch, and close the connections.
+
+        Raises
+        ------
+        ConnectionError, TimeoutError, RuntimeError
+            If the offsets cannot be committed.
+        """
+        self.note_used(rows)
+        self.close()
+
+    def without_positions(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the columns for the caller, and keep those of positions."""
+        self._unused = batch.select(POSITION)
+        return batch.select(self._names)
+
+    def note_used(self, rows: int | None = None) -> None:
+        """Note that the last batch was used, or its first rows."""
+        if self._unused is not None:
+            partitions, offsets = self._unused.slice(0, rows).columns
+            known = offsets.drop_null()  # a row that stands for a batch that cannot be read has none
+            if len(known):
+                self._used[partitions[0].as_py()] = known[-1].as_py() + 1
+        self._unused = None
+
+    def used_offsets(self, topic: str) -> dict[TopicPartition, int]:
+        """Return the offset after the rows that were used, by partition."""
+        return {TopicPartition(topic, partition): offset for partition, offset in self._used.items()}
 
 
 def topic_view(

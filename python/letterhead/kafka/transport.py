@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from letterhead.kafka.iam import IamIdentity
 from letterhead.kafka.kerberos import KerberosSettings
 from letterhead.kafka.oauth import Tokens
 
-__all__ = ["DirectSockets", "IamLogin", "KeytabLogin", "LargeReads", "LoginTokens", "ResponseFrames"]
+__all__ = ["DirectSockets", "IamLogin", "KeytabLogin", "LargeReads", "LargeTlsReads", "LoginTokens", "ResponseFrames"]
 
 _MAX_LOGIN_FRAME_LEN = 1 << 20
 """Bytes of a response before the broker has accepted the client."""
@@ -30,12 +31,31 @@ _READ_BYTES = 64 << 10
 logging.getLogger("kafka.protocol.parser").addFilter(lambda record: "Unable to decode" not in str(record.msg))
 
 
-class LargeReads(socket.socket):
-    """A socket that returns up to 64 KiB, even if the caller asks for less."""
+class _EndAfterData:
+    """Reports the end of a connection in a read of its own.
+
+    kafka-python reads until nothing is left, and drops what it has read if the connection has ended meanwhile. A broker ends it
+    right after the reason why it rejects a login.
+    """
+
+    _has_data = False
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """Receive up to 64 KiB."""
-        return super().recv(max(size, _READ_BYTES), flags)
+        """Receive up to 64 KiB, even if the caller asks for less."""
+        data: bytes = super().recv(max(size, _READ_BYTES), flags)  # type: ignore[misc]
+        if not data and self._has_data:
+            self._has_data = False
+            raise BlockingIOError
+        self._has_data = bool(data)
+        return data
+
+
+class LargeReads(_EndAfterData, socket.socket):
+    """A socket without TLS."""
+
+
+class LargeTlsReads(_EndAfterData, ssl.SSLSocket):  # type: ignore[misc]
+    """A socket with TLS."""
 
 
 class DirectSockets(KafkaNetSocket):  # type: ignore[misc]

@@ -14,8 +14,12 @@ class Lock:
     """An exclusive lock on a file. The file stays after a release, and contains the id of the last process."""
 
     def __init__(self, path: Path) -> None:
-        import fcntl  # not on Windows, where the rest of the package works
-
+        try:
+            import fcntl
+        except ImportError:  # on Windows, where the rest of the package works
+            raise NotImplementedError(
+                f"{path.parent} cannot be locked on this system, which has no fcntl: open it with readonly=True"
+            ) from None
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -15,6 +15,7 @@ from letterhead.offsets.ranges import narrowed_ranges
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.offsets.specs import OffsetBounds
     from letterhead.where.program import Filter
 
 __all__ = ["OffsetProgress", "last_of_range", "last_rows", "read_partitions", "read_ranges"]
@@ -32,17 +33,31 @@ _FOLLOW_PAUSE = 0.2
 
 
 class OffsetProgress:
-    """How many of the requested offsets have been read; ``total`` is None before the first request, and without an end."""
+    """How many of the requested offsets have been read; ``total`` is None before the first request, and without an end.
+
+    ``when_connected`` is called with the number of partitions before the first row is read. ``remarks`` name requested offsets
+    that were deleted.
+    """
 
     def __init__(self) -> None:
         self.total: int | None = None
         self.done = 0
+        self.when_connected: Callable[[int], object] | None = None
+        self.remarks: list[str] = []
         self._positions: dict[TopicPartition, int] = {}
 
-    def begin(self, ranges: Iterable[OffsetRange]) -> None:
-        """Note the ranges to read."""
-        self._positions = {requested.partition: requested.start for requested in ranges}
-        self.total = sum(max(0, requested.end - requested.start) for requested in ranges)
+    def begin(self, ranges: Sequence[OffsetRange], *, has_end: bool) -> None:
+        """Note the ranges to read; servers have answered where they begin and end."""
+        if has_end:
+            self._positions = {requested.partition: requested.start for requested in ranges}
+            self.total = sum(max(0, requested.end - requested.start) for requested in ranges)
+        if self.when_connected is not None:
+            self.when_connected(len(ranges))
+
+    def note_deleted(self, ranges: Iterable[OffsetRange], bounds: OffsetBounds) -> None:
+        """Note partitions that begin after the requested offset."""
+        remarks = (bounds.deleted_before(requested.partition.partition, requested.start) for requested in ranges)
+        self.remarks += filter(None, remarks)
 
     def note_read(self, partition: TopicPartition, offset: int) -> None:
         """Note up to which offset a partition was read."""
@@ -65,9 +80,9 @@ def read_partitions(
     ``note_read`` is called as by :func:`read_ranges`.
     """
     ranges = narrowed_ranges(log, requested, where)
+    if progress is not None:
+        progress.begin(ranges, has_end=last is None and not follow)
     if last is None:
-        if progress is not None and not follow:
-            progress.begin(ranges)
         callbacks = [note_read] if note_read is not None else []
         callbacks += [progress.note_read] if progress is not None else []
 

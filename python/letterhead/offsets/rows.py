@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead.errors import ErrorDetail
 from letterhead.fields import columns_of
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from letterhead.fields import Columns
     from letterhead.where.conditions import Where
 
-__all__ = ["RowReader"]
+__all__ = ["POSITION", "RowReader"]
+
+POSITION = ("letterhead: partition", "letterhead: offset")
+"""Columns that a reader may ask for in addition to those of its caller, so that it knows where a row is."""
 
 
 class RowReader:
@@ -38,6 +42,8 @@ class RowReader:
         Types of timestamps and of the columns of ``headers``.
     where : Where, optional
         Which records to return.
+    has_positions : bool, default False
+        Whether the columns :data:`POSITION` follow all others.
     """
 
     format: ClassVar[str]
@@ -60,6 +66,7 @@ class RowReader:
         dialect: Dialect = "arrow",
         limits: Limits | None = None,
         where: Where | Filter | None = None,
+        has_positions: bool = False,
     ) -> None:
         check_columns(columns, (*self.partition_columns, *self.fields), headers, errors, error_column)
         self.where = where if isinstance(where, Filter) else resolve(where, self.where_fields, headers)
@@ -80,7 +87,8 @@ class RowReader:
         # A column of headers can have the name of a column that was not requested.
         types |= {name: type for name, type in {**self.partition_columns, **self._times}.items() if name in columns}
         names = [*columns, *columns_of(headers or {}), *([error_column] if errors == "column" else [])]
-        self.schema = pa.schema([(name, types[name]) for name in names])
+        positions = zip(POSITION, (pa.int32(), pa.int64()), strict=True) if has_positions else ()
+        self.schema = pa.schema([*((name, types[name]) for name in names), *positions])
 
     def time_types(self, dialect: Dialect) -> Mapping[str, pa.DataType]:
         """Return the columns with timestamps, and their types."""
@@ -101,7 +109,10 @@ class RowReader:
         """Return the row that stands for records that could not be read."""
         row: dict[str, Any] = {name: value for name, value in partition_values.items() if name in self._columns}
         if self.errors == "column":
-            row[self._error_column] = [{"code": code, "message": message, "byte_offset": byte_offset}]
+            where = self.where and self.where.bind(partition_values)
+            column = None if where is None or where.accepts_null else "where"
+            error = ErrorDetail(code, message, byte_offset, column=column)
+            row[self._error_column] = [error._asdict()]
         return pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)
 
     def _rows(
@@ -122,6 +133,10 @@ class RowReader:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _column(self, rows: pa.RecordBatch, field: pa.Field, partition_values: Mapping[str, Any]) -> pa.Array:
+        if field.name in POSITION:
+            offsets = rows.column("offset")
+            is_offset = field.type == offsets.type
+            return offsets if is_offset else pa.repeat(pa.scalar(partition_values["partition"], field.type), len(rows))
         is_requested = field.name in self._columns
         if is_requested and field.name in self.partition_columns:
             return pa.repeat(pa.scalar(partition_values[field.name], field.type), len(rows))

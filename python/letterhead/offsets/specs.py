@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
+from letterhead._times import TIME_FORMS, check_unit, epoch_milliseconds, is_compact_date, read_time
+
 __all__ = [
-    "EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetSpec", "PointSpec", "check_group", "check_tail",
-    "epoch_milliseconds", "group_of", "is_compact_date", "read_iso_time",
+    "EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetRangeError", "OffsetSpec", "PointSpec", "check_group", "check_tail",
+    "group_of",
 ]  # fmt: skip
 
 PointSpec: TypeAlias = int | str | datetime
@@ -22,8 +24,12 @@ _FIRST_TIME = 10_000_000_000
 
 _EXPECTED = (
     "'earliest', 'latest', an offset, a negative number of offsets before the end, a time such as "
-    "'2026-01-01T08:30:00Z', or a mapping of partition to one of these"
+    f"{TIME_FORMS}, or a mapping of partition to one of these"
 )
+
+
+class OffsetRangeError(ValueError):
+    """No partition has the requested offsets."""
 
 
 class OffsetPoint(NamedTuple):
@@ -76,18 +82,26 @@ class OffsetBounds(NamedTuple):
         """Return the points of a partition; raise ValueError if a mapping lacks it."""
         return self._point(0, partition), self._point(1, partition)
 
-    def unreachable_error(self, limit: str) -> ValueError:
+    def deleted_before(self, partition: int | None, first: int) -> str | None:
+        """Return a remark if reading begins at the first offset of a partition because the requested ones were deleted."""
+        start = self._point(0, partition)
+        if start.kind != "offset" or start.value >= first:
+            return None
+        name = "the file" if partition is None else f"partition {partition}"
+        return f"{name} begins at offset {first}: offset {start.value} was deleted"
+
+    def unreachable_error(self, limit: str) -> OffsetRangeError:
         """Return the error of a start after ``limit`` in every partition."""
         why = f"{self.names[0]} is after {limit}"
         if isinstance(self.start, OffsetPoint) and self.start.value >= _FIRST_TIME:
             why += f"; for a time in milliseconds since 1970, pass '@{self.start.value}' or a datetime"
         elif isinstance(self.start, OffsetPoint) and is_compact_date(text := str(self.start.value)):
             why += f"; for a date, pass '{text[:4]}-{text[4:6]}-{text[6:]}'"
-        return ValueError(why)
+        return OffsetRangeError(why)
 
-    def too_early_error(self, first: int) -> ValueError:
+    def too_early_error(self, first: int) -> OffsetRangeError:
         """Return the error of an end before the beginning of every partition, of which the first one begins at an offset."""
-        return ValueError(
+        return OffsetRangeError(
             f"{self.names[1]} is before the beginning of every partition: the first one begins at offset {first}"
         )
 
@@ -153,32 +167,16 @@ def _parse_text(name: str, text: str) -> OffsetPoint:
         return LATEST if text == "latest" else EARLIEST
     digits = text.removeprefix("@").removeprefix("-")
     if digits.isascii() and digits.isdecimal():
-        return OffsetPoint("time", int(text[1:])) if text.startswith("@") else _parse_point(name, int(text))
+        return _milliseconds_point(name, int(text[1:])) if text.startswith("@") else _parse_point(name, int(text))
     try:
-        return _time_point(read_iso_time(text))
+        return _time_point(read_time(text))
     except ValueError:
         raise ValueError(f"{name} must be {_EXPECTED}, not {text!r}") from None
 
 
-def is_compact_date(text: str) -> bool:
-    """Return whether text looks like a date without separators, such as 20260101."""
-    if len(text) != 8 or not (text.isascii() and text.isdecimal()):
-        return False
-    try:
-        return 1970 <= datetime.strptime(text, "%Y%m%d").year < 2200
-    except ValueError:
-        return False
-
-
-def read_iso_time(text: str) -> datetime:
-    """Read an ISO 8601 time, in UTC unless it names a zone; raise ValueError for other text."""
-    time = datetime.fromisoformat(text.removesuffix(" UTC"))
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def epoch_milliseconds(time: datetime) -> int:
-    """Return a time in milliseconds since 1970."""
-    return round((time - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)
+def _milliseconds_point(name: str, number: int) -> OffsetPoint:
+    check_unit(name, number, mark="@")
+    return OffsetPoint("time", number)
 
 
 def _time_point(time: datetime) -> OffsetPoint:

@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from urllib.parse import quote
 
-from letterhead.errors import HeaderError
-from letterhead.fields import Field
 from letterhead.values import of_message
-from letterhead.where.conditions import col
+from letterhead.where.conditions import EVERY, col
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -74,7 +72,10 @@ class StoreOptions(NamedTuple):
 
 @dataclass(frozen=True)
 class RowRequest:
-    """Which rows and columns to read of every source, and how to reach it."""
+    """Which rows and columns to read of every source, and how to reach it.
+
+    ``on_screen`` chooses fewer columns by default; with ``among_others``, they tell the rows apart from those of other sources.
+    """
 
     columns: tuple[str, ...] | None = None
     headers: Columns | None = None
@@ -88,13 +89,14 @@ class RowRequest:
     commit_group: str | None = None
     errors: OnError = "raise"
     on_screen: bool = False
+    among_others: bool = False
     limits: Limits | None = None
     timeout_ms: int = TIMEOUT_MS
     settings: Mapping[str, Any] | None = None
     stores: StoreOptions | None = None
     view: Literal["records", "batches", "control"] = "records"
 
-    def default_columns(self, names: Iterable[str]) -> tuple[str, ...]:
+    def without_headers(self, names: Iterable[str]) -> tuple[str, ...]:
         """Drop the column ``headers`` if the request has typed header columns."""
         return tuple(name for name in names if not (self.headers and name == "headers"))
 
@@ -135,6 +137,14 @@ class Source(ABC):
     @abstractmethod
     def columns(self, request: RowRequest) -> Iterable[str]:
         """Return the names of all columns."""
+
+    @abstractmethod
+    def default_columns(self, request: RowRequest) -> tuple[str, ...]:
+        """Return the columns of a request that names none."""
+
+    def chosen_columns(self, request: RowRequest) -> tuple[str, ...]:
+        """Return the columns of a request, or those by default."""
+        return self.default_columns(request) if request.columns is None else request.columns
 
     @abstractmethod
     def reader(self, request: RowRequest) -> Reader:
@@ -182,10 +192,15 @@ class LogSource(Source):
     """Partitions of offsets: a topic, or log segments."""
 
     _progress: Progress | None = None
+    when_connected: Callable[[int], object] | None = None
+    """Called with the number of partitions, once a server has answered where they begin and end."""
 
     def followed(self, reader: Reader) -> Reader:
         """Take the progress of a reader, unless it is a later one, which looks for headers of the condition."""
-        self._progress = self._progress or reader._progress
+        progress: Any = reader._progress
+        if self._progress is None and progress is not None:
+            self._progress = progress
+            progress.when_connected = self.when_connected
         return reader
 
     @property
@@ -198,11 +213,18 @@ class LogSource(Source):
         """How much of it has been read."""
         return self._progress.done if self._progress else 0
 
+    def findings(self) -> Findings:
+        """Return requested offsets that were deleted."""
+        return Findings(getattr(self._progress, "remarks", ()))
+
     screen_columns: tuple[str, ...]
     """The columns of a table on a screen."""
 
     partition_columns: tuple[str, ...] = ("partition",)
     """Columns that tell apart the rows of several partitions."""
+
+    source_columns: tuple[str, ...] = ("topic", "partition")
+    """Columns that tell apart the rows of several sources."""
 
     @property
     @abstractmethod
@@ -228,31 +250,42 @@ class LogSource(Source):
         probed = replace(request, columns=("offset",), headers=None, commit_group=None)
         return _unseen_headers(where.headers, lambda condition: self.reader(replace(probed, where=condition)))
 
-    def requested_columns(self, request: RowRequest, *, several: bool) -> tuple[str, ...] | None:
-        """Return the requested columns, the columns for a screen, or None for the default of the reader.
+    @property
+    @abstractmethod
+    def record_columns(self) -> tuple[str, ...]:
+        """The columns of a record."""
 
-        With ``several`` partitions, a screen shows the columns that tell them apart.
-        """
-        if request.columns is not None or not request.on_screen:
-            return request.columns
-        columns = (*(self.partition_columns if several else ()), *self.screen_columns)
+    @abstractmethod
+    def has_several(self, request: RowRequest) -> bool:
+        """Return whether the request is for several partitions, as far as that is known before they are read."""
+
+    def default_columns(self, request: RowRequest) -> tuple[str, ...]:
+        """Return all columns, or those for a screen, with what tells the rows of partitions apart."""
+        if not request.on_screen:
+            return self._view_columns(request)
+        columns: tuple[str, ...] = self.screen_columns
         if request.view == "batches":
-            return (*columns[: -len(self.screen_columns)], *BATCH_SCREEN_COLUMNS)
+            columns = BATCH_SCREEN_COLUMNS
         if request.view == "control":
             columns = (*columns[:-3], "control", "aborted", *columns[-3:])
-        return request.default_columns(columns)
+        if request.among_others:
+            columns = (*self.source_columns, *columns)
+        elif self.has_several(request):
+            columns = (*self.partition_columns, *columns)
+        return request.without_headers(columns)
+
+    def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
+        return request.without_headers(self.record_columns)
 
 
 def _unseen_headers(specs: Sequence[ColumnSpec], open_reader: Callable[[Condition], Reader]) -> list[PlainKey]:
     """Return the keys of headers that no record has: reading stops at the first record that has one."""
     unseen = []
     for spec in specs:
+        if spec.type == EVERY:
+            continue
         key = of_message(*spec.key) if isinstance(spec.key, tuple) else spec.key
-        operand = col("header", Field(spec.type, key))
-        try:
-            with open_reader(~operand.is_null()) as reader:
-                if not any(len(batch) for batch in reader):
-                    unseen.append(spec.key)
-        except HeaderError:
-            pass  # a record has it, and it is of another type
+        with open_reader(col(key).exists()) as reader:
+            if not any(len(batch) for batch in reader):
+                unseen.append(spec.key)
     return unseen

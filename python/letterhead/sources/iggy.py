@@ -24,6 +24,14 @@ class IggyTopicSource(LogSource):
     noun = "message"
     unit = "offset"
     screen_columns = ("offset", "timestamp", "headers", "payload")
+    source_columns = ("stream", "topic", "partition")
+
+    @property
+    def record_columns(self) -> tuple[str, ...]:
+        """The columns of a message by default."""
+        from letterhead.iggy.rows import COLUMNS
+
+        return COLUMNS
 
     def __init__(self, name: str, logins: Logins) -> None:
         from letterhead.iggy.address import Address
@@ -51,16 +59,19 @@ class IggyTopicSource(LogSource):
 
         return WHERE_FIELDS
 
+    def has_several(self, request: RowRequest) -> bool:
+        """Return whether neither the address nor the request names one partition."""
+        return self._partition is None and (request.partitions is None or len(request.partitions) > 1)
+
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the messages."""
         self.check_view(request)
         self.check_without_groups(request)
         if request.committed:
             raise ValueError("isolation_level= is for topics of Kafka: Iggy has no transactions")
-        several = self._partition is None and (request.partitions is None or len(request.partitions) > 1)
         return self.followed(lh.read.iggy(
             self._server, stream=self._stream, topic=self._topic,
-            columns=self.requested_columns(request, several=several), headers=request.headers, start=request.start,
+            columns=self.chosen_columns(request), headers=request.headers, start=request.start,
             end=request.end, last=request.last, follow=request.follow,
             partitions=requested_partitions(self._partition, request), errors=request.errors, where=request.where,
             timeout_ms=request.timeout_ms, limits=request.limits,

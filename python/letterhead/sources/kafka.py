@@ -59,10 +59,16 @@ class KafkaTopic(LogSource):
 
         return WHERE_FIELDS
 
+    @property
+    def record_columns(self) -> tuple[str, ...]:
+        """The columns of a record."""
+        from letterhead.kafka.record_sets import COLUMNS
+
+        return COLUMNS
+
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the records."""
-        several = self.address.partition is None and (request.partitions is None or len(request.partitions) > 1)
-        request = replace(request, columns=self.requested_columns(request, several=several))
+        request = replace(request, columns=self.chosen_columns(request))
         if request.view != "records":
             return self._view(request)
         return self.followed(lh.read.topic(
@@ -72,6 +78,13 @@ class KafkaTopic(LogSource):
             isolation_level="read_committed" if request.committed else None, errors=request.errors,
             where=request.where, commit_group=request.commit_group, timeout_ms=request.timeout_ms, limits=request.limits,
         ))  # fmt: skip
+
+    def has_several(self, request: RowRequest) -> bool:
+        """Return whether neither the address nor the request names one partition."""
+        return self.address.partition is None and (request.partitions is None or len(request.partitions) > 1)
+
+    def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
+        return view_columns(request) or super()._view_columns(request)
 
     def _settings(self, request: RowRequest) -> dict[str, Any]:
         return self._logins.kafka_settings(request.settings or {}, has_servers=self.address.servers is not None)
@@ -109,17 +122,21 @@ def row_reader(request: RowRequest) -> Any:
     from letterhead.kafka.control_rows import ControlRowReader
 
     return ControlRowReader(
-        control_columns(request), request.headers, errors=request.errors, limits=request.limits, where=request.where
+        request.columns or (), request.headers, errors=request.errors, limits=request.limits, where=request.where
     )
 
 
-def control_columns(request: RowRequest) -> tuple[str, ...]:
-    """Return the columns of the view of control records."""
-    from letterhead.kafka.control_rows import CONTROL_COLUMNS
+def view_columns(request: RowRequest) -> tuple[str, ...] | None:
+    """Return all columns of a view of batches or of control records; None for records."""
+    if request.view == "batches":
+        from letterhead.kafka.batch_rows import BATCH_COLUMNS
 
-    if request.columns is not None:
-        return request.columns
-    return request.default_columns(CONTROL_COLUMNS)
+        return tuple(BATCH_COLUMNS)
+    if request.view == "control":
+        from letterhead.kafka.control_rows import CONTROL_COLUMNS
+
+        return request.without_headers(CONTROL_COLUMNS)
+    return None
 
 
 def requested_partitions(partition: int | None, request: RowRequest) -> Iterable[int] | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from letterhead._formatting import counted
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.sources.base import Findings, LogSource, RowRequest
-from letterhead.sources.kafka import control_columns
+from letterhead.sources.kafka import view_columns
 
 if TYPE_CHECKING:
     from letterhead.kafka.segments_reader import SegmentsReader
@@ -59,10 +58,24 @@ class LogSegments(LogSource):
         self._is_view_of_batches = request.view == "batches"
         return reader
 
-    def _reader(self, request: RowRequest, partitions: list[Any], bounds: OffsetBounds) -> SegmentsReader:
-        from letterhead.kafka.segments_reader import COLUMNS, SegmentRowReader, SegmentsReader
+    @property
+    def record_columns(self) -> tuple[str, ...]:
+        """The columns of a record."""
+        from letterhead.kafka.record_sets import COLUMNS
 
-        columns = self.requested_columns(request, several=len(partitions) > 1)
+        return COLUMNS
+
+    def has_several(self, request: RowRequest) -> bool:
+        """Return whether the request is for several partitions."""
+        return len(self._chosen(request)) > 1
+
+    def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
+        return view_columns(request) or super()._view_columns(request)
+
+    def _reader(self, request: RowRequest, partitions: list[Any], bounds: OffsetBounds) -> SegmentsReader:
+        from letterhead.kafka.segments_reader import SegmentRowReader, SegmentsReader
+
+        columns = self.chosen_columns(request)
         if request.view == "batches":
             from letterhead.kafka.batch_rows import SegmentBatchReader
 
@@ -72,11 +85,8 @@ class LogSegments(LogSource):
         if request.view == "control":
             from letterhead.kafka.control_rows import ControlRowReader
 
-            names = control_columns(replace(request, columns=columns))
-            rows = SegmentRowReader(names, request.headers, request.errors, reader=ControlRowReader, **options)
+            rows = SegmentRowReader(columns, request.headers, request.errors, reader=ControlRowReader, **options)
             return SegmentsReader(partitions, rows, bounds, last=request.last, marks_aborted=True)
-        if columns is None:
-            columns = request.default_columns(COLUMNS)
         rows = SegmentRowReader(columns, request.headers, request.errors, **options)
         return SegmentsReader(partitions, rows, bounds, committed=request.committed, last=request.last)
 
@@ -90,11 +100,12 @@ class LogSegments(LogSource):
         return chosen
 
     def findings(self) -> Findings:
-        """Return open transactions, damaged batches and torn ends."""
+        """Return open transactions, damaged batches, and torn ends, also those that were not reached."""
         reader = self._opened
         if reader is None:
             return Findings()
-        remarks = []
+        reader.check_ends()
+        remarks = reader.deleted_offsets()
         for topic, partition, producer_id, first_offset in reader.open_transactions:
             prefix = "" if topic is None else f"{topic}-{partition}: "
             remarks.append(
@@ -113,6 +124,14 @@ class IggySegments(LogSegments):
     noun = "message"
     screen_columns: tuple[str, ...] = ("offset", "timestamp", "headers", "payload")
     partition_columns: tuple[str, ...] = ("stream", "topic", "partition")
+    source_columns: tuple[str, ...] = ("stream", "topic", "partition")
+
+    @property
+    def record_columns(self) -> tuple[str, ...]:
+        """The columns of a message."""
+        from letterhead.iggy.rows import COLUMNS
+
+        return COLUMNS
 
     def _find_partitions(self) -> list[Any]:
         from letterhead.iggy.segments import iggy_partitions
@@ -127,15 +146,13 @@ class IggySegments(LogSegments):
         return WHERE_FIELDS
 
     def _reader(self, request: RowRequest, partitions: list[Any], bounds: OffsetBounds) -> SegmentsReader:
-        from letterhead.iggy.rows import COLUMNS, IggyRowReader
+        from letterhead.iggy.rows import IggyRowReader
         from letterhead.iggy.segments import IggySegmentsReader
 
         self.check_view(request)
         if request.committed:
             raise ValueError("isolation_level= is for logs of Kafka: Iggy has no transactions")
-        columns = self.requested_columns(request, several=len(partitions) > 1)
-        if columns is None:
-            columns = request.default_columns(COLUMNS)
+        columns = self.chosen_columns(request)
         rows = IggyRowReader(
             columns, request.headers, errors=request.errors, limits=request.limits, where=request.where
         )

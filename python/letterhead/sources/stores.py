@@ -46,6 +46,15 @@ class StateStores(Source):
         stores = self._opened(request, request.stores or StoreOptions())
         return StoreColumns(stores, None, None, limits=request.limits).fields
 
+    def default_columns(self, request: RowRequest) -> tuple[str, ...]:
+        """Return all columns; task and store if there are several."""
+        from letterhead.state.reading.columns import StoreColumns
+
+        stores = self._opened(request, request.stores or StoreOptions())
+        columns = StoreColumns(stores, None, None, limits=request.limits)
+        names = columns.fields if request.among_others else columns.schema.names
+        return request.without_headers(name for name in names if not (request.on_screen and name in NOT_ON_SCREEN))
+
     def unseen(self, request: RowRequest) -> list[PlainKey]:
         """Return the keys of headers in the condition that no row had."""
         return [] if self._rows is None else self._rows.unseen_headers
@@ -59,14 +68,7 @@ class StateStores(Source):
         self.check_without_offsets(request)
         options = request.stores or StoreOptions()
         stores = self._opened(request, options)
-        columns = request.columns
-        if columns is None:
-            by_default = StoreColumns(stores, None, None, limits=request.limits).schema.names
-            columns = tuple(
-                name
-                for name in by_default
-                if not (request.headers and name == "headers") and not (request.on_screen and name in NOT_ON_SCREEN)
-            )
+        columns = self.chosen_columns(request)
         rows = StoreColumns(
             stores, columns, request.headers, errors=request.errors, limits=request.limits, where=request.where
         )

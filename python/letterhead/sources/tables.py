@@ -42,6 +42,10 @@ class TableFile(Source):
         names: list[str] = self._table.schema.names
         return names
 
+    def default_columns(self, request: RowRequest) -> tuple[str, ...]:
+        """Return all columns."""
+        return request.without_headers(self.columns(request))
+
     def unseen(self, request: RowRequest) -> list[PlainKey]:
         """Return the keys of headers in the condition that no row had."""
         return [] if self._view is None else self._view.unseen_headers
@@ -94,19 +98,16 @@ class TableView:
         for name in request.columns or ():
             if counts[name] == 0:
                 raise no_column(name, schema.names)
-        self._names = [
-            name
-            for name in (request.columns or schema.names)
-            if request.columns is not None or not (request.headers and name == "headers")
-        ]
+        self._names = [*(request.without_headers(schema.names) if request.columns is None else request.columns)]
         self._select = None
+        self._filter, self._tested = _filter(schema, request)
+        reads_condition = self._filter is not None and self._filter.has_headers
         if request.headers:
             options = ReadOptions(errors=request.errors, limits=request.limits)
             self._select = Select(format_of_headers(schema), request.headers, options)
-        elif request.errors != "raise":
+        elif request.errors != "raise" and not reads_condition:
             raise ValueError("errors= is for a table with headers=: nothing else of it is decoded")
-        self._filter, self._tested = _filter(schema, request)
-        needs_headers = self._select is not None or (self._filter is not None and self._filter.has_headers)
+        needs_headers = self._select is not None or reads_condition
         self.needed = [*dict.fromkeys([*self._names, *self._tested, *(["headers"] if needs_headers else [])])]
         for name in self.needed:
             if counts[name] > 1:
@@ -123,12 +124,19 @@ class TableView:
         """Return the requested rows and columns of a batch."""
         import pyarrow as pa
 
+        errors = None
         if self._filter is not None:
-            batch = self._filter(batch)
+            batch, errors = self._filter(batch)
         columns = {name: batch.column(name) for name in self._names}
         if self._select is not None:
             typed = self._select.run(batch.column("headers"))
             columns |= dict(zip(typed.type.names, typed.flatten(), strict=True))
+            if errors is not None and errors.null_count < len(errors):
+                from letterhead.output_columns import joined_errors
+
+                columns["error"] = joined_errors(errors, columns["error"])
+        elif errors is not None:
+            columns["error"] = errors
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
@@ -152,7 +160,9 @@ def _filter(schema: pa.Schema, request: RowRequest) -> tuple[ColumnFilter | None
         return None, ()
     fields = {field.name: kind for field in schema if (kind := _record_field(field.type)) is not None}
     format = format_of_headers(schema) if "headers" in schema.names else "kafka"
-    column_filter = ColumnFilter(request.where, fields, request.headers, format, limits=request.limits)
+    column_filter = ColumnFilter(
+        request.where, fields, request.headers, format, errors=request.errors, limits=request.limits
+    )
     if column_filter.has_headers:
         format_of_headers(schema)
     return column_filter, tuple(column_filter.fields)

@@ -5,24 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-import letterhead as lh
+from letterhead import _native
 from letterhead.cli.exits import BAD_DATA, Failure
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import open_reader, open_sources, report_findings
 from letterhead.limits import Limits
+from letterhead.offsets.specs import OffsetRangeError
 from letterhead.sources.base import RowRequest
 
-__all__ = ["FORMAT", "StoredRecord", "batch_at"]
+__all__ = ["FORMAT", "StoredRecord", "batch_at", "with_checksums"]
 
 FORMAT = "record-batch"
 """The format of the batches."""
 
 
 class StoredRecord(NamedTuple):
-    """A batch, and which of its records has the offset, counted from 0."""
+    """A batch, which of its records has the offset, and the exit code of what was noticed."""
 
     batch: bytes
-    number: int
+    number: int | None  # counted from 0; None if the batch is damaged before the record
+    code: int
 
 
 def batch_at(text: str, offset: int, request: RowRequest, limits: Limits) -> StoredRecord:
@@ -30,18 +32,44 @@ def batch_at(text: str, offset: int, request: RowRequest, limits: Limits) -> Sto
     [source] = open_sources([text])
     # All partitions use a point, as far as they reach: a mapping would require that the offset exists.
     request = replace(
-        request, view="batches", columns=("topic", "partition", "data"), start=str(offset), end=str(offset + 1),
+        request, view="batches", columns=("topic", "partition", "last_offset", "data"), start=str(offset), end=str(offset + 1),
         limits=limits,
     )  # fmt: skip
     rows = []
     with open_reader(source, request) as reader, reading_errors():
-        for batch in reader:
-            rows += batch.to_pylist()
-            if len({row["partition"] for row in rows}) > 1:
-                raise Failure(f"{source.name} has several partitions with offset {offset}: choose one by --partition")
-    report_findings(source)
+        try:
+            for batch in reader:
+                rows += batch.to_pylist()
+                if len({row["partition"] for row in rows}) > 1:
+                    raise Failure(
+                        f"{source.name} has several partitions with offset {offset}: choose one by --partition"
+                    )
+        except OffsetRangeError as error:
+            # It names the bounds of the request, which nobody has passed.
+            where = str(error).partition(": ")[2]
+            raise Failure(f"offset {offset} is not in {source.name}: {where}", BAD_DATA) from error
+    code = report_findings(source)
     for row in rows:
-        offsets = [message.offset for message in lh.messages(row["data"], FORMAT, limits=limits)]
-        if offset in offsets:
-            return StoredRecord(row["data"], offsets.index(offset))
+        number, is_damaged = _number_of(offset, row["data"], limits)
+        if number is not None or (is_damaged and offset <= row["last_offset"]):
+            return StoredRecord(row["data"], number, code)
     raise Failure(f"offset {offset} is not in {source.name}", BAD_DATA)
+
+
+def with_checksums(data: bytes) -> bytes:
+    """Return batches with the checksums of their contents, so that damaged ones can be looked at."""
+    heads, end = _native.record_batches(data, 0, None, 0)
+    parts = [_native.with_checksum(data[position : position + size]) for position, size, *_ in heads]
+    return b"".join([*parts, data[end:]])
+
+
+def _number_of(offset: int, data: bytes, limits: Limits) -> tuple[int | None, bool]:
+    """Return the number of the record with an offset, counted from 0; if none has it, whether some cannot be read."""
+    import pyarrow as pa
+
+    from letterhead import arrow as lha
+
+    column = pa.array([with_checksums(data)], pa.binary())
+    read = lha.messages(column, FORMAT, columns=["offset"], errors="column", limits=limits)
+    offsets = read.field("offset").to_pylist()
+    return (offsets.index(offset), False) if offset in offsets else (None, None in offsets)

@@ -22,7 +22,7 @@ from letterhead.sources.iggy import IggyTopicSource
 if TYPE_CHECKING:
     from letterhead.reader import Reader
 
-__all__ = ["ask", "can_ask", "column_names", "open_reader", "open_sources", "report_findings"]
+__all__ = ["ask", "can_ask", "column_names", "open_reader", "open_sources", "printed_remarks", "report_findings"]
 
 CONFIG_VARIABLE = "LETTERHEAD_CONFIG"
 """Environment variable that names a property file. The settings of --config and -X override the settings in it."""
@@ -44,13 +44,13 @@ def open_sources(names: Sequence[str]) -> list[Source]:
 
 def open_reader(source: Source, request: RowRequest) -> Reader:
     """Return a stream of the requested rows, and print the remarks of its source."""
-    with _printed_remarks():
+    with printed_remarks():
         return source.reader(request)
 
 
 def column_names(source: Source, request: RowRequest) -> list[str]:
     """Return the names of all columns, and print the remarks of their source."""
-    with _printed_remarks():
+    with printed_remarks():
         return [*source.columns(request)]
 
 
@@ -63,7 +63,8 @@ def report_findings(source: Source) -> int:
 
 
 @contextmanager
-def _printed_remarks() -> Iterator[None]:
+def printed_remarks() -> Iterator[None]:
+    """Print the remarks of a source that is opened."""
     with reading_errors(), warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always", UserWarning)
         yield

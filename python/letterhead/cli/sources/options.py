@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Annotated, NamedTuple
 
+from letterhead._times import is_relative, read_iso_time
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.completion import complete_stores
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import Where, flag, grouped, option
+from letterhead.cli.render import SETTINGS
 from letterhead.offsets.specs import OffsetSpec
 from letterhead.sources.base import TIMEOUT_MS, RowRequest, StoreOptions
+from letterhead.where import parse
 
 __all__ = ["KeyRangeOptions", "Timeout", "check_unused", "key_range", "selection", "typed_headers"]
 
@@ -87,7 +91,7 @@ def selection(
     """Return which rows to read."""
     with usage_errors():
         return RowRequest(
-            where=where,
+            where=None if where is None else parse(where, timezone=SETTINGS.zone),
             start=_points(start),
             end=_points(end),
             last=last,
@@ -169,14 +173,24 @@ def typed_headers(text: str | None) -> dict[str, str] | None:
 def _points(text: str) -> OffsetSpec:
     """Return a point of all partitions, or points of some, written as 0=POINT,1=POINT."""
     if "=" not in text or text.startswith("group:"):
-        return text
+        return _point(text)
     points = {}
     for part in text.split(","):
         match = _PARTITION_POINT.fullmatch(part.strip())
         if match is None:
             raise Failure(f"{part!r} is not PARTITION=POINT, as in 0=5000,1=latest")
-        points[int(match[1])] = match[2]
+        points[int(match[1])] = _point(match[2])
     return points
+
+
+def _point(text: str) -> str | datetime:
+    """Return a time without a zone as a time in the zone of --tz, and other text unchanged."""
+    if is_relative(text) or re.fullmatch(r"@?-?\d+", text):
+        return text
+    try:
+        return read_iso_time(text, SETTINGS.zone)
+    except ValueError:
+        return text
 
 
 def _partitions(texts: list[str] | None) -> frozenset[int] | None:

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure, as_options
-from letterhead.cli.render import console, counted, moment, print_json, table, warn
+from letterhead.cli.render import counted, moment, print_json, warn
+from letterhead.cli.screen import console, table
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import store_json
 from letterhead.cli.state.options import ChangelogSource, Selection

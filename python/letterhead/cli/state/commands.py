@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from letterhead.cli.brokers import BrokerSettings, brokers
-from letterhead.cli.options import EXIT_CODES, EpochMs, Json, flag, grouped, option
+from letterhead.cli.exits import EXIT_CODES
+from letterhead.cli.options import EpochMs, Json, flag, grouped, option
 from letterhead.cli.state.options import (
     ChangelogSource,
     Retention,

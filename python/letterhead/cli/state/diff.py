@@ -13,9 +13,11 @@ from rich.text import Text
 from letterhead._formatting import printable
 from letterhead.cli.document import headers_json, value_json
 from letterhead.cli.exits import BAD_DATA, OK
-from letterhead.cli.headers import SUMMARY_LIMIT, header_text, key_text
-from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, console, counted, json_text, short, table, warn
+from letterhead.cli.headers import SUMMARY_LIMIT, header_text
+from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, counted, json_text, warn
+from letterhead.cli.screen import console, short, table
 from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.spelling import key_text
 from letterhead.cli.state.formatting import time_field, times_json
 from letterhead.cli.state.options import ChangelogSource, Selection
 from letterhead.cli.state.restore import open_changelog

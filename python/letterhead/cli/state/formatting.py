@@ -11,7 +11,7 @@ from rich.text import Text
 from letterhead._formatting import printable
 from letterhead.cli.document import headers_json, time_json, value_json
 from letterhead.cli.headers import VALUE_LIMIT, headers_table
-from letterhead.cli.render import sized_text, time_text, value_text
+from letterhead.cli.screen import sized_text, time_text, value_text
 from letterhead.state.reading.directory import StoreFiles
 from letterhead.state.reading.rows import StoreRow
 from letterhead.state.reading.store_types import DetectedType

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.render import console, print_json
+from letterhead.cli.render import print_json
+from letterhead.cli.screen import console
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import row_json, show_row
 from letterhead.cli.state.options import Selection

@@ -14,7 +14,9 @@ from letterhead._formatting import printable
 from letterhead._invariants import present
 from letterhead.cli.brokers import BrokerSettings
 from letterhead.cli.exits import BAD_DATA, OK
-from letterhead.cli.render import console, counted, print_json, progress, table
+from letterhead.cli.progress import progress
+from letterhead.cli.render import counted, print_json
+from letterhead.cli.screen import console, table
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import store_json, time_field, times_json
 from letterhead.cli.state.lag import end_offsets

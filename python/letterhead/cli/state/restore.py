@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from letterhead._formatting import printable
+from letterhead._times import read_time
 from letterhead.cli.exits import OK, Failure
-from letterhead.cli.render import console, counted, print_json, progress, warn
+from letterhead.cli.progress import progress
+from letterhead.cli.render import SETTINGS, counted, print_json, warn
+from letterhead.cli.screen import console
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.options import ChangelogSource
-from letterhead.offsets.specs import read_iso_time
 from letterhead.state.restoring.restore import Start, restore
 
 
@@ -77,7 +79,7 @@ def _end(text: str | None) -> int | datetime | None:
     if text.removeprefix("-").isdecimal():
         return int(text)
     try:
-        return read_iso_time(text)
+        return read_time(text, SETTINGS.zone)
     except ValueError:
         raise Failure(f"--end: {text!r} is neither an offset nor a time like 2026-01-01T08:30:00Z") from None
 

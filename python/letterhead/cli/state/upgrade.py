@@ -12,7 +12,9 @@ from rich.table import Table
 
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.render import console, counted, print_json, progress, table, warn
+from letterhead.cli.progress import progress
+from letterhead.cli.render import counted, print_json, warn
+from letterhead.cli.screen import console, table
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import store_json
 from letterhead.cli.state.options import Selection

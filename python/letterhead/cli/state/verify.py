@@ -12,7 +12,9 @@ from rich.text import Text
 from letterhead._formatting import printable
 from letterhead.cli.document import value_json
 from letterhead.cli.exits import BAD_DATA, OK
-from letterhead.cli.render import console, counted, json_text, progress
+from letterhead.cli.progress import progress
+from letterhead.cli.render import counted, json_text
+from letterhead.cli.screen import console
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import store_json
 from letterhead.cli.state.options import Selection

@@ -149,7 +149,7 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
                 transactions = read_transactions(segments, requested.start, strict=self._rows.errors == "raise")
             for begun in transactions.open:
                 warn(f"a transaction is open, and {segments[0].path.parent} is read up to it: {begun}")
-            _warn_of_torn(torn_tail(segments[-1], requested, transactions))
+            _warn_of_torn(torn_tail(segments[-1]))
             parts += [part for segment in segments for part in _parts(segment, requested, transactions)]
         return parts
 
@@ -165,7 +165,8 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
         )
 
     def _row_reader(self, where: Any) -> Any:
-        from letterhead.kafka.segments_reader import COLUMNS, SegmentRowReader
+        from letterhead.kafka.record_sets import COLUMNS
+        from letterhead.kafka.segments_reader import SegmentRowReader
 
         columns, arguments = self._values.get("columns", COLUMNS), read_arguments(self._values) | {"where": where}
         return SegmentRowReader(columns, self._values.get("headerColumns"), **arguments)

@@ -1,7 +1,8 @@
 """Temporary directories for copies of stores, which are removed even if the process is killed: :class:`TemporaryDirectory`.
 
 A process locks a file in each of its directories, and the system releases the lock when the process ends, however it ends.
-When a process creates its first directory, it removes the directories whose lock no process holds.
+When a process creates its first directory, it removes the directories whose lock no process holds. Without ``fcntl``, nobody
+can tell, and directories of killed processes stay.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from letterhead._context_managers import Closing
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open file cannot be deleted
+except ImportError:  # Windows, where a file that is open cannot be deleted
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["TemporaryDirectory"]
@@ -80,7 +81,9 @@ def _remove(path: Path, lock: int, process: int) -> None:
 
 
 def _sweep(place: Path) -> None:
-    """Remove the directories of processes that have died."""
+    """Remove the directories of processes that have died, if the system tells which these are."""
+    if fcntl is None:
+        return
     for path in place.glob(f"{PREFIX}*/{LOCK}"):
         # The directory may belong to another user, or be removed by another process.
         with suppress(OSError):
@@ -89,10 +92,7 @@ def _sweep(place: Path) -> None:
 
 
 def _is_abandoned(lock: Path) -> bool:
-    """Return whether no process holds a lock; raise OSError if the system does not tell."""
-    if fcntl is None:
-        lock.unlink()
-        return True
+    """Return whether no process holds a lock; raise OSError if locking fails."""
     if lock.is_symlink() or not lock.is_file() or lock.stat().st_uid != os.geteuid():
         return False
     file = os.open(lock, os.O_RDWR)

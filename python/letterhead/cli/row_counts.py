@@ -1,0 +1,76 @@
+"""Count rows, bad rows and the codes of their errors: :class:`RowCounts`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from letterhead.cli.exits import BAD_DATA, OK
+from letterhead.cli.render import counted, warn
+
+__all__ = ["RowCounts"]
+
+PLURALS = {"batch": "batches"}
+
+
+class RowCounts:
+    """Counts of input values, rows, rows left out, bad rows and their error codes; ``noun`` names what is counted.
+
+    ``unreadable`` batches have a row each, which is no row of the source: how many it stands for is unknown.
+    """
+
+    def __init__(self, noun: str = "row") -> None:
+        self.noun = noun
+        self.more = False
+        self.values = 0
+        self.rows = 0
+        self.left_out = 0
+        self.bad = 0
+        self.unreadable = 0
+        self.codes: Counter[str] = Counter()
+
+    @property
+    def counted(self) -> str:
+        """The number of rows, with the noun."""
+        return self._counted(self.rows)
+
+    def add(self, rows: int, errors: Any) -> None:
+        """Count some rows."""
+        self.rows += rows
+        if errors is not None:
+            self.add_errors(errors)
+
+    def add_errors(self, errors: Any) -> None:
+        """Count a column of errors. One that concerns a condition and a column, or two columns, is one error."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        self.bad += len(errors) - errors.null_count
+        details = errors.flatten()
+        found = {"row": pc.list_parent_indices(errors)}
+        found |= {name: details.field(name) for name in ("code", "byte_offset", "header", "key")}
+        self.codes.update(pa.table(found).group_by([*found]).aggregate([])["code"].to_pylist())
+
+    def summary(self, total: int | None) -> str:
+        """Return how many rows were read, and the number of rows of the source, if it is known."""
+        if total is None:
+            unreadable = f" and {counted(self.unreadable, 'unreadable batch', 'unreadable batches')}"
+            more = ", and there are more" if self.more else ""
+            return f"{self.counted}{unreadable if self.unreadable else ''}{more}"
+        if self.noun == "row":
+            return f"{self.rows:,} of {counted(total, 'row')}"
+        return f"{self.counted} from {self.values:,} of {counted(total, 'row')}"
+
+    def report(self, operation: str) -> int:
+        """Print the errors to stderr and return the exit code."""
+        if not self.bad:
+            return OK
+        codes = ", ".join(f"{code} {count:,}" for code, count in self.codes.most_common())
+        bad = self.bad - self.unreadable
+        subjects = [counted(self.unreadable, "batch", "batches")] if self.unreadable else []
+        subjects += [f"{bad:,} of {self._counted(self.rows + self.left_out)}"] if bad else []
+        warn(f"{' and '.join(subjects)} did not {operation}: {codes}")
+        return BAD_DATA
+
+    def _counted(self, number: int) -> str:
+        return counted(number, self.noun, PLURALS.get(self.noun))

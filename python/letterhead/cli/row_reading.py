@@ -1,0 +1,376 @@
+"""Read the rows of sources, one source after the other, write or count them, and report their errors: :class:`RowReading`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from letterhead._formatting import printable, quoted
+from letterhead.cli.counts import Counts
+from letterhead.cli.edits import edit_rows, parse_edits
+from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure
+from letterhead.cli.progress import progress
+from letterhead.cli.render import counted, note, styled, warn
+from letterhead.cli.row_counts import RowCounts
+from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
+from letterhead.cli.row_writers import open_writer
+from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.sources.opening import open_reader, printed_remarks, report_findings
+from letterhead.fields import columns_of
+from letterhead.sources.base import LogSource, RowRequest, Source, check_store_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead.offsets.specs import OffsetSpec
+    from letterhead.operations import Edit
+    from letterhead.reader import Reader
+
+__all__ = ["ReadErrors", "RowReading"]
+
+ReadErrors = StrEnum(
+    "ReadErrors", {"raise_": "raise", "null": "null", "column": "column", "skip": "skip", "only": "only"}
+)
+ERROR_COLUMN = "error"
+VALID = "ok"
+"""Value of column `checksum` when it matches."""
+
+MAX_ERROR_LINES = 20
+"""Further errors of rows that are left out are only counted."""
+
+PLACES = ("topic", "partition", "offset", "task", "key")
+"""Columns that tell where a row is."""
+
+
+class SourceRows:
+    """The rows of a source. Columns that only the command needs are hidden from the writer."""
+
+    def __init__(self, source: Source, request: RowRequest, errors: ReadErrors) -> None:
+        self.source = source
+        with printed_remarks():
+            columns = source.chosen_columns(request)
+            known = {*source.columns(request)} - {*columns, *columns_of(request.headers or {})}
+        wanted = {ReadErrors.raise_: (), ReadErrors.skip: PLACES}.get(errors, ("offset",))
+        self.hidden = [name for name in wanted if name in known and request.view == "records"]
+        self._reader = open_reader(source, replace(request, columns=(*columns, *self.hidden)))
+        left_out = {*self.hidden, *([ERROR_COLUMN] if errors in (ReadErrors.null, ReadErrors.skip) else [])}
+        self.names = [name for name in self._reader.schema.names if name not in left_out]
+
+    @property
+    def reader(self) -> Reader:
+        """The reader of all columns."""
+        return self._reader
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns for the writer."""
+        import pyarrow as pa
+
+        return pa.schema([self._reader.schema.field(name) for name in self.names])
+
+    def unreadable_batches(self, batch: pa.RecordBatch) -> int:
+        """Return how many rows stand for batches that cannot be read: they have an error and no offset."""
+        if not isinstance(self.source, LogSource) or not {"offset", ERROR_COLUMN} <= {*batch.schema.names}:
+            return 0
+        import pyarrow.compute as pc
+
+        unreadable = pc.and_(batch.column(ERROR_COLUMN).is_valid(), batch.column("offset").is_null())
+        count: int = pc.sum(unreadable).as_py() or 0
+        return count
+
+    def note_used(self, rows: int) -> None:
+        """Note that the first rows of the last batch were printed, so that their offsets are committed."""
+        note_used = getattr(self._reader, "note_used", None)
+        if note_used is not None:
+            note_used(rows)
+
+    def close_after(self, rows: int) -> None:
+        """Commit the offsets of the first rows of the last batch, if a group was named."""
+        close_after = getattr(self._reader, "close_after", None)
+        if close_after is not None:
+            with reading_errors():
+                close_after(rows)
+
+
+class RowReading:
+    """Reads the rows of sources, one source after the other, up to a limit, and reports errors."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        request: RowRequest,
+        errors: ReadErrors,
+        limit: int | None,
+        edits: Sequence[str] = (),
+    ) -> None:
+        self._request = replace(request, among_others=len(sources) > 1)
+        self._errors = errors
+        self._limit = limit
+        noun = sources[0].noun if len({source.noun for source in sources}) == 1 else "row"
+        self._tally = RowCounts("batch" if request.view == "batches" else noun)
+        self._left_out_batches = 0
+        self._error_lines = 0
+        self._used = 0  # rows of the last batch up to the last one that is printed
+        self._is_counting = False
+        self._connected = not request.follow
+        self._unseen = set(columns_of(request.headers)) if request.headers else set()
+        with reading_errors():
+            check_store_options(sources, request)
+        for source in sources:
+            if request.follow and isinstance(source, LogSource):
+                source.when_connected = self._note_connected
+        self._sources = [SourceRows(source, self._request, errors) for source in sources]
+        with reading_errors():
+            self._edits = [_edit_of(rows.reader.schema, edits) for rows in self._sources] if edits else []
+
+    def write(self, format: RowFormat) -> int:
+        """Write the rows, and return the exit code."""
+        form = form_of(format)
+        prints = format.target in (None, STANDARD_OUTPUT)
+        self._check_target(format.target)
+        first = self._sources[0]
+        if not (prints and form in (Form.TABLE, Form.JSON)):
+            for rows in self._sources:
+                if not rows.schema.equals(first.schema):
+                    raise Failure(
+                        f"{rows.source.name} has other columns than {first.source.name}: name common ones by --columns"
+                    )
+        with ExitStack() as stack:
+            writer: RowWriter | None = None
+            for number, rows in enumerate(self._sources):
+                if writer is None or not rows.schema.equals(self._sources[number - 1].schema):
+                    stack.close()
+                    writer = stack.enter_context(open_writer(rows.schema, format))
+                self._write_source(number, writer, prints=prints)
+                if self._tally.more:
+                    break
+        tally = self._tally
+        if form is Form.TABLE:
+            print(styled(tally.summary(None), "dim", sys.stdout))
+        elif not prints:
+            note(f"{tally.counted} written to {format.target}")
+        return self._finish()
+
+    def count(self, counts: Counts, format: RowFormat, limit: int | None) -> int:
+        """Write counts of the rows, and return the exit code."""
+        self._check_target(format.target)
+        self._is_counting = True
+        for number in range(len(self._sources)):
+            with counts.remedies():
+                for batch in self._batches(number, prints=False):
+                    counts.add(batch)
+        batch = counts.result(limit)
+        with open_writer(batch.schema, format) as writer:
+            writer.write(batch)
+        if form_of(format) is Form.TABLE:
+            print(styled(counts.summary(self._tally.noun), "dim", sys.stdout))
+        return self._finish()
+
+    def _check_target(self, target: Path | None) -> None:
+        """Raise Failure if --out names a file that is also a source."""
+        for rows in self._sources:
+            name = rows.source.name
+            if target is not None and target.is_file() and Path(name).is_file() and target.samefile(name):
+                raise Failure("--out is the file that is read: give another name")
+
+    def _write_source(self, number: int, writer: RowWriter, *, prints: bool) -> None:
+        try:
+            for batch in self._batches(number, prints=prints):
+                writer.write(batch)
+                if self._request.follow or self._request.commit_group is not None:
+                    writer.flush()  # before their offsets are committed
+                    self._sources[number].note_used(self._used)
+        except KeyboardInterrupt:
+            if not self._request.follow:
+                raise
+            # Ctrl-C is the normal end of --follow: keep the rows written so far.
+            if not self._connected:
+                raise Failure(
+                    f"interrupted before {self._sources[number].source.name} had answered", UNREADABLE
+                ) from None
+
+    def _batches(self, number: int, *, prints: bool) -> Iterator[pa.RecordBatch]:
+        """Read one source, count its rows, and show how much of it is done."""
+        tally, rows, limit = self._tally, self._sources[number], self._limit
+        source, reader = rows.source, rows.reader
+        total = None if limit is None else limit - tally.rows
+        with (
+            progress(total, f"reading {source.name}", prints=prints, noun=tally.noun, source=source) as advance,
+            reader,
+        ):
+            while True:
+                with reading_errors():
+                    batch = next(reader, None)
+                if batch is None:
+                    break
+                self._unseen -= {name for name in self._unseen if batch.column(name).null_count < len(batch)}
+                if self._edits:
+                    with reading_errors():
+                        batch = edit_rows(batch, self._edits[number])
+                batch = self._within_limit(batch)
+                self._used = used = len(batch)
+                batch = self._printed(rows, batch)
+                self._count_invalid(batch)
+                unreadable = rows.unreadable_batches(batch)
+                tally.rows += len(batch) - unreadable
+                if self._is_counting and unreadable:
+                    batch = batch.filter(batch.column("offset").is_valid())
+                if len(batch):
+                    yield batch.select(rows.names)
+                advance(len(batch))
+                if tally.more or (limit is not None and self._request.follow and tally.rows >= limit):
+                    rows.close_after(used)
+                    return
+        self._warn_of_unseen(source)
+
+    def _within_limit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a batch up to the last one that is printed."""
+        if self._limit is None:
+            return batch
+        import pyarrow.compute as pc
+
+        left, end = self._limit - self._tally.rows, len(batch)
+        mask = self._mask(batch)
+        if mask is None:
+            end, count = min(left, end), end
+        else:
+            printed = pc.indices_nonzero(mask)
+            end, count = printed[left].as_py() if left < len(printed) else end, len(printed)
+        self._tally.more |= count > left
+        return batch.slice(0, end)
+
+    def _mask(self, batch: pa.RecordBatch) -> pa.BooleanArray | None:
+        """Return which rows are printed; None for all."""
+        match self._errors:
+            case ReadErrors.only:
+                return batch.column(ERROR_COLUMN).is_valid()
+            case ReadErrors.skip:
+                return batch.column(ERROR_COLUMN).is_null()
+            case ReadErrors.null if self._request.where is not None:
+                return _is_decided(batch.column(ERROR_COLUMN))
+        return None
+
+    def _printed(self, rows: SourceRows, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Count the errors, and return the rows that --errors prints; print errors of rows that it skips."""
+        if self._errors is ReadErrors.raise_:
+            return batch
+        import pyarrow.compute as pc
+
+        tally, errors = self._tally, batch.column(ERROR_COLUMN)
+        tally.add_errors(errors)
+        tally.unreadable += rows.unreadable_batches(batch)
+        if self._errors is ReadErrors.skip:
+            for row in pc.indices_nonzero(errors.is_valid()).to_pylist()[: MAX_ERROR_LINES - self._error_lines]:
+                warn(_described_error(batch, row))
+                self._error_lines += 1
+        mask = self._mask(batch)
+        if mask is None:
+            return batch
+        printed = batch.filter(mask)
+        left_out = batch.filter(pc.invert(mask))
+        batches = rows.unreadable_batches(left_out)
+        self._left_out_batches += batches
+        tally.left_out += len(left_out) - batches
+        return printed
+
+    def _count_invalid(self, batch: pa.RecordBatch) -> None:
+        """Count the batches of a log whose checksum, or content, is invalid."""
+        if self._request.view == "batches" and "checksum" in batch.schema.names:
+            codes = [code for code in batch.column("checksum").to_pylist() if code != VALID]
+            self._tally.bad += len(codes)
+            self._tally.codes.update(codes)
+
+    def _note_connected(self, partitions: int) -> None:
+        self._connected = True
+        source = self._sources[0].source
+        count = counted(partitions, "partition")
+        note(f"connected to {source.name}, {count}: waiting for {self._tally.noun}s until Ctrl-C")
+
+    def _warn_of_unseen(self, source: Source) -> None:
+        """Warn of a header in --where that no row of a source has: its name is probably misspelt."""
+        request = self._request
+        if request.where is not None and not request.follow and request.commit_group is None:
+            with reading_errors():
+                keys = source.unseen(request)
+            for key in keys:
+                name = quoted(key) if isinstance(key, str) else printable(str(key))
+                warn(f"--where: no record had a header {name}; names of fields are {', '.join(source.fields)}")
+
+    def _note_empty_range(self) -> None:
+        """Note that --start and --end exclude all rows: they may be wrong."""
+        request = self._request
+        is_bounded = request.start != "earliest" or request.end != "latest"
+        if is_bounded and not self._tally.rows and request.where is None and self._limit != 0 and not request.follow:
+            note(
+                f"no {self._tally.noun}s from --start {_point_text(request.start)} to --end {_point_text(request.end)}"
+            )
+
+    def _warn_of_empty_columns(self) -> None:
+        """Warn of typed headers that have no value in any row, if all rows were read: their names may be wrong."""
+        tally = self._tally
+        if tally.rows and not (tally.more or tally.bad or self._request.follow or self._request.last is not None):
+            for name in sorted(self._unseen):
+                warn(f"none of these {tally.noun}s has a value of the header {quoted(name)}")
+
+    def _finish(self) -> int:
+        self._note_empty_range()
+        self._warn_of_empty_columns()
+        tally = self._tally
+        if self._errors is ReadErrors.skip and tally.bad:
+            left_out = [counted(self._left_out_batches, "batch", "batches")] if self._left_out_batches else []
+            left_out += [counted(tally.left_out, tally.noun)] if tally.left_out else []
+            it = "it" if tally.left_out + self._left_out_batches == 1 else "they"
+            warn(f"{' and '.join(left_out)} left out, as {it} could not be read")
+            code = BAD_DATA
+        else:
+            code = tally.report("decode")
+        if self._errors is ReadErrors.null and tally.left_out:
+            warn(f"{counted(tally.left_out, tally.noun)} left out, as --where is null where a header cannot be read")
+        return max([code, *(report_findings(rows.source) for rows in self._sources)])
+
+
+def _is_decided(errors: pa.Array) -> pa.BooleanArray:
+    """Return which rows have no error that left the condition undecided."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = pc.list_parent_indices(errors).filter(pc.equal(errors.flatten().field("column"), "where"))
+    return pc.invert(pc.is_in(pa.array(range(len(errors)), rows.type), rows.unique()))
+
+
+def _point_text(spec: OffsetSpec) -> str:
+    """Return the text of a point, as --start and --end take it."""
+    if isinstance(spec, Mapping):
+        return ",".join(f"{partition}={_point_text(point)}" for partition, point in spec.items())
+    return str(spec)
+
+
+def _edit_of(schema: pa.Schema, edits: Sequence[str]) -> Edit:
+    """Return the edit of the column of headers that a source has."""
+    from letterhead.operations import Edit
+    from letterhead.sources.tables import format_of_headers
+
+    format = format_of_headers(schema, "--edit")
+    return Edit(format, parse_edits(edits, format))
+
+
+def _described_error(batch: pa.RecordBatch, row: int) -> str:
+    """Return the first error of a row, and where the row is, as far as columns tell."""
+    error: Any = batch.column(ERROR_COLUMN)[row].as_py()[0]
+    places = {name: batch.column(name)[row].as_py() for name in PLACES if batch.schema.names.count(name) == 1}
+    if places.get("offset") is None and places.get("key") is None:
+        return str(error["message"])
+    if places.get("offset") is not None:
+        places.pop("key", None)
+    named = ", ".join(
+        f"{name} {value.hex() if isinstance(value, bytes) else value}"
+        for name, value in places.items()
+        if value is not None
+    )
+    byte = "" if error["byte_offset"] is None else f", byte {error['byte_offset']}"
+    return f"{named}: {error['message']} ({error['code']}{byte})"

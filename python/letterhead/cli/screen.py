@@ -1,0 +1,104 @@
+"""Print tables and styled text on a console of rich, which escapes control characters."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+from rich import box
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from letterhead._formatting import as_text, printable, quoted, spaced_hex
+from letterhead.cli.render import as_integer, counted, moment, screen_width
+
+
+def console(stream: TextIO | None = None) -> Console:
+    """Return a console that prints text without markup, highlighting and emoji names, and escapes control characters."""
+    stream = stream or sys.stdout
+    screen = Console(
+        file=stream,
+        width=screen_width(stream),
+        markup=False,
+        highlight=False,
+        emoji=False,
+        force_terminal=stream.isatty(),
+        # rich leaves out colours alone.
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+    )
+    screen.push_render_hook(_Escaping())
+    return screen
+
+
+class _Escaping(RenderHook):
+    """Escapes control characters in whatever a console prints, also where text was not escaped before."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Escaped(renderable) for renderable in renderables]
+
+
+class _Escaped:
+    def __init__(self, renderable: ConsoleRenderable) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, screen: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for segment in screen.render(self._renderable, options):
+            if segment.control is None:
+                segment = Segment("\n".join(map(printable, segment.text.split("\n"))), segment.style)
+            yield segment
+
+
+def table(*columns: str, right: tuple[str, ...] = (), head: bool = True, fold: bool = False) -> Table:
+    """Return an empty table; columns named in `right` hold numbers and never wrap, and with `fold` no word is cut."""
+    view = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=head, header_style="bold")
+    for name in columns:
+        view.add_column(
+            Text(printable(name)),
+            justify="right" if name in right else "left",
+            no_wrap=name in right,
+            overflow="fold" if fold else "ellipsis",
+        )
+    return view
+
+
+def value_text(data: bytes | None, *, limit: int | None = None) -> Text:
+    """Return a value as null, quoted text or hex; beyond about `limit` characters, the number of the rest."""
+    if data is None:
+        return Text("null", style="dim italic")
+    text = as_text(data)
+    if text is not None:
+        if limit is not None and len(text) > limit:
+            return Text.assemble(quoted(text[:limit]), (f" … {len(text) - limit:,} more characters", "dim"))
+        return Text(quoted(text))
+    shown = max(8, limit // 3) if limit is not None else len(data)
+    number = as_integer(data)
+    folded = Text("" if number is None else f"{number} = ").append(spaced_hex(data[:shown]), style="cyan")
+    if len(data) > shown:
+        folded.append(f" … {len(data) - shown:,} more bytes", style="dim")
+    return folded
+
+
+def short(data: bytes | None, limit: int | None) -> Text:
+    """Return a value in about `limit` characters at most, for a table; all of it without a limit."""
+    text = None if data is None else as_text(data)
+    if data is None or limit is None or len(data if text is None else text) <= limit:
+        return value_text(data)
+    if text is not None:
+        return Text(quoted(text[: limit - 1]) + "…")
+    return value_text(data[: limit // 3]).append("…")
+
+
+def time_text(time: int, *, microseconds: bool = False) -> Text:
+    """Return a timestamp as a number, followed by its date."""
+    date = moment(time, microseconds=microseconds)
+    return Text.assemble(str(time), (f"  ({date})" if date else "", "dim"))
+
+
+def sized_text(data: bytes | None, limit: int | None) -> Text:
+    """Return a value followed by its size."""
+    size = "" if data is None else f"  ({counted(len(data), 'byte')})"
+    return Text.assemble(value_text(data, limit=limit), (size, "dim"))

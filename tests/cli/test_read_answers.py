@@ -1,0 +1,199 @@
+"""What `read` selects, counts and reports: the same, whatever else is asked for."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from command import Result
+from letterhead import arrow as lha
+from log_bytes import batch, record
+
+Run = Callable[..., Result]
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+ORDERS = SAMPLES / "orders-0"
+LOG = "00000000000000000000.log"
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+def rows(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.out.splitlines()]
+
+
+@pytest.fixture
+def torn(tmp_path: Path) -> Path:
+    """A log that ends within a batch."""
+    folder = tmp_path / "torn-0"
+    folder.mkdir()
+    (folder / LOG).write_bytes((ORDERS / LOG).read_bytes()[:300_000])
+    return folder
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """A log whose second batch, with 269 records, has a wrong checksum."""
+    folder = tmp_path / "damaged-0"
+    shutil.copytree(ORDERS, folder)
+    data = bytearray((folder / LOG).read_bytes())
+    data[53_241 + 200] ^= 0xFF
+    (folder / LOG).write_bytes(data)
+    return folder
+
+
+# Conditions on headers that cannot be read --------------------------------------------------------------------------
+
+CONDITIONS = [
+    "retry::int16 = 1",
+    "tenant = 'acme' or retry::int16 = 1",
+    "retry::int16 is null",
+    "offset < 5 and retry::int16 = 1",
+    "not retry::int16 = 1",
+]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Headers of which one is not of the type of the conditions, and a column of offsets."""
+    headers = [[("retry", b"1234"), ("tenant", b"acme")], [("retry", b"\0\1")], [("tenant", b"globex")], None]
+    lists = [row and [{"key": key, "value": value} for key, value in row] for row in headers]
+    path = tmp_path / "headers.parquet"
+    pq.write_table(pa.table({"offset": pa.array([0, 1, 2, 7]), "headers": pa.array(lists, HEADERS)}), path)
+    return path
+
+
+@pytest.mark.parametrize("where", CONDITIONS)
+def test_errors_null_selects_what_the_same_condition_selects_in_arrow(run: Run, table: Path, where: str) -> None:
+    column = pq.read_table(table)["headers"].combine_chunks()
+    offsets = lh.col("offset") < 5
+    expected = column
+    if "offset" in where:
+        expected, where_headers = column.slice(0, 3), where.partition(" and ")[2]
+    else:
+        where_headers = where
+    selected = lha.select(expected, "kafka", {"tenant": "string"}, where=where_headers, errors="null")
+    result = run("read", table, "--where", where, "--errors", "null", "--json", "--headers", "tenant")
+    assert [row["tenant"] for row in rows(result)] == selected.field("tenant").to_pylist()
+    assert offsets is not None
+
+
+@pytest.mark.parametrize("where", CONDITIONS)
+def test_errors_null_of_records_selects_what_arrow_selects(run: Run, where: str) -> None:
+    with lh.read.segments(ORDERS, columns=["offset"], where=where, errors="null") as reader:
+        expected = reader.read_all()["offset"].to_pylist()
+    result = run("read", ORDERS, "--where", where, "--errors", "null", "--json", "--columns", "offset")
+    assert [row["offset"] for row in rows(result)] == expected
+    assert result.code == 1
+    assert "did not decode: wrong_size" in result.err
+
+
+def test_rows_that_a_condition_leaves_undecided_are_reported_and_left_out_of_counts(run: Run) -> None:
+    result = run("read", ORDERS, "--where", "retry::int16 = 1", "--errors", "null", "--count-by", "partition", "--json")
+    assert (result.code, rows(result)) == (1, [])
+    assert "9,700 of 9,700 records did not decode: wrong_size 9,700" in result.err
+    assert "9,700 records left out, as --where is null where a header cannot be read" in result.err
+
+
+def test_errors_column_keeps_undecided_rows_and_names_the_condition(run: Run, table: Path) -> None:
+    result = run("read", table, "--where", "retry::int16 = 1", "--errors", "column", "--json", "--columns", "offset")
+    first, second = rows(result)
+    assert (first["offset"], [error["column"] for error in first["error"]]) == (0, ["where"])
+    assert second == {"offset": 1, "error": None}
+
+
+def test_a_condition_decided_by_another_part_is_not_the_column_of_the_error(run: Run, table: Path) -> None:
+    where = "tenant = 'acme' or retry::int16 = 1"
+    result = run("read", table, "--where", where, "--errors", "column", "--json", "--columns", "offset")
+    assert [[error["column"] for error in row["error"] or ()] for row in rows(result)] == [[None], []]
+
+
+def test_an_error_of_a_header_in_condition_and_columns_is_one_error(run: Run) -> None:
+    arguments = ("--where", "retry::int16 = 1", "--headers", "retry:int16", "--errors", "column")
+    result = run("read", ORDERS, *arguments, "--csv", "-n", "5")
+    assert "5 of 5 records did not decode: wrong_size 5\n" in result.err
+
+
+# Findings -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [[], ["--last", "1"], ["-n", "1"], ["--where", "offset = 5"], ["--end", "3"], ["--batches"], ["--batches", "-n", "1"],
+     ["--start", "-2"], ["--count-by", "partition"], ["--control"]],
+    ids=str,
+)  # fmt: skip
+def test_a_truncated_end_is_reported_whatever_is_selected(run: Run, torn: Path, selection: list[str]) -> None:
+    result = run("read", torn, *selection)
+    assert (result.code, result.err.count("torn at byte 293950")) == (1, 1)
+
+
+def test_inspect_and_scan_report_a_truncated_end(run: Run, torn: Path) -> None:
+    for result in (run("inspect", torn, "--offset", "3"), run("scan", torn, "--last", "1")):
+        assert (result.code, result.err.count("torn at byte 293950")) == (1, 1)
+
+
+def test_a_damaged_batch_is_counted_as_a_batch(run: Run, damaged: Path) -> None:
+    result = run("read", damaged, "--errors", "skip", "--count-by", "partition", "--json")
+    assert rows(result) == [{"partition": 0, "count": 9731}]
+    assert "letterhead: 1 batch left out, as it could not be read\n" in result.err
+    assert "at most 269 records" in result.err
+    result = run("read", damaged, "--errors", "column", "--count-by", "partition")
+    assert "9,731 records with 1 value" in result.out
+    assert "1 batch did not decode: bad_crc 1" in result.err
+    assert run("read", damaged, "--errors", "only").lines[-1] == "0 records and 1 unreadable batch"
+
+
+def test_a_header_with_a_null_value_is_a_header_of_a_record(run: Run, table: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "null-0"
+    folder.mkdir()
+    (folder / LOG).write_bytes(batch(record(block=b"\2\x08null\1"), base_offset=0))
+    assert run("read", folder, "--where", "\"null\" = 'x'", "--json").err == ""
+    lists = pa.array([[{"key": "null", "value": None}]], HEADERS)
+    pq.write_table(pa.table({"headers": lists}), table)
+    assert run("read", table, "--where", "\"null\" = 'x'", "--json").err == ""
+
+
+# Columns that tell rows apart ---------------------------------------------------------------------------------------
+
+
+def test_rows_of_several_logs_have_topic_and_partition(run: Run, tmp_path: Path) -> None:
+    for name in ("a-0", "b-0"):
+        shutil.copytree(ORDERS, tmp_path / name)
+    result = run("read", tmp_path / "a-0", tmp_path / "b-0", "-n", "1")
+    assert result.lines[0].split()[:3] == ["topic", "partition", "offset"]
+    assert "topic" not in run("read", tmp_path / "a-0", "-n", "1").lines[0]
+
+
+def test_rows_of_stores_of_several_tasks_have_the_task(run: Run, tmp_path: Path) -> None:
+    for name in ("0_0", "0_1"):
+        shutil.copytree(SAMPLES / "streams-state-0_0", tmp_path / name)
+    result = run("read", tmp_path / "0_0", tmp_path / "0_1", "--store", "latest", "-n", "1")
+    assert result.lines[0].split()[:3] == ["task", "store", "key"]
+
+
+# Times in the wrong unit --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("number", "right"), [("1767243600", "1767243600000"), ("9999999999", "9999999999000")]
+)  # fmt: skip
+def test_seconds_are_refused_with_the_milliseconds_to_write(run: Run, number: str, right: str) -> None:
+    result = run("read", ORDERS, "--start", f"@{number}")
+    assert (result.code, f"write @{right} if {number} are seconds" in result.err) == (2, True)
+    assert run("read", ORDERS, "--start", f"@{right}", "--errors", "skip").code == 0
+    result = run("read", ORDERS, "--where", f"timestamp < {number}")
+    assert (result.code, f"write {right} if {number} are seconds" in result.err) == (2, True)
+    assert run("read", ORDERS, "--where", f"timestamp < {right}", "--json", "-n", "1").code == 0
+
+
+def test_microseconds_are_refused(run: Run) -> None:
+    result = run("read", ORDERS, "--end", "@1767243600000000")
+    assert (result.code, "after the year 9999: check the unit" in result.err) == (2, True)
