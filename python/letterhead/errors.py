@@ -48,6 +48,7 @@ __all__ = [
     "StoreChoiceError",
     "StoreLockedError",
     "StoreNotFoundError",
+    "TopicNotFoundError",
     "TopologyError",
     "TornTailWarning",
     "UnexpectedColumnFamilyError",
@@ -489,6 +490,10 @@ class StoreLockedError(ProcessorStateError):
 
 class StoreNotFoundError(ProcessorStateError):
     """The store to read does not exist."""
+
+
+class TopicNotFoundError(LetterheadError, ValueError):
+    """The topic to read does not exist, or the user may not see it."""
 
 
 class DamagedRowError(StateStoreError):

@@ -192,7 +192,8 @@ def test_every_record_is_the_one_that_librdkafka_reads(broker, written, topic, i
         written + topic, bootstrap_servers=broker, isolation_level=isolation, fetch_bytes=3000, batch_bytes=1000
     ) as reader:
         assert reader.schema.names == [
-            "topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers",
+            "topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers", "producer_id",
+            "producer_epoch", "sequence", "transactional",
         ]  # fmt: skip
         table = reader.read_all()
     assert rows(table) == expected

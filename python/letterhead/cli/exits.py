@@ -18,7 +18,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage; 3 a source does not exist, or cannot be reached or read; 130 interrupted, 141 the reader of a pipe is gone, 143 terminated."
+EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage; 3 a source does not exist, or cannot be reached or read, or the output cannot be written; 130 interrupted, 141 the reader of a pipe is gone, 143 terminated."
 
 # A parameter in an error, as in "pass retention=, as the application does", or "start is after the end".
 _PARAMETER = re.compile(r"(?<![\w.])(?:([a-z][a-z_]+)=(?=[ ,.:;)]|$)|(start|end)(?= (?:is|must|has|names) ))")

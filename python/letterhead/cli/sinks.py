@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from letterhead._formatting import printable
-from letterhead.cli.exits import Failure, reason
+from letterhead.cli.exits import UNREADABLE, Failure, reason
 from letterhead.cli.output import STANDARD_OUTPUT, standard_output
 
 __all__ = ["FileSink", "Sink", "StandardOutput", "opened_sink", "write_bytes"]
@@ -139,4 +139,4 @@ class FileSink:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise Failure(f"cannot write {self._path}: {reason(error)}") from error
+            raise Failure(f"cannot write {self._path}: {reason(error)}", UNREADABLE) from error

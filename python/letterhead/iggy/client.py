@@ -32,7 +32,7 @@ from typing import Literal, NamedTuple
 
 from letterhead._context_managers import Closing
 from letterhead._invariants import present
-from letterhead.errors import ProtocolError
+from letterhead.errors import ProtocolError, TopicNotFoundError
 from letterhead.iggy.address import Address
 from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BatchHeader
 from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Connection, ServerError, length_prefixed
@@ -150,8 +150,8 @@ class IggyClient(Closing):
             reply = self._read(_GET_TOPIC, topic.identifiers, _MAX_LISTED_BYTES)
             if not reply:
                 if not self._read(_GET_STREAM, _identifier("stream", topic.stream), _MAX_LISTED_BYTES):
-                    raise ValueError(f"stream {topic.stream!r} does not exist on {self.address}")
-                raise ValueError(f"stream {topic.stream!r} has no topic {topic.topic!r}")
+                    raise TopicNotFoundError(f"stream {topic.stream!r} does not exist on {self.address}")
+                raise TopicNotFoundError(f"stream {topic.stream!r} has no topic {topic.topic!r}")
             number, count = struct.unpack_from("<I8xI", reply)
             at = 50 + reply[49]
             name = bytes(reply[50:at])

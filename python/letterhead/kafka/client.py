@@ -22,7 +22,7 @@ from typing import Any
 
 from letterhead._context_managers import Closing
 from letterhead._optional_dependencies import how_to_install, needed
-from letterhead.errors import ProtocolError
+from letterhead.errors import ProtocolError, TopicNotFoundError
 from letterhead.host_addresses import AddressInfo, look_up
 from letterhead.kafka.oauth import CredentialSource, Tokens
 from letterhead.kafka.remedies import demands_certificate, login_remedy, tls_error
@@ -171,7 +171,7 @@ class KafkaClient(Closing):
         return sorted(topic.name for topic in answer.topics if not topic.is_internal and not topic.error_code)
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
-        """Return the partitions of topics, in order; raise ValueError if a topic does not exist."""
+        """Return the partitions of topics, in order; raise TopicNotFoundError if one does not exist."""
         names = list(topics)
         ordered = sorted(self._run(self._metadata, names).topics, key=lambda topic: names.index(topic.name))
         return [TopicPartition(topic.name, number) for topic in ordered
@@ -326,7 +326,7 @@ class KafkaClient(Closing):
             answer = await self.ask_any(request, until, partial(wrong_metadata, topics))
             for topic in answer.topics:
                 if topics is not None and topic.error_code in _NO_TOPIC:
-                    raise ValueError(
+                    raise TopicNotFoundError(
                         f"there is no topic {topic.name!r} at {self.servers}: check its name, and whether the user may "
                         "describe it"
                     )

@@ -18,6 +18,7 @@ from letterhead.errors import (
     StoreChoiceError,
     StoreLockedError,
     StoreNotFoundError,
+    TopicNotFoundError,
 )
 
 __all__ = ["reading_errors"]
@@ -34,7 +35,9 @@ def reading_errors() -> Iterator[None]:
         raise Failure(str(error), UNREADABLE) from error
     except StoreLockedError as error:
         raise Failure(f"{error}. Stop that process, or use a command that only reads the store") from error
-    except (StoreNotFoundError, StoreChoiceError) as error:
+    except (StoreNotFoundError, TopicNotFoundError) as error:
+        raise Failure(as_options(str(error)), UNREADABLE) from error
+    except StoreChoiceError as error:
         raise Failure(as_options(str(error))) from error
     except (StateStoreError, DamagedTableError) as error:
         raise Failure(as_options(str(error)), BAD_DATA) from error
