@@ -208,8 +208,12 @@ def test_a_wrong_key_is_rejected_with_a_remedy(safe, keys, monkeypatch):
 
 def test_missing_credentials_and_regions_are_errors_before_the_login(safe, keys, monkeypatch):
     monkeypatch.delenv("AWS_DEFAULT_REGION")
-    with pytest.raises(ValueError, match=r"no AWS region: .*AWS_REGION"):
+    with pytest.raises(ValueError, match=r"no AWS region: .*AWS_REGION or AWS_DEFAULT_REGION"):
         write_and_read(iam(safe))
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        with monkeypatch.context() as advised:
+            advised.setenv(name, secured.REGION)
+            write_and_read(iam(safe))
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.setenv("AWS_DEFAULT_REGION", secured.REGION)

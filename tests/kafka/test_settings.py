@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import random
 import subprocess
+import warnings
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from versions import built
 
 import letterhead as lh
 from letterhead.cli import main
-from letterhead.cli.brokers import brokers
+from letterhead.cli.brokers import brokers, file_settings
 from letterhead.kafka.iam import Credentials
 from letterhead.kafka.jaas import parse_jaas
 from letterhead.kafka.oauth import OAuthSettings, Token
@@ -479,7 +480,62 @@ def test_settings_that_a_producer_lacks_are_rejected_without_their_values(values
     assert "hunter2" not in str(raised.value)
 
 
+CONSUMER = (  # As Apache Kafka ships it, and what applications add to it.
+    "bootstrap.servers=localhost:9092\ngroup.id=test-consumer-group\nauto.offset.reset=earliest\n"
+    "enable.auto.commit=false\nauto.commit.interval.ms=1000\nisolation.level=read_committed\nmax.poll.records=500\n"
+    "key.deserializer=org.apache.kafka.common.serialization.StringDeserializer\n"
+    "value.deserializer=org.apache.kafka.common.serialization.StringDeserializer\n"
+    "interceptor.classes=com.example.Interceptor\n"
+)
+
+
+def test_the_file_of_a_consumer_of_java_is_read_and_what_it_cannot_mean_is_named(tmp_path: Path):
+    file = tmp_path / "consumer.properties"
+    file.write_text(CONSUMER)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = reader_settings(None, file)
+    assert (result.servers, result.isolation_level) == ("localhost:9092", "read_committed")
+    file.write_text(CONSUMER + "schema.registry.url=http://hunter2\n")
+    with pytest.warns(
+        UserWarning, match=r"consumer\.properties: unknown settings are ignored: schema\.registry\.url"
+    ) as raised:
+        assert reader_settings(None, file).servers == "localhost:9092"
+    assert "hunter2" not in str(raised[0].message)
+    with pytest.raises(ValueError, match="keys are bytes"):  # An argument in code is meant for this reader.
+        reader_settings("a:1", {"key.deserializer": "x"})
+    file.write_text(CONSUMER + "sasl.mechanisn=PLAIN\n")
+    with pytest.raises(ValueError, match=r"unknown setting 'sasl\.mechanisn': did you mean 'sasl\.mechanism'"):
+        reader_settings(None, file)
+
+
 # The command line -----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_line_reads_files_of_java_and_of_kcat(tmp_path: Path, monkeypatch, capsys):
+    java, kcat = tmp_path / "consumer.properties", tmp_path / "kcat.conf"
+    java.write_text(CONSUMER.replace("localhost:9092", "127.0.0.1:1") + "schema.registry.url=http://hunter2\n")
+    kcat.write_text(
+        "# kcat\nmetadata.broker.list = 127.0.0.1:1\nauto.offset.reset=earliest\nsecurity.protocol=SASL_PLAINTEXT\n"
+        "sasl.mechanisms=PLAIN\nsasl.username=alice\nsasl.password=back\\slash#1\n"
+    )
+    assert file_settings(kcat, is_of_kcat=True)["sasl.password"] == "back\\slash#1"
+    read = ["read", "kafka:///orders", "--timeout", "0.3"]
+    assert main([*read, "--config", str(java)]) == 3
+    error = capsys.readouterr().err
+    assert "unknown settings are ignored: schema.registry.url" in error
+    assert "127.0.0.1:1" in error
+    for variable, file in {"LETTERHEAD_CONFIG": java, "KCAT_CONFIG": kcat}.items():
+        with monkeypatch.context() as environment:
+            environment.setenv(variable, str(file))
+            assert main(read) == 3
+            error = capsys.readouterr().err
+            assert "127.0.0.1:1" in error
+            assert "hunter2" not in error
+    kcat.write_text("metadata.broker.list\n")
+    monkeypatch.setenv("KCAT_CONFIG", str(kcat))
+    assert main(read) == 2
+    assert "kcat.conf, line 1: there is no = after the name of a setting" in capsys.readouterr().err
 
 
 def test_brokers_are_named_by_a_file_and_by_options(tmp_path: Path):

@@ -9,7 +9,7 @@ from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import grouped, option
 from letterhead.cli.render import warn
 
-__all__ = ["BrokerSettings", "brokers", "connection_settings"]
+__all__ = ["BrokerSettings", "brokers", "connection_settings", "file_settings"]
 
 BrokerSettings: TypeAlias = dict[str, str]
 """Settings of :func:`letterhead.read.topic`, with ``bootstrap.servers``."""
@@ -35,10 +35,7 @@ def connection_settings(
     """Return the settings from the file that --config names and from -X, which overrides the file."""
     values: BrokerSettings = {}
     if config is not None:
-        from letterhead.kafka.properties import read_properties
-
-        with usage_errors():
-            values |= read_properties(config)
+        values |= file_settings(config)
         if not values:
             raise Failure(f"{config} has no settings")
     for setting in settings or ():
@@ -51,6 +48,18 @@ def connection_settings(
                 f"the secret in -X {name.strip()} is visible to other users: write ${{env:NAME}} or ${{file:PATH}}, or use "
                 "--config"
             )
+    return values
+
+
+def file_settings(path: str | Path, *, is_of_kcat: bool = False) -> BrokerSettings:
+    """Return the settings of a property file, or of a configuration file of kcat; warn of names that are ignored."""
+    from letterhead.kafka.properties import read_client_config, read_properties
+    from letterhead.kafka.settings import reader_file
+
+    with usage_errors():
+        values, others = reader_file(path, read_client_config if is_of_kcat else read_properties)
+    if others:
+        warn(f"{path}: unknown settings are ignored: {', '.join(others)}")
     return values
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import threading
 import time
@@ -150,11 +151,12 @@ class IamIdentity:
 
     def _region(self, host: str) -> str:
         match = _HOST.search(host)
-        region = match[1] if match is not None else self._session.get_config_variable("region")
+        # AWS's SDKs read AWS_REGION; botocore reads AWS_DEFAULT_REGION and the profile.
+        region = match[1] if match else os.environ.get("AWS_REGION") or self._session.get_config_variable("region")
         if not region:
             raise ValueError(
-                "no AWS region: the names of the brokers have none, so set the environment variable AWS_REGION, or the region "
-                "of the profile"
+                "no AWS region: the names of the brokers have none, so set the environment variable AWS_REGION or "
+                "AWS_DEFAULT_REGION, or the region of the profile"
             )
         return str(region)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from letterhead._invariants import present
 
-__all__ = ["expand", "read_properties"]
+__all__ = ["expand", "read_client_config", "read_properties"]
 
 _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -67,6 +67,31 @@ def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
             ) from None
         properties[key] = value
     return properties
+
+
+def read_client_config(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Return the settings of a configuration file of kcat: ``name=value`` in each line, without escapes.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or a line has no ``=``.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ValueError(f"the settings cannot be read from {os.fspath(path)}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"the settings cannot be read from {os.fspath(path)}: it is not UTF-8") from None
+    settings = {}
+    for number, line in enumerate(lines, 1):
+        name, equals, value = line.strip().partition("=")
+        if not name or name.startswith("#"):
+            continue
+        if not equals:
+            raise ValueError(f"{os.fspath(path)}, line {number}: there is no = after the name of a setting")
+        settings[name.strip()] = value.strip()
+    return settings
 
 
 def expand(name: str, value: str) -> str:

@@ -145,6 +145,12 @@ REJECTED = {
     "enable.ssl.certificate.verification": "certificates are verified: set ssl.truststore.location to trust an authority",
 }
 
+IGNORED_IN_FILES = (
+    "auto.offset.reset", "enable.auto.commit", "interceptor.classes", "key.deserializer", "key.serializer",
+    "value.deserializer", "value.serializer",
+)  # fmt: skip
+"""Settings that a property file has for other clients. In code, they are refused: nothing would follow them."""
+
 HANDLERS = {
     "sasl.client.callback.handler.class": ("OAuthBearerSaslClientCallbackHandler", "IAMClientCallbackHandler"),
     "sasl.login.callback.handler.class": ("OAuthBearerLoginCallbackHandler", "IAMOAuthBearerLoginCallbackHandler"),

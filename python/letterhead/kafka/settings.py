@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from letterhead._names import unknown_name
+from letterhead._warnings import warn
 from letterhead.kafka.iam import IamIdentity, IamSettings
 from letterhead.kafka.jaas import parse_jaas
 from letterhead.kafka.kerberos import KerberosSettings
@@ -23,6 +24,7 @@ from letterhead.kafka.setting_names import (
     CONNECTION,
     CONSUMER,
     HANDLERS,
+    IGNORED_IN_FILES,
     JAVA,
     LIBRDKAFKA_NAMES,
     OPTIONS,
@@ -39,7 +41,9 @@ __all__ = [
     "Login",
     "Settings",
     "SettingsLike",
+    "reader_file",
     "reader_settings",
+    "reader_values",
     "spark_settings",
     "unknown_setting",
     "writer_settings",
@@ -50,6 +54,8 @@ TIMEOUT_MS = 60_000
 
 SettingsLike: TypeAlias = Mapping[str, Any] | str | os.PathLike[str]
 """Settings by name, or the path of a property file."""
+
+FileReader: TypeAlias = Callable[["str | os.PathLike[str]"], dict[str, str]]
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -97,13 +103,39 @@ class Settings:
         return f"<settings of a client of {self.servers}>"
 
 
-def unknown_setting(name: str, prefix: str = "") -> ValueError:
-    """Return the error for a setting that is unknown, with the nearest ones."""
+def nearest_settings(name: str) -> list[str]:
+    """Return the known settings whose names resemble an unknown one."""
     import difflib  # only needed for errors, and this package should be fast to import
 
-    near = [prefix + known for known in difflib.get_close_matches(name.lower(), READER_NAMES, n=3)]
+    return difflib.get_close_matches(name.lower(), READER_NAMES, n=3)
+
+
+def unknown_setting(name: str, prefix: str = "") -> ValueError:
+    """Return the error for a setting that is unknown, with the nearest ones."""
+    near = [prefix + known for known in nearest_settings(name)]
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "names are those of Kafka's own clients"
     return ValueError(f"unknown {'option' if prefix else 'setting'} {prefix + name!r}: {hint}")
+
+
+def reader_file(path: str | os.PathLike[str], read: FileReader = read_properties) -> tuple[dict[str, str], list[str]]:
+    """Return the settings of a file for a reader, and the names in it that are unknown, which other clients may have.
+
+    Settings that only consumers of other clients follow are left out. A name that resembles a known one stays: it is an error.
+    """
+    values = {name: value for name, value in read(path).items() if name not in IGNORED_IN_FILES}
+    known = {*READER_NAMES, *REJECTED}
+    others = sorted(name for name in values if name not in known and not nearest_settings(name))
+    return {name: value for name, value in values.items() if name not in others}, others
+
+
+def reader_values(settings: SettingsLike | None) -> Mapping[str, Any] | None:
+    """Return settings by name, also of a property file; warn of names in it that are unknown."""
+    if not isinstance(settings, str | os.PathLike):
+        return settings
+    values, others = reader_file(settings)
+    if others:
+        warn(f"{os.fspath(settings)}: unknown settings are ignored: {', '.join(others)}")
+    return values
 
 
 def reader_settings(
@@ -115,7 +147,7 @@ def reader_settings(
     fetch_bytes: int | None = None,
 ) -> Settings:
     """Return the settings of a reader. Arguments take precedence over settings of the same meaning."""
-    return _Values(settings, servers).reader(token_provider, timeout_ms, fetch_bytes)
+    return _Values(reader_values(settings), servers).reader(token_provider, timeout_ms, fetch_bytes)
 
 
 def spark_settings(options: Mapping[str, str]) -> Settings:
@@ -174,7 +206,7 @@ class _Values:
         if settings is None or isinstance(settings, Mapping):
             values = dict(settings or {})
         elif isinstance(settings, str | os.PathLike):
-            values = dict(read_properties(settings))
+            values = {name: value for name, value in read_properties(settings).items() if name not in IGNORED_IN_FILES}
         else:
             raise TypeError(f"settings must be a mapping or the path of a property file, not {type(settings).__name__}")
         context = values.get("ssl.context")

@@ -122,7 +122,7 @@ def open(
     """
     with needed("reading a source", "'letterhead[arrow]'"):
         import pyarrow  # noqa: F401
-    from letterhead.kafka.properties import read_properties
+    from letterhead.kafka.settings import reader_values
     from letterhead.sources.recognition import open_sources
 
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
@@ -144,7 +144,7 @@ def open(
         errors=errors,
         limits=limits,
         timeout_ms=timeout_ms,
-        settings=read_properties(settings) if isinstance(settings, str | os.PathLike) else settings,
+        settings=reader_values(settings),
         stores=StoreOptions(store, store_type, values),
     )
     check_store_options(opened, request)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from letterhead.cli.brokers import file_settings
 from letterhead.cli.exits import BAD_DATA, OK, as_options
 from letterhead.cli.render import warn
 from letterhead.cli.sources.errors import reading_errors
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ask", "can_ask", "column_names", "open_reader", "open_sources", "printed_remarks", "report_findings"]
 
-CONFIG_VARIABLE = "LETTERHEAD_CONFIG"
-"""Environment variable that names a property file. The settings of --config and -X override the settings in it."""
+CONFIG_VARIABLE, KCAT_VARIABLE = "LETTERHEAD_CONFIG", "KCAT_CONFIG"
+"""Environment variables that name a property file, or a configuration file of kcat. --config and -X override its settings."""
 
 
 def open_sources(names: Sequence[str]) -> list[Source]:
@@ -77,12 +78,9 @@ class AskedLogins(Logins):
 
     def kafka_settings(self, settings: Mapping[str, Any], *, has_servers: bool) -> dict[str, Any]:
         """Return settings with those of the file that the environment names, and with a password that was asked for."""
-        from letterhead.kafka.properties import read_properties
-
-        file = os.environ.get(CONFIG_VARIABLE)
-        values = super().kafka_settings(
-            {**(read_properties(file) if file else {}), **settings}, has_servers=has_servers
-        )
+        file, of_kcat = os.environ.get(CONFIG_VARIABLE), os.environ.get(KCAT_VARIABLE)
+        from_file = file_settings(file or of_kcat or "", is_of_kcat=not file) if file or of_kcat else {}
+        values = super().kafka_settings({**from_file, **settings}, has_servers=has_servers)
         is_login = "sasl.username" in values and "sasl.jaas.config" not in values
         if is_login and "sasl.password" not in values and can_ask():
             values["sasl.password"] = ask(f"password of {values['sasl.username']}", secret=True)
