@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 
 __all__ = ["as_text", "counted", "iso_time", "printable", "quoted", "spaced_hex"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+# Spaces other than U+0020, line separators, and marks such as those that join emoji.
+_CATEGORIES_OF_TEXT = ("Zs", "Zl", "Zp", "Cf")
 
 
 def printable(text: str) -> str:
@@ -30,12 +34,19 @@ def spaced_hex(data: bytes) -> str:
 
 
 def as_text(data: bytes) -> str | None:
-    """Return the text of bytes that are printable UTF-8, else None."""
+    """Return the text of bytes in UTF-8, which may have several lines; None if they are other data, such as a number."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    return text if text.isprintable() else None
+    if text.isprintable():
+        return text
+    # Bytes that are nothing but a tab or a line break are more likely a number.
+    return text if text.strip() and all(map(_is_in_text, set(text))) else None
+
+
+def _is_in_text(char: str) -> bool:
+    return char.isprintable() or char in _ESCAPES or unicodedata.category(char) in _CATEGORIES_OF_TEXT
 
 
 def counted(count: int, noun: str) -> str:
@@ -55,6 +66,8 @@ def iso_time(
 
 
 def _escape(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
     code = ord(char)
     if code < 0x100:
         return f"\\x{code:02x}"

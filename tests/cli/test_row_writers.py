@@ -254,13 +254,15 @@ def test_a_large_batch_is_divided_and_whole(tmp_path: Path) -> None:
 
 
 def printed(
-    monkeypatch: pytest.MonkeyPatch, format: RowFormat, batch: pa.RecordBatch = BATCH, encoding: str = "utf-8"
+    monkeypatch: pytest.MonkeyPatch, format: RowFormat, *batches: pa.RecordBatch, encoding: str = "utf-8"
 ) -> bytes:
+    batches = batches or (BATCH,)
     out = io.TextIOWrapper(io.BytesIO(), encoding)
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", out)
-        with open_writer(batch.schema, format) as writer:
-            writer.write(batch)
+        with open_writer(batches[0].schema, format) as writer:
+            for batch in batches:
+                writer.write(batch)
         out.flush()
     return out.buffer.getvalue()  # type: ignore[attr-defined]
 
@@ -298,7 +300,7 @@ def test_control_characters_do_not_reach_a_terminal(form: Form, monkeypatch: pyt
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
 def test_json_has_only_ascii_where_the_encoding_is_not_utf8(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = pa.RecordBatch.from_pydict({"株": ["é"]})
-    text = printed(monkeypatch, RowFormat(Form.JSON), batch, encoding)
+    text = printed(monkeypatch, RowFormat(Form.JSON), batch, encoding=encoding)
     assert text == b'{"\\u682a":"\\u00e9"}\n'
 
 
@@ -372,7 +374,19 @@ def test_everything_is_shown_on_request(monkeypatch: pytest.MonkeyPatch) -> None
 def test_wide_characters_keep_columns_in_line(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = pa.RecordBatch.from_pydict({"a": ["株式会社", "x" * 8], "b": ["1", "2"]})
     lines = table(monkeypatch, batch, 80)
-    assert [line.rstrip() for line in lines] == ["a         b", f"{'─' * 8}  {'─' * 70}", "株式会社  1", "xxxxxxxx  2"]
+    assert [line.rstrip() for line in lines] == ["a         b", "────────  ─", "株式会社  1", "xxxxxxxx  2"]
+
+
+def test_a_value_is_cut_only_where_the_screen_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that arrive later, in other batches, may be longer than those before."""
+    monkeypatch.setenv("COLUMNS", "80")
+    values = ["c", "customer-0001", "customer-" + "1" * 51, "customer-" + "1" * 90]
+    batches = [pa.RecordBatch.from_pydict({"key": [value], "value": ["v"], "n": [7]}) for value in values]
+    lines = printed(monkeypatch, RowFormat(Form.TABLE), *batches).decode().splitlines()[2:]
+    assert [line.split() for line in lines[:3]] == [[value, "v", "7"] for value in values[:3]]
+    assert (len(lines[3]), lines[3].split()) == (80, [values[3][:69] + "…", "v", "7"])
+    growing = [pa.RecordBatch.from_pydict({"a": ["a" * n], "b": ["b" * (40 - n)]}) for n in (1, 20, 39)]
+    assert "…" not in printed(monkeypatch, RowFormat(Form.TABLE), *growing).decode()
 
 
 def test_many_columns_are_lists_of_fields(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,9 +409,15 @@ def test_numbers_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"\xff" * 8, "-1 = ff ff ff ff ff ff ff ff"),
         (b"\x80" + bytes(7), "80 00 00 00 00 00 00 00"),
         (b"\0\0\0*", "00 00 00 2a"),
+        (b"\n", "0a"),
+        ("java.lang.Boom: €\n\tat a.B.c(B.java:1)\r\n".encode(), r'"java.lang.Boom: €\n\tat a.B.c(B.java:1)\r\n"'),
+        ("👩\u200d💻\u00a0!".encode(), r'"👩\u200d💻\xa0!"'),
+        (rb"a\n", r'"a\\n"'),
+        ("\u202eevil".encode(), r'"\u202eevil"'),
+        (b"\x1b[31mred", "1b 5b 33 31 6d 72 65 64"),
     ],
 )
-def test_eight_bytes_are_text_or_a_number_and_hex(value: bytes, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_are_text_or_a_number_and_hex(value: bytes, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([[{"key": "k", "value": value}]], HEADERS)], ["headers"])
     assert table(monkeypatch, batch, 80)[2] == f"k={shown}"
 

@@ -1,4 +1,4 @@
-"""Rows as a table for people: :class:`RowTable`. Widths follow from the first rows, so that no other row is held."""
+"""Rows as a table for people: :class:`RowTable`. Columns grow as longer values arrive, so that no row is held."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 # Tables with more columns are unreadable on a screen: each row is a list of its fields.
 MAX_COLUMNS = 7
-# The rows whose values decide how wide the columns are.
-MEASURED_ROWS = 100
 # A column of text is not narrower, if its values are not.
 MIN_WIDTH = 8
 GAP = "  "
@@ -53,7 +51,7 @@ class RowTable(RowWriter):
         self._everything = everything
         self._width = screen_width(sys.stdout)
         self._as_lists = len(schema.names) > MAX_COLUMNS
-        self._widths: list[int] | None = None
+        self._widths: list[int] = []
         self._rows = 0
         self._cut = False
 
@@ -86,8 +84,9 @@ class RowTable(RowWriter):
         """Leave the rows that were printed."""
 
     def _print_rows(self, rows: list[tuple[list[str], ...]]) -> None:
-        if self._widths is None:
-            self._widths = self._measured(rows[:MEASURED_ROWS])
+        has_head = bool(self._widths)
+        self._widths = self._measured(rows)
+        if not has_head:
             head = self._line([printable(name) for name in self._names], self._widths)
             print(styled(head, "bold", sys.stdout))
             print(GAP.join("─" * width for width in self._widths))
@@ -112,31 +111,29 @@ class RowTable(RowWriter):
                     print(f"{GAP}{_padded('' if place else name, label)}{GAP}{line}".rstrip())
 
     def _measured(self, rows: list[tuple[list[str], ...]]) -> list[int]:
-        """Return the width of each column: as wide as its values, as far as the screen has room."""
-        natural = []
-        for column, name in enumerate(self._names):
-            texts = [printable(name), *(line for row in rows for line in row[column])]
-            natural.append(max(map(cell_len, texts)))
+        """Return the width of each column: as wide as its values, as far as the screen has room, and never narrower again."""
+        earlier = self._widths or [cell_len(printable(name)) for name in self._names]
+        natural = [
+            max(itertools.chain([width], (_cells(line) for row in rows for line in row[column])))
+            for column, width in enumerate(earlier)
+        ]
         shrinkable = [column for column, is_whole in enumerate(self._is_whole) if not is_whole]
         room = self._width - len(GAP) * (len(natural) - 1)
-        fixed = sum(natural[column] for column in range(len(natural)) if column not in shrinkable)
+        left = room - sum(natural[column] for column in range(len(natural)) if column not in shrinkable)
         widths = list(natural)
         # The narrowest columns get what they need; the others share what is left.
-        left = room - fixed
-        for done, column in enumerate(sorted(shrinkable, key=natural.__getitem__)):
-            share = left // (len(shrinkable) - done)
-            widths[column] = min(natural[column], max(share, MIN_WIDTH, 1))
-            left -= widths[column]
-        if shrinkable and left > 0:
-            # Later values may be longer. Before a column of numbers, room for much longer ones would tear rows apart.
-            widest = shrinkable[-1]
-            widths[widest] += left if widest == len(widths) - 1 else min(left, widths[widest])
+        least = [width if self._widths else 0 for width in earlier]
+        left -= sum(least[column] for column in shrinkable)
+        for done, column in enumerate(sorted(shrinkable, key=lambda column: natural[column] - least[column])):
+            share = least[column] + max(0, left // (len(shrinkable) - done))
+            widths[column] = min(natural[column], max(share, MIN_WIDTH))
+            left -= max(0, widths[column] - least[column])
         return widths
 
     def _fitted(self, lines: list[str], width: int, is_whole: bool) -> list[str]:
         fitted = []
         for line in lines:
-            if (len(line) <= width and line.isascii()) or is_whole or cell_len(line) <= width:
+            if is_whole or _cells(line) <= width:
                 fitted.append(line)
             elif self._everything:
                 fitted += chop_cells(line, width)
@@ -193,7 +190,8 @@ class _ColumnFormatter:
 
 
 def _errors(errors: list[dict[str, Any]]) -> list[str]:
-    return [f"{error['code']}: {printable(error['message'])}" for error in errors]
+    # One header that several columns read is one line.
+    return list(dict.fromkeys(f"{error['code']}: {printable(error['message'])}" for error in errors))
 
 
 def _losses(losses: list[dict[str, Any]]) -> list[str]:
@@ -213,7 +211,10 @@ def header_value(value: HeaderValue, limit: int | None) -> str:
     return quoted(text) if value.type == "char" else text
 
 
+def _cells(text: str) -> int:
+    return len(text) if text.isascii() else cell_len(text)
+
+
 def _padded(text: str, width: int, right: bool = False) -> str:
-    if not text.isascii():
-        width -= cell_len(text) - len(text)
+    width -= _cells(text) - len(text)
     return text.rjust(width) if right else text.ljust(width)

@@ -136,7 +136,7 @@ def _lines(kept: list[str], headers: list[Any] | None, width: int | None) -> Ite
 def _key_or_type(data: bytes | None, width: int | None) -> str:
     """Format a key or a type: without quotes if that is unambiguous."""
     text = None if data is None else as_text(data)
-    if text and text.split() == [text] and text != "null" and '"' not in text:
+    if text and text.isprintable() and text.split() == [text] and text != "null" and '"' not in text:
         return _cut(text, width)
     return _value(data, width)
 
