@@ -14,6 +14,7 @@ __all__ = [
     "Column",
     "MessageReader",
     "Packed",
+    "Pattern",
     "Schema",
     "Stream",
     "__version__",
@@ -40,6 +41,7 @@ __all__ = [
     "types",
     "uncompressed",
     "validate",
+    "with_checksum",
     "xxh3_64",
 ]
 
@@ -183,6 +185,7 @@ def record_batches(
     data: ReadableBuffer, start: int = 0, most: int | None = None, beyond: int = 0
 ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int]], int]: ...
 
+@final
 class Pattern:
     def __new__(cls, text: str) -> Pattern: ...
     def is_match(self, value: ReadableBuffer) -> bool: ...

@@ -14,7 +14,8 @@ from versions import built
 
 import letterhead as lh
 from letterhead.cli import main
-from letterhead.cli.brokers import brokers, file_settings
+from letterhead.cli.brokers import brokers
+from letterhead.cli.settings_files import file_settings
 from letterhead.kafka.iam import Credentials
 from letterhead.kafka.jaas import parse_jaas
 from letterhead.kafka.oauth import OAuthSettings, Token

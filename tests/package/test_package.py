@@ -68,7 +68,6 @@ def test_every_public_name_is_listed_and_documented(package: ModuleType) -> None
         ("pyspark", "lh.spark", "letterhead.spark needs pyspark: pip install 'letterhead[pyspark]'"),
         ("pyarrow", "lh.spark", "letterhead.spark needs pyarrow: pip install 'letterhead[pyspark]'"),
         ("pyarrow", "lh.read.segments", "reading segments needs pyarrow: pip install 'letterhead[arrow]'"),
-        ("numpy", "lh.read.segments", "reading segments needs numpy: pip install 'letterhead[arrow]'"),
         ("pyarrow", "lh.read.topic", "reading a topic needs pyarrow: pip install 'letterhead[arrow,kafka]'"),
         ("pyarrow", "lh.read.iggy", "reading a topic of Iggy needs pyarrow: pip install 'letterhead[arrow]'"),
         ("pyarrow", "lh.write.iggy", "writing to a topic of Iggy needs pyarrow: pip install 'letterhead[arrow]'"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-from letterhead.cli.exits import Failure, usage_errors
+from letterhead.cli.exits import Failure
 from letterhead.cli.options import grouped, option
 from letterhead.cli.render import warn
+from letterhead.cli.settings_files import file_settings
 
-__all__ = ["BrokerSettings", "brokers", "connection_settings", "file_settings"]
+__all__ = ["BrokerSettings", "brokers", "connection_settings"]
 
 BrokerSettings: TypeAlias = dict[str, str]
 """Settings of :func:`letterhead.read.topic`, with ``bootstrap.servers``."""
@@ -51,23 +52,11 @@ def connection_settings(
     return values
 
 
-def file_settings(path: str | Path, *, is_of_kcat: bool = False) -> BrokerSettings:
-    """Return the settings of a property file, or of a configuration file of kcat; warn of names that are ignored."""
-    from letterhead.kafka.properties import read_client_config, read_properties
-    from letterhead.kafka.settings import reader_file
-
-    with usage_errors():
-        values, others = reader_file(path, read_client_config if is_of_kcat else read_properties)
-    if others:
-        warn(f"{path}: unknown settings are ignored: {', '.join(others)}")
-    return values
-
-
 @grouped(values=connection_settings)
 def brokers(
     *,
     bootstrap_server: Annotated[
-        str | None, option("--bootstrap-server", "Brokers that have the changelog as a topic.", "HOST:PORT")
+        str | None, option("--bootstrap-server -b", "Brokers that have the changelog as a topic.", "HOST:PORT")
     ] = None,
     values: BrokerSettings,
 ) -> BrokerSettings | None:
@@ -75,8 +64,6 @@ def brokers(
     if bootstrap_server is not None:
         values.pop("metadata.broker.list", None)
         values["bootstrap.servers"] = bootstrap_server
-    elif values and not values.keys() & {"bootstrap.servers", "metadata.broker.list"}:
-        raise Failure("no brokers are named: pass --bootstrap-server, or set bootstrap.servers")
     return values or None
 
 

@@ -23,7 +23,7 @@ from letterhead.cli.render import as_integer, counted, moment, print_json, warn
 from letterhead.cli.screen import console
 from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.batches import FORMAT, batch_at, with_checksums
-from letterhead.cli.sources.options import Timeout, typed_headers
+from letterhead.cli.sources.options import BootstrapServer, Timeout, typed_headers
 from letterhead.errors import ErrorDetail
 from letterhead.fields import normalise
 from letterhead.kafka.batch_attributes import (
@@ -92,6 +92,7 @@ def inspect_command(
         str | None, option("--headers", "Only these headers, read as these types: tenant,retry:int32.", "NAME:TYPE,...")
     ] = None,
     timeout: Timeout = TIMEOUT_MS / 1000,
+    bootstrap_server: BootstrapServer = None,
     settings: Mapping[str, str],
     json: Json = False,
     everything: Everything = False,
@@ -117,14 +118,16 @@ def inspect_command(
         if source.column is not None or row or format not in ("", FORMAT):
             raise Failure("--offset excludes --column, --row and --format: a record of a log of Kafka is shown")
         partitions = None if partition is None else frozenset([partition])
-        request = RowRequest(partitions=partitions, settings=settings, timeout_ms=round(timeout * 1000))
+        request = RowRequest(
+            partitions=partitions, settings=settings, timeout_ms=round(timeout * 1000), servers=bootstrap_server
+        )
         format = FORMAT
         data, only, code = batch_at(source.log, offset, request, options["limits"])
         # Otherwise, the labels of the last records of a batch would be missing.
         options = {**options, "limits": options["limits"]._replace(reports=MAX_LABELS)}
     else:
-        if partition is not None or settings:
-            raise Failure("--partition, --config and -X need --offset")
+        if partition is not None or settings or bootstrap_server is not None:
+            raise Failure("--partition, --bootstrap-server, --config and -X need --offset")
         if not format:
             raise Failure("Missing option '--format' / '-f' (see letterhead inspect --help)")
         data = source.read(options["limits"], row, lists=False)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+import letterhead as lh
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import EditOption
-from letterhead.cli.exits import Failure
+from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import EpochMs, flag, grouped, limits, option
 from letterhead.cli.render import ROWS_ON_SCREEN
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, form_of
 from letterhead.cli.row_reading import ReadErrors, RowReading
 from letterhead.cli.sources.opening import open_sources
 from letterhead.cli.sources.options import KeyRangeOptions, key_range, selection, typed_headers, with_keys
+from letterhead.conventions.profiles import PROFILES
 from letterhead.limits import Limits
 from letterhead.sources.base import RowRequest
+from letterhead.sources.kafka import SCHEME
 
 
 class Output(NamedTuple):
@@ -57,16 +60,19 @@ def output(
 def read_command(
     *,
     sources: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="SOURCE",
-            help="kafka://host:port/topic, iggy://host:port/stream/topic, log segments or their directories, a state "
+            metavar="SOURCE...",
+            help="kafka://host:port/topic (without a topic: the list of topics), iggy://host:port/stream/topic, log segments or their directories, a state "
             "directory, a table (Parquet, Arrow, JSON lines), a directory of Parquet files, or - for standard input.",
         ),
-    ],
+    ] = None,
     output: Output,
     headers: Annotated[
         str | None, option("--headers", "Headers as typed columns, as in tenant,retry:int32.", "NAME:TYPE,...")
+    ] = None,
+    profile: Annotated[
+        str | None, option("--profile", f"The headers of a convention as typed columns: {', '.join(PROFILES)}.", "NAME")
     ] = None,
     columns: Annotated[str | None, option("--columns", "Only these columns, in this order.", "NAME,...")] = None,
     count_by: Annotated[
@@ -115,6 +121,8 @@ def read_command(
                  --commit-group etl >> orders.jsonl
       letterhead read kafka://broker:9092/orders --where "tenant = 'acme'" \\
                  --start 2026-01-01T08:30:00Z -o acme.parquet
+      letterhead read -b broker:9092 orders --profile cloudevents -n 5
+      letterhead read -b broker:9092
       letterhead read iggy://host/shop/orders --headers tenant,retry:int32
       letterhead read /var/lib/kafka/data/orders-0 --start -10 --all
       letterhead read orders-0 orders-1 --count-by tenant --csv
@@ -123,14 +131,14 @@ def read_command(
       letterhead read orders-0 --edit "replace tenant=hash" -o masked.parquet
     """
     request = with_keys(request, keys)
-    if batches and (control or headers or count_by or request.where is not None or errors is not ReadErrors.raise_):
+    typed = _header_columns(headers, profile)
+    if batches and (control or typed or count_by or request.where is not None or errors is not ReadErrors.raise_):
         raise Failure("--batches excludes --control, --headers, --count-by, --where and --errors")
-    if edit and (batches or headers or count_by):
+    if edit and (batches or typed or count_by):
         raise Failure("--edit changes the column headers, and excludes --headers, --count-by and --batches")
     if control and request.committed:
         raise Failure("--control shows aborted transactions, and --committed leaves them out: give one of them")
     on_screen = output.form is Form.TABLE and count_by is None
-    typed = typed_headers(headers)
     request = replace(
         request,
         headers=typed,
@@ -152,9 +160,11 @@ def read_command(
         raise Failure("--columns needs names of columns")
     if repeated := [name for name in request.columns or () if name in (typed or {})]:
         raise Failure(f"--columns: {', '.join(repeated)} of --headers follows the columns by itself: leave it out")
-    if follow and len(sources) > 1:
+    if follow and len(sources or ()) > 1:
         raise Failure("--follow reads one topic")
-    opened = open_sources(sources)
+    if not sources and request.servers is None:
+        raise Failure("Missing argument 'SOURCE...' (see letterhead read --help)")
+    opened = open_sources(sources or [SCHEME], request)
     if count_by is not None:
         if follow or columns is not None:
             raise Failure("--count-by excludes --follow and --columns")
@@ -164,3 +174,11 @@ def read_command(
     if limit is None and on_screen and not (follow or output.format.everything or request.last is not None):
         limit = ROWS_ON_SCREEN
     return RowReading(opened, request, errors, limit, edit or ()).write(output.format)
+
+
+def _header_columns(headers: str | None, profile: str | None) -> dict[str, Any] | None:
+    """Return the columns of --profile, followed by those of --headers."""
+    if profile is None:
+        return typed_headers(headers)
+    with usage_errors():
+        return {**lh.profile(profile), **(typed_headers(headers) or {})}

@@ -118,7 +118,8 @@ class RowReading:
         self._used = 0  # rows of the last batch up to the last one that is printed
         self._is_counting = False
         self._connected = not request.follow
-        self._unseen = set(columns_of(request.headers)) if request.headers else set()
+        self._types = columns_of(request.headers) if request.headers else {}
+        self._unseen = set(self._types)
         with reading_errors():
             check_store_options(sources, request)
         for source in sources:
@@ -314,7 +315,11 @@ class RowReading:
         """Warn of typed headers that have no value in any row, if all rows were read: their names may be wrong."""
         tally = self._tally
         if tally.rows and not (tally.more or tally.bad or self._request.follow or self._request.last is not None):
-            for name in sorted(self._unseen):
+            # A convention has many headers, of which a message has some.
+            of_profile = {name for name, type in self._types.items() if not isinstance(type, str)}
+            if of_profile and of_profile <= self._unseen:
+                warn(f"none of these {tally.noun}s has a value of a header of the profile")
+            for name in sorted(self._unseen - of_profile):
                 warn(f"none of these {tally.noun}s has a value of the header {quoted(name)}")
 
     def _finish(self) -> int:

@@ -24,7 +24,7 @@ from letterhead.values import Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Tables with more columns are unreadable on a screen: each row is a list of its fields.
+# Tables with more columns, or with names that a line has no room for, are unreadable: each row is a list of its fields.
 MAX_COLUMNS = 7
 # A column of text is not narrower, if its values are not.
 MIN_WIDTH = 8
@@ -50,7 +50,8 @@ class RowTable(RowWriter):
         self._epoch_ms = epoch_ms
         self._everything = everything
         self._width = screen_width(sys.stdout)
-        self._as_lists = len(schema.names) > MAX_COLUMNS
+        names = sum(cell_len(printable(name)) + len(GAP) for name in self._names)
+        self._as_lists = len(schema.names) > MAX_COLUMNS or names > self._width
         self._widths: list[int] = []
         self._rows = 0
         self._cut = False
@@ -122,12 +123,11 @@ class RowTable(RowWriter):
         left = room - sum(natural[column] for column in range(len(natural)) if column not in shrinkable)
         widths = list(natural)
         # The narrowest columns get what they need; the others share what is left.
-        least = [width if self._widths else 0 for width in earlier]
-        left -= sum(least[column] for column in shrinkable)
-        for done, column in enumerate(sorted(shrinkable, key=lambda column: natural[column] - least[column])):
-            share = least[column] + max(0, left // (len(shrinkable) - done))
+        left -= sum(earlier[column] for column in shrinkable)
+        for done, column in enumerate(sorted(shrinkable, key=lambda column: natural[column] - earlier[column])):
+            share = earlier[column] + max(0, left // (len(shrinkable) - done))
             widths[column] = min(natural[column], max(share, MIN_WIDTH))
-            left -= max(0, widths[column] - least[column])
+            left -= widths[column] - earlier[column]
         return widths
 
     def _fitted(self, lines: list[str], width: int, is_whole: bool) -> list[str]:

@@ -136,12 +136,9 @@ class IggySegmentsReader(SegmentsReader):
                 position, next_offset = previous.end, previous.last_offset + 1
                 self.done = done_before + position
                 continue
-            code, reason = _error_at(file, position, self._message_bytes)
-            if previous is not None and not _is_valid(file, previous.position, previous.end - previous.position):
-                # Where a batch ends is uncertain if it is damaged.
-                code = "wrong_size"
+            self._examined.add(segment.path)
+            code, reason = _error_after(file, position, previous, self._message_bytes)
             if segment.last and code == "truncated":
-                self._examined.add(segment.path)
                 self._report_torn(TornTail(str(segment.path), position, file.size - position, reason))
                 if not self._torn_rows or self._reader.errors != "column":
                     return
@@ -327,6 +324,15 @@ def _error_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str,
     return "wrong_size", f"no whole batch begins here: {counted(length, 'byte')} for {counted(count, 'message')}"
 
 
+def _error_after(file: FileWindow, position: int, previous: BatchRange | None, message_bytes: int) -> tuple[str, str]:
+    """Return the code of the error, and the reason, why no batch begins after another one."""
+    code, reason = _error_at(file, position, message_bytes)
+    if previous is not None and not _is_valid(file, previous.position, previous.end - previous.position):
+        # Where a batch ends is uncertain if it is damaged.
+        code = "wrong_size"
+    return code, reason
+
+
 def _is_valid(file: FileWindow, position: int, length: int) -> bool:
     """Return whether a valid batch of this length begins at a position; the length in its header is ignored."""
     data = bytearray(file.peek(position, position + length))
@@ -337,12 +343,12 @@ def _is_valid(file: FileWindow, position: int, length: int) -> bool:
 def torn_tail(segment: IggySegment, message_bytes: int) -> TornTail | None:
     """Return the torn end of the last segment of a partition."""
     with FileWindow(segment.path) as file:
-        position = _position_before(segment, file, LAST_OFFSET)
-        for batch in _headers(file, position, message_bytes):
-            position = batch.end
+        position, previous = _position_before(segment, file, LAST_OFFSET), None
+        for previous in _headers(file, position, message_bytes):
+            position = previous.end
         if position == file.size:
             return None
-        code, reason = _error_at(file, position, message_bytes)
+        code, reason = _error_after(file, position, previous, message_bytes)
         return TornTail(str(segment.path), position, file.size - position, reason) if code == "truncated" else None
 
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from letterhead._context_managers import Closing
 from letterhead._optional_dependencies import how_to_install, needed
@@ -55,7 +55,7 @@ except ImportError as error:
     version = "kafka-python 3.0.12 or later"
     raise ImportError(how_to_install("reading a topic", version, "'letterhead[kafka]'")) from error
 
-__all__ = ["EARLIEST_TIME", "LATEST_TIME", "KafkaClient"]
+__all__ = ["EARLIEST_TIME", "LATEST_TIME", "DescribedTopic", "KafkaClient"]
 
 _NO_TOPIC = (kafka_errors.UnknownTopicOrPartitionError.errno, kafka_errors.InvalidTopicError.errno)
 _WITHOUT_REASON = (kafka_errors.NodeNotReadyError, kafka_errors.KafkaTimeoutError)
@@ -89,6 +89,16 @@ sync for ``replica.lag.time.max.ms``, which is 30 s by default."""
 
 _UNKNOWN_SECONDS = 15.0
 """How long the address of a broker that the cluster names may be unknown. A cluster needs up to 9 s to replace a broker."""
+
+
+class DescribedTopic(NamedTuple):
+    """A topic as the brokers describe it."""
+
+    name: str
+    is_internal: bool
+    partitions: list[TopicPartition]
+    replicas: int  # the most that a partition has
+    leaderless: list[TopicPartition]  # partitions that cannot be read at the moment
 
 
 @dataclass
@@ -167,8 +177,26 @@ class KafkaClient(Closing):
 
     def topics(self) -> list[str]:
         """Return the names of all visible topics, except Kafka's internal ones."""
+        return [topic.name for topic in self.described_topics() if not topic.is_internal]
+
+    def described_topics(self) -> list[DescribedTopic]:
+        """Return all visible topics in the order of their names."""
         answer = self._run(self._metadata, None)
-        return sorted(topic.name for topic in answer.topics if not topic.is_internal and not topic.error_code)
+        topics = sorted((topic for topic in answer.topics if not topic.error_code), key=lambda topic: str(topic.name))
+        return [
+            DescribedTopic(
+                topic.name,
+                topic.is_internal,
+                [TopicPartition(topic.name, partition.partition_index) for partition in topic.partitions],
+                max((len(partition.replica_nodes) for partition in topic.partitions), default=0),
+                [
+                    TopicPartition(topic.name, partition.partition_index)
+                    for partition in topic.partitions
+                    if partition.leader_id < 0
+                ],
+            )
+            for topic in topics
+        ]
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """Return the partitions of topics, in order; raise TopicNotFoundError if one does not exist."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 from letterhead import arrow as lha
 from letterhead._formatting import counted
 from letterhead._invariants import present
+from letterhead._optional_dependencies import needed
 from letterhead.errors import DecodeError
 from letterhead.file_window import FileWindow
 from letterhead.kafka.indexes import position_before
@@ -354,7 +355,8 @@ class KafkaSegmentFile(FileWindow):
 
     def _candidates(self, position: int) -> Iterator[int]:
         """Yield the positions of bytes with a possible length and magic of a batch."""
-        import numpy as np  # only damage needs it
+        with needed("finding the end of damage", "'letterhead[arrow]'"):
+            import numpy as np  # only damage needs it
 
         end = min(self.size - _MAGIC_AT, self._zeros_from())
         while position < end:

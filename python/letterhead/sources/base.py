@@ -92,6 +92,7 @@ class RowRequest:
     among_others: bool = False
     limits: Limits | None = None
     timeout_ms: int = TIMEOUT_MS
+    servers: str | None = None  # brokers of a topic of Kafka whose address names none
     settings: Mapping[str, Any] | None = None
     stores: StoreOptions | None = None
     view: Literal["records", "batches", "control"] = "records"

@@ -1,17 +1,21 @@
-"""A topic of Kafka as a source: ``kafka://host:port[,host:port]/topic[/partition]``."""
+"""A topic of Kafka as a source: ``kafka://host:port[,host:port]/topic[/partition]``; without a topic, the list of topics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import letterhead as lh
 from letterhead.offsets.specs import OffsetBounds, group_of
-from letterhead.sources.base import Logins, LogSource, RowRequest
+from letterhead.sources.base import Logins, LogSource, RowRequest, Source
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead.fields import PlainKey
+    from letterhead.kafka.settings import Settings
     from letterhead.reader import Reader
     from letterhead.where.program import RecordField
 
@@ -23,7 +27,7 @@ class KafkaAddress(NamedTuple):
     """Brokers, a topic, and one of its partitions; without brokers, the settings name them."""
 
     servers: str | None
-    topic: str
+    topic: str | None
     partition: int | None
 
     @classmethod
@@ -32,12 +36,87 @@ class KafkaAddress(NamedTuple):
         servers, _, path = text[len(SCHEME) :].partition("/")
         if "@" in servers or "?" in path:
             raise ValueError(f"an address of Kafka is {FORM}: pass settings and passwords in settings=")
+        if not path:
+            return cls(servers or None, None, None)
         names = [unquote(name) for name in path.split("/")]
         if len(names) > 2 or not all(names):
             raise ValueError(f"the address does not name a topic: {FORM}")
         if len(names) == 2 and not (names[1].isascii() and names[1].isdecimal()):
             raise ValueError("a partition is a number: kafka://host:port/topic/0")
         return cls(servers or None, names[0], int(names[1]) if len(names) == 2 else None)
+
+
+def kafka_source(name: str, logins: Logins) -> Source:
+    """Return the topic that an address names, or the list of topics."""
+    address = KafkaAddress.parse(name)
+    return KafkaTopics(name, address, logins) if address.topic is None else KafkaTopic(name, address, logins)
+
+
+class KafkaCluster(NamedTuple):
+    """How to connect to brokers."""
+
+    servers: str | None
+    logins: Logins
+
+    def arguments(self, request: RowRequest) -> tuple[str | None, dict[str, Any]]:
+        """Return the brokers and the settings of a connection."""
+        servers = self.servers or request.servers
+        return servers, self.logins.kafka_settings(request.settings or {}, has_servers=servers is not None)
+
+    def connection(self, request: RowRequest) -> Settings:
+        """Return the settings of a connection without a topic."""
+        from letterhead.kafka.settings import reader_settings
+
+        servers, values = self.arguments(request)
+        return reader_settings(servers, values, timeout_ms=request.timeout_ms)
+
+
+class KafkaTopics(Source):
+    """The topics of a cluster as rows."""
+
+    noun = "topic"
+
+    def __init__(self, name: str, address: KafkaAddress, logins: Logins) -> None:
+        super().__init__(name)
+        self._cluster = KafkaCluster(address.servers, logins)
+
+    @property
+    def fields(self) -> Iterable[str]:
+        """The names of fields in a condition."""
+        from letterhead.kafka.topic_list import TOPIC_COLUMNS
+
+        return TOPIC_COLUMNS
+
+    def columns(self, request: RowRequest) -> Iterable[str]:
+        """Return the names of all columns."""
+        return self.fields
+
+    def default_columns(self, request: RowRequest) -> tuple[str, ...]:
+        """Return all columns."""
+        return (*self.fields,)
+
+    def unseen(self, request: RowRequest) -> list[PlainKey]:
+        """Return nothing: a topic has no headers."""
+        return []
+
+    def reader(self, request: RowRequest) -> Reader:
+        """Return a stream of the topics."""
+        from letterhead.kafka.topic_list import TOPIC_SCHEMA, read_topics
+        from letterhead.offsets.reading import last_rows
+        from letterhead.reader import Reader
+        from letterhead.sources.tables import TableView
+
+        self.check_without_offsets(request)
+        if request.headers:
+            raise ValueError(f"headers= needs a topic: {FORM}")
+        connection = self._cluster.connection(request)
+        view = TableView(TOPIC_SCHEMA, request)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            read = map(view, [read_topics(connection)])
+            yield from read if request.last is None else last_rows(read, request.last)
+
+        return Reader(view.schema, batches)
 
 
 class KafkaTopic(LogSource):
@@ -47,10 +126,10 @@ class KafkaTopic(LogSource):
     unit = "offset"
     screen_columns = ("offset", "timestamp", "key", "headers", "value")
 
-    def __init__(self, name: str, logins: Logins) -> None:
+    def __init__(self, name: str, address: KafkaAddress, logins: Logins) -> None:
         super().__init__(name)
-        self.address = KafkaAddress.parse(name)
-        self._logins = logins
+        self.topic, self._partition = address.topic or "", address.partition
+        self._cluster = KafkaCluster(address.servers, logins)
 
     @property
     def where_fields(self) -> Mapping[str, RecordField]:
@@ -71,27 +150,24 @@ class KafkaTopic(LogSource):
         request = replace(request, columns=self.chosen_columns(request))
         if request.view != "records":
             return self._view(request)
+        servers, settings = self._cluster.arguments(request)
         return self.followed(lh.read.topic(
-            self.address.topic, bootstrap_servers=self.address.servers, settings=self._settings(request),
+            self.topic, bootstrap_servers=servers, settings=settings,
             columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
-            follow=request.follow, partitions=requested_partitions(self.address.partition, request),
+            follow=request.follow, partitions=requested_partitions(self._partition, request),
             isolation_level="read_committed" if request.committed else None, errors=request.errors,
             where=request.where, commit_group=request.commit_group, timeout_ms=request.timeout_ms, limits=request.limits,
         ))  # fmt: skip
 
     def has_several(self, request: RowRequest) -> bool:
         """Return whether neither the address nor the request names one partition."""
-        return self.address.partition is None and (request.partitions is None or len(request.partitions) > 1)
+        return self._partition is None and (request.partitions is None or len(request.partitions) > 1)
 
     def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
         return view_columns(request) or super()._view_columns(request)
 
-    def _settings(self, request: RowRequest) -> dict[str, Any]:
-        return self._logins.kafka_settings(request.settings or {}, has_servers=self.address.servers is not None)
-
     def _view(self, request: RowRequest) -> Reader:
         """Return a stream of batches, or of records and control records."""
-        from letterhead.kafka.settings import reader_settings
         from letterhead.kafka.topic_reader import topic_view
 
         if request.follow:
@@ -100,13 +176,13 @@ class KafkaTopic(LogSource):
             raise ValueError(f"commit_group= and start= with a group exclude {request.view}=")
         # Before the settings: these may ask for a password.
         bounds = OffsetBounds.parse(request.start, request.end, ("start=", "end="))
-        connection = reader_settings(self.address.servers, self._settings(request), timeout_ms=request.timeout_ms)
+        connection = self._cluster.connection(request)
         return topic_view(
-            self.address.topic,
+            self.topic,
             row_reader(request),
             connection,
             bounds,
-            requested_partitions(self.address.partition, request),
+            requested_partitions(self._partition, request),
             last=request.last,
             isolation="read_committed" if request.committed else "read_uncommitted",
             marks_aborted=request.view == "control",

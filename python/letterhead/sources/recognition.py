@@ -44,12 +44,12 @@ def open_sources(names: Sequence[str], logins: Logins | None = None) -> list[Sou
 
 def _topic(name: str, logins: Logins) -> Source:
     if name.lower().startswith(kafka.SCHEME):
-        return kafka.KafkaTopic(name, logins)
+        return kafka.kafka_source(name, logins)
     if name.lower().startswith(iggy.SCHEMES):
         return iggy.IggyTopicSource(name, logins)
     scheme = name.partition("://")[0]
     raise ValueError(
-        f"no source begins with {scheme}://: use kafka://host:port/topic, or iggy://host:port/stream/topic"
+        f"no source begins with {scheme}://: use kafka://host:port/topic, kafka://host:port for the topics, or iggy://host:port/stream/topic"
     )
 
 

@@ -88,7 +88,7 @@ def open_column(
         import pyarrow  # noqa: F401
     except ImportError as error:
         raise Failure(how_to_install("a table", "pyarrow", "'letterhead[arrow]'")) from error
-    [source] = open_sources([text])
+    [source] = open_sources([text], request)
     with reading_errors():
         check_store_options([source], request)
     names = column_names(source, request)

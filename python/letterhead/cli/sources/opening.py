@@ -8,17 +8,19 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import typer
 
-from letterhead.cli.brokers import file_settings
-from letterhead.cli.exits import BAD_DATA, OK, as_options
+from letterhead.cli.exits import BAD_DATA, OK, Failure, as_options
 from letterhead.cli.render import warn
+from letterhead.cli.settings_files import file_settings
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.errors import TornTailWarning
 from letterhead.sources import recognition
 from letterhead.sources.base import Logins, RowRequest, Source
 from letterhead.sources.iggy import IggyTopicSource
+from letterhead.sources.kafka import SCHEME
 
 if TYPE_CHECKING:
     from letterhead.reader import Reader
@@ -29,8 +31,10 @@ CONFIG_VARIABLE, KCAT_VARIABLE = "LETTERHEAD_CONFIG", "KCAT_CONFIG"
 """Environment variables that name a property file, or a configuration file of kcat. --config and -X override its settings."""
 
 
-def open_sources(names: Sequence[str]) -> list[Source]:
-    """Return the sources that arguments name."""
+def open_sources(names: Sequence[str], request: RowRequest) -> list[Source]:
+    """Return the sources that arguments name; with --bootstrap-server, names without a scheme are those of topics."""
+    if request.servers is not None:
+        names = [_topic_address(name) for name in names]
     # A torn end is one of the findings of a source, and printed as one line.
     warnings.simplefilter("ignore", TornTailWarning)
     with reading_errors():
@@ -41,6 +45,15 @@ def open_sources(names: Sequence[str]) -> list[Source]:
             "IGGY_PASSWORD, or be asked for it"
         )
     return sources
+
+
+def _topic_address(name: str) -> str:
+    """Return the address of a topic for --bootstrap-server; an address must not name other brokers."""
+    if "://" not in name:
+        return f"{SCHEME}/{quote(name, safe='')}"
+    if not f"{name}/".lower().startswith(f"{SCHEME}/"):
+        raise Failure("--bootstrap-server is for a topic without an address: leave it out, or name the topic alone")
+    return name
 
 
 def open_reader(source: Source, request: RowRequest) -> Reader:

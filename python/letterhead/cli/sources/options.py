@@ -18,7 +18,7 @@ from letterhead.offsets.specs import OffsetSpec
 from letterhead.sources.base import TIMEOUT_MS, RowRequest, StoreOptions
 from letterhead.where import parse
 
-__all__ = ["KeyRangeOptions", "Timeout", "check_unused", "key_range", "selection", "typed_headers"]
+__all__ = ["BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "key_range", "selection", "typed_headers"]
 
 _CONNECTION = "Connection"
 _STORES = "State stores"
@@ -35,6 +35,16 @@ Timeout = Annotated[
         "How long a request may take, with connection and retries.",
         "SECONDS",
         min=0.001,
+        rich_help_panel=_CONNECTION,
+    ),
+]
+
+BootstrapServer = Annotated[
+    str | None,
+    option(
+        "--bootstrap-server -b",
+        "Brokers of Kafka: then the source is the name of a topic.",
+        "HOST:PORT",
         rich_help_panel=_CONNECTION,
     ),
 ]
@@ -86,6 +96,7 @@ def selection(
         ),
     ] = None,
     timeout: Timeout = TIMEOUT_MS / 1000,
+    bootstrap_server: BootstrapServer = None,
     settings: Mapping[str, str],
 ) -> RowRequest:  # fmt: skip
     """Return which rows to read."""
@@ -98,6 +109,7 @@ def selection(
             partitions=_partitions(partition),
             committed=committed,
             timeout_ms=round(timeout * 1000),
+            servers=bootstrap_server,
             settings=settings,
             stores=StoreOptions(store, store_type, values),
         )
@@ -106,7 +118,7 @@ def selection(
 def check_unused(request: RowRequest) -> None:
     """Refuse the options of a source where one serialized message is read."""
     defaults = RowRequest(settings=request.settings, stores=StoreOptions(), timeout_ms=request.timeout_ms)
-    if request != defaults or request.settings:
+    if request != defaults or request.settings or request.servers:
         raise Failure("--start, --where, --config and the like need --column: they are for a column of a source")
 
 

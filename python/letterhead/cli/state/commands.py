@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from letterhead.cli.brokers import BrokerSettings, brokers
 from letterhead.cli.exits import EXIT_CODES
 from letterhead.cli.options import EpochMs, Json, flag, grouped, option
 from letterhead.cli.state.options import (
@@ -16,6 +14,7 @@ from letterhead.cli.state.options import (
     SegmentInterval,
     Selection,
     changelog,
+    changelogs,
     limited_stores,
     stores,
 )
@@ -35,17 +34,13 @@ Everything = Annotated[bool, flag("--all", "Do not shorten long values.")]
 
 
 @state.command("ls", epilog=EXIT_CODES)
-@grouped(selection=stores, brokers=brokers)
+@grouped(selection=stores, changelogs=changelogs)
 def ls_command(
     *,
     selection: Selection,
     quick: Annotated[bool, flag("--quick", "Estimate the number of rows instead of reading them.")] = False,
     everything: Annotated[bool, flag("--all", "For several stores too: families, segments, offsets.")] = False,
-    changelog: Annotated[
-        Path | None,
-        option("--changelog", "Changelogs, to count the records after a store's: segments or Parquet.", "PATH"),
-    ] = None,
-    brokers: BrokerSettings | None,
+    changelogs: ChangelogSource | None,
     json: Json = False,
     epoch_ms: EpochMs = False,
 ) -> int:
@@ -53,26 +48,19 @@ def ls_command(
 
     All rows are read and counted, unless --quick is given. For a single store, it
     also shows column families, segments and their times, unfinished upgrades,
-    whether the store was closed, and its changelog and input offsets.
+    whether the store was closed, and its changelog and input offsets. With
+    --changelog or --bootstrap-server, records after a store's are counted.
 
     \b
     Examples:
       letterhead state ls /tmp/kafka-streams
       letterhead state ls /tmp/kafka-streams/orders-app/0_0/rocksdb/latest
       letterhead state ls /tmp/kafka-streams --all --json
-      letterhead state ls /tmp/kafka-streams --bootstrap-server broker:9092
+      letterhead state ls /tmp/kafka-streams --changelog kafka://broker:9092
     """
     from letterhead.cli.state.ls import run_ls
 
-    return run_ls(
-        selection,
-        quick=quick,
-        everything=everything,
-        json=json,
-        epoch_ms=epoch_ms,
-        changelog=changelog,
-        brokers=brokers,
-    )
+    return run_ls(selection, quick=quick, everything=everything, json=json, epoch_ms=epoch_ms, changelogs=changelogs)
 
 
 @state.command("get", epilog=EXIT_CODES)
@@ -145,7 +133,7 @@ def upgrade_command(
 
 
 @state.command("check", epilog=EXIT_CODES)
-@grouped(selection=stores, brokers=brokers)
+@grouped(selection=stores, changelogs=changelogs)
 def check_command(
     *,
     selection: Selection,
@@ -160,10 +148,7 @@ def check_command(
     run_trial: Annotated[
         bool, flag("--try", "Try it on copies in the temporary directory, and compare all rows.")
     ] = False,
-    changelog: Annotated[
-        Path | None, option("--changelog", "The changelog of the store: segments or Parquet.", "PATH")
-    ] = None,
-    brokers: BrokerSettings | None,
+    changelogs: ChangelogSource | None,
     retention: Retention = None,
     segment_interval: SegmentInterval = None,
     json: Json = False,
@@ -184,13 +169,8 @@ def check_command(
                  --try --changelog orders-app-latest-changelog-0
     """
     from letterhead.cli.state.check import run_check
-    from letterhead.cli.state.lag import check_one_source
 
-    check_one_source(changelog, brokers)
-    source = None
-    if changelog is not None or brokers is not None:
-        # Each store of a broker's changelogs has a topic of its own.
-        source = ChangelogSource(str(changelog or ""), brokers, retention, segment_interval)
+    source = changelogs and changelogs._replace(retention=retention, segment_interval=segment_interval)
     return run_check(
         selection, to=to, from_version=from_version, layout=layout, run_trial=run_trial, source=source, json=json
     )
@@ -250,7 +230,7 @@ def restore_command(
     """Rebuild the directory of a store from its changelog.
 
     CHANGELOG is a Parquet file with the columns of Spark's Kafka source, log
-    segments, or with --bootstrap-server a topic. DIR is the directory of the
+    segments, or a topic. DIR is the directory of the
     task, such as app/0_0, and must not have the store yet. Kafka Streams opens
     the store and continues there. The changelog is named
     APPLICATION-STORE-changelog. If the command is stopped, run it again to
@@ -264,9 +244,9 @@ def restore_command(
     Examples:
       letterhead state restore orders-app-latest-changelog-0 app/0_0 -s latest
       letterhead state restore changelog.parquet 'app/0_{partition}' -s latest
-      letterhead state restore orders-app-hourly-changelog app/0_0 -s hourly \\
-                 --bootstrap-server broker:9092 --partition 0 \\
-                 --store-type window --retention 7200000
+      letterhead state restore kafka://broker/orders-app-hourly-changelog app/0_0 \\
+                 -s hourly --partition 0 --store-type window \\
+                 --retention 7200000
       letterhead state restore changelog.parquet old/0_0 -s latest \\
                  --layout timestamped --end 2026-01-01T08:30:00Z
     """
@@ -310,8 +290,8 @@ def diff_command(
     Examples:
       letterhead state diff backup/0_0 app/0_0
       letterhead state diff app/0_0 -s latest orders-app-latest-changelog-0
-      letterhead state diff app/0_0 -s hourly orders-app-hourly-changelog \\
-                 --bootstrap-server broker:9092 --retention 7200000 --json
+      letterhead state diff app/0_0 -s hourly --retention 7200000 --json \\
+                 kafka://broker:9092/orders-app-hourly-changelog
     """
     from letterhead.cli.state.diff import run_diff
 

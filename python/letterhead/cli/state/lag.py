@@ -7,39 +7,33 @@ from pathlib import Path
 
 from letterhead.cli.brokers import BrokerSettings
 from letterhead.cli.exits import Failure
+from letterhead.cli.state.options import ChangelogSource
 from letterhead.offsets.partition_log import TopicPartition
 
-__all__ = ["check_one_source", "end_offsets"]
+__all__ = ["end_offsets"]
 
 
-def end_offsets(partitions: Iterable[str], changelog: Path | None, brokers: BrokerSettings | None) -> dict[str, int]:
-    """Return the offset after the last record of each ``topic-partition`` that the changelog has."""
+def end_offsets(partitions: Iterable[str], changelogs: ChangelogSource | None) -> dict[str, int]:
+    """Return the offset after the last record of each ``topic-partition`` that the changelogs have."""
     requested = set(partitions)
-    check_one_source(changelog, brokers)
-    if brokers is not None:
-        return _of_broker(requested, brokers)
     ends: dict[str, int] = {}
-    if changelog is None:
+    if changelogs is None:
         return ends
+    if changelogs.brokers is not None:
+        return _of_broker(requested, changelogs.brokers)
     from letterhead.state.restoring.changelog_records import read_path
 
     columns = ["topic", "partition", "offset"]
-    for batch in read_path(changelog, columns):
+    for batch in read_path(Path(changelogs.path), columns):
         import pyarrow as pa
 
         if missing := {*columns} - {*batch.schema.names}:
-            raise Failure(f"{changelog} has no column {min(missing)}: it needs {', '.join(columns)}")
+            raise Failure(f"{changelogs.path} has no column {min(missing)}: it needs {', '.join(columns)}")
         groups = pa.Table.from_batches([batch]).group_by(["topic", "partition"]).aggregate([("offset", "max")])
         for row in groups.to_pylist():
             partition = f"{row['topic']}-{row['partition']}"
             ends[partition] = max(ends.get(partition, 0), row["offset_max"] + 1)
     return {partition: end for partition, end in ends.items() if partition in requested}
-
-
-def check_one_source(changelog: Path | None, brokers: BrokerSettings | None) -> None:
-    """Refuse changelogs from files and from a broker at once."""
-    if changelog is not None and brokers is not None:
-        raise Failure("--changelog and brokers exclude each other: give one of them")
 
 
 def _of_broker(requested: set[str], brokers: BrokerSettings) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -12,7 +11,6 @@ from rich.text import Text
 
 from letterhead._formatting import printable
 from letterhead._invariants import present
-from letterhead.cli.brokers import BrokerSettings
 from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.progress import progress
 from letterhead.cli.render import counted, print_json
@@ -20,7 +18,7 @@ from letterhead.cli.screen import console, table
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import store_json, time_field, times_json
 from letterhead.cli.state.lag import end_offsets
-from letterhead.cli.state.options import Selection
+from letterhead.cli.state.options import ChangelogSource, Selection
 from letterhead.cli.state.rows import open_selected
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
@@ -87,14 +85,13 @@ def run_ls(
     everything: bool,
     json: bool,
     epoch_ms: bool,
-    changelog: Path | None,
-    brokers: BrokerSettings | None,
+    changelogs: ChangelogSource | None,
 ) -> int:
     """List the stores of a directory."""
     with reading_errors():
         listings = [_examine(files, selection, quick) for files in find_stores(selection.directory, selection.name)]
         partitions = {partition for listing in listings for partition in listing.offsets}
-        ends = end_offsets(partitions, changelog, brokers)
+        ends = end_offsets(partitions, changelogs)
     for listing in listings:
         # The offset is the offset of the last record in the store; a store without an offset lacks all records. A store that
         # is ahead of an older copy of its changelog lacks none.

@@ -9,17 +9,23 @@ import typer
 
 from letterhead.cli.brokers import BrokerSettings, brokers
 from letterhead.cli.completion import complete_stores
+from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import grouped, limits, option
+from letterhead.cli.sources.opening import AskedLogins
 from letterhead.limits import Limits
+from letterhead.sources.kafka import SCHEME, KafkaAddress
 
 
 class ChangelogSource(NamedTuple):
-    """The changelog of a store, or another directory, and how long its rows are kept in milliseconds."""
+    """The changelog of a store, or another directory, and how long its rows are kept in milliseconds.
+
+    With brokers, the path is the name of a topic, or empty for the topics that the stores name.
+    """
 
     path: str
     brokers: BrokerSettings | None
-    retention: int | None
-    segment_interval: int | None
+    retention: int | None = None
+    segment_interval: int | None = None
 
 
 class Selection(NamedTuple):
@@ -68,10 +74,69 @@ def limited_stores(*, selection: Selection, limits: Limits) -> Selection:
 @grouped(brokers=brokers)
 def changelog(
     *,
-    changelog: Annotated[str, typer.Argument(metavar="CHANGELOG", help="A Parquet file, log segments, or a topic.")],
+    changelog: Annotated[
+        str,
+        typer.Argument(
+            metavar="CHANGELOG", help="A Parquet file, log segments, or a topic: kafka://host:port/topic, or its name."
+        ),
+    ],
     brokers: BrokerSettings | None,
     retention: Retention = None,
     segment_interval: SegmentInterval = None,
 ) -> ChangelogSource:
     """Return the changelog."""
+    if is_address(changelog):
+        topic, brokers = _of_address(changelog, brokers)
+        if not topic:
+            raise Failure("the address does not name a topic: kafka://host:port/topic")
+        changelog = topic
+    else:
+        _check_named(brokers)
     return ChangelogSource(changelog, brokers, retention, segment_interval)
+
+
+@grouped(brokers=brokers)
+def changelogs(
+    *,
+    changelog: Annotated[
+        str | None,
+        option("--changelog", "Changelogs: segments, Parquet, or kafka://host:port for their topics.", "PATH"),
+    ] = None,
+    brokers: BrokerSettings | None,
+) -> ChangelogSource | None:
+    """Return the changelogs of several stores; the topics of brokers are those that the stores name."""
+    if changelog is None:
+        _check_named(brokers)
+        return None if brokers is None else ChangelogSource("", brokers)
+    if is_address(changelog):
+        topic, brokers = _of_address(changelog, brokers)
+        if topic:
+            raise Failure("--changelog: the stores name their topics: leave out the topic, as in kafka://host:port")
+        return ChangelogSource("", brokers)
+    if brokers is not None:
+        raise Failure("--changelog and brokers exclude each other: give one of them")
+    return ChangelogSource(changelog, None)
+
+
+def _check_named(brokers: BrokerSettings | None) -> None:
+    if brokers is not None and not brokers.keys() & {"bootstrap.servers", "metadata.broker.list"}:
+        raise Failure("no brokers are named: pass --bootstrap-server, or set bootstrap.servers")
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an address of Kafka, not a path or a name."""
+    return text.lower().startswith(SCHEME)
+
+
+def _of_address(text: str, brokers: BrokerSettings | None) -> tuple[str, BrokerSettings]:
+    """Return the topic and the settings of the brokers of an address."""
+    with usage_errors():
+        address = KafkaAddress.parse(text)
+        if address.partition is not None:
+            raise Failure("an address of a changelog has no partition: pass --partition")
+        if address.servers is not None and brokers is not None and "bootstrap.servers" in brokers:
+            raise Failure("the address and the settings both name brokers: leave one of them out")
+        settings = AskedLogins().kafka_settings(brokers or {}, has_servers=address.servers is not None)
+    if address.servers is not None:
+        settings["bootstrap.servers"] = address.servers
+    return address.topic or "", settings
