@@ -18,6 +18,7 @@ mod recent;
 mod scalar;
 mod state;
 mod tables;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -39,6 +40,8 @@ mod _native {
     use super::state::{join_value, split_value};
     #[pymodule_export]
     use super::tables::{codes, formats, limits, select_types, types, xxh3_64};
+    #[pymodule_export]
+    use super::values::{value_hashes, value_matches};
 
     use super::*;
 

@@ -19,7 +19,8 @@ from letterhead.scan.statistics import Statistics
 _BYTES = 16 << 20
 """Bytes of a piece: its decoded form takes about ten times as many."""
 
-_ROWS = 10_000
+_ROWS = 1 << 16
+"""Rows of a piece: every key of a piece has a fixed cost."""
 
 
 def scan_column(
@@ -46,10 +47,29 @@ def scan_column(
 
 
 def _pieces(column: Any) -> Iterator[Any]:
+    """Return the rows of a column in large pieces: small arrays are joined."""
+    joined: list[Any] = []
     for array in _arrays(column):
-        rows = min(_ROWS, max(1, len(array) * _BYTES // max(array.nbytes, 1)))
-        for row in range(0, max(len(array), 1), rows):
+        if joined and not (
+            array.type == joined[0].type
+            and sum(map(len, joined)) + len(array) <= _ROWS
+            and _size([*joined, array]) <= _BYTES
+        ):
+            yield pa.concat_arrays(joined)
+            joined = []
+        if len(array) <= _ROWS and _size([array]) <= _BYTES:
+            joined.append(array)
+            continue
+        rows = min(_ROWS, max(1, len(array) * _BYTES // array.nbytes))
+        for row in range(0, len(array), rows):
             yield array.slice(row, rows)
+    if joined:
+        yield pa.concat_arrays(joined)
+
+
+def _size(arrays: Iterable[Any]) -> int:
+    """Return the bytes that arrays keep in memory, also beyond a slice."""
+    return sum(array.get_total_buffer_size() for array in arrays)
 
 
 def _arrays(column: Any) -> Iterable[Any]:

@@ -89,6 +89,14 @@ _TEXTS = {
 """Text that types may read: to select all other values would only collect errors."""
 
 
+_DIGITS, _LEADING_ZERO = "-?[0-9]+", "-?0[0-9]+"
+_HEX = "(?:[0-9a-fA-F]{2}){4,}"
+_TRACEPARENT = "[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
+_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
+_BRACKETS = r'(?s:\{.*\}|\[.*\]|".*")'
+_PATTERNS = (*_TEXTS, _DIGITS, _LEADING_ZERO, _HEX, _TRACEPARENT, _TIME, _BRACKETS)
+"""Patterns of whole values, all of which are text, for which one pass looks."""
+
 _MIXED = {
     f"{name}:text | {name}{order}": width
     for name, width in (("int16", 2), ("int32", 4), ("int64", 8))
@@ -104,7 +112,10 @@ class Values:
         self.values = values
         self.counts = counts
         self.sizes = pc.binary_length(values).to_numpy()
-        self.text = read_values(values, "string")["string"]
+        matches = _native.value_matches(values, [rf"\A(?:{pattern})\z" for pattern in _PATTERNS])
+        self._matches = {pattern: np.frombuffer(found, bool) for pattern, found in zip(_PATTERNS, matches, strict=True)}
+        self.text = _as_text(values)
+        self.printable = _true(pc.utf8_is_printable(self.text))
         self._columns: dict[str, tuple[Any, Any]] = {"binary": (values, counts), "string": (self.text, counts)}
         for width, types in _FIXED.items():
             self._read(self.sizes == width, types)
@@ -123,8 +134,8 @@ class Values:
         return self.values.filter(pa.array(mask)), self.counts[mask]
 
     def matching(self, pattern: str) -> Any:
-        """Return a mask of the values that are text and match a pattern as a whole."""
-        return _true(pc.match_substring_regex(self.text, rf"\A(?:{pattern})\z"))
+        """Return a mask of the values that are text and match one of the patterns as a whole."""
+        return self._matches[pattern]
 
     def tally(self) -> dict[str, Tally]:
         """Return a tally of each type that reads at least one value."""
@@ -133,11 +144,10 @@ class Values:
 
     def _mixed(self) -> dict[str, Tally]:
         """Return a tally of each type that reads digits and bytes."""
-        digits = self.matching("-?[0-9]+")
-        printable = _true(pc.utf8_is_printable(self.text))
+        digits = self.matching(_DIGITS)
         tallies = {}
         for type, width in _MIXED.items():
-            mask = digits | ((self.sizes == width) & ~printable)
+            mask = digits | ((self.sizes == width) & ~self.printable)
             if mask.any():
                 values, counts = self.filtered(mask)
                 column = read_values(values, type)[type]
@@ -158,7 +168,9 @@ class Values:
         tally = Tally(int(counts[_true(column.is_valid())].sum()))
         name, _, suffix = type.partition(":")
         if type == "int64:text":
-            tally.unusual = int(self.counts[self.matching("-?0[0-9]+")].sum())
+            tally.unusual = int(self.counts[self.matching(_LEADING_ZERO)].sum())
+        elif type == "string":
+            tally.unusual = tally.fits - int(counts[self.printable].sum())
         elif tally.fits and (not suffix or suffix == "le" or name.startswith(("timestamp", "date"))):
             column = _milliseconds(column)
             unusual = _unusual(name, column)
@@ -174,10 +186,16 @@ class Values:
         return tally
 
 
+def _as_text(values: Any) -> Any:
+    """Return values as text, null for those that are not UTF-8."""
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        return read_values(values, "string")["string"]
+
+
 def _unusual(name: str, column: Any) -> Any:
     """Return a mask of the values that are unusual for their type; None for a type without unusual values."""
-    if name == "string":
-        return _true(pc.invert(pc.utf8_is_printable(column)))
     if name == "uuid":
         return _true(pc.invert(pc.match_substring_regex(column, "^.{14}[1-8].{4}[89ab]")))
     if name == "char":
@@ -204,11 +222,8 @@ def _true(mask: Any) -> Any:
     return np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False), bool)
 
 
-_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
-
-
 def _json(values: Values) -> Any:
-    is_json = values.matching(r'(?s)\{.*\}|\[.*\]|".*"')
+    is_json = values.matching(_BRACKETS).copy()
     for place in np.flatnonzero(is_json):
         try:
             json.loads(values.values[int(place)].as_py())
@@ -218,26 +233,48 @@ def _json(values: Values) -> Any:
 
 
 def _amqp(values: Values) -> Any:
-    first = np.array([data[0] if data else 0 for data in pc.binary_slice(values.values, 0, 1).to_pylist()], np.uint8)
+    first = _byte_at(values, 0)
     # A constructor without data is one byte, which is too little evidence; text is read as text.
-    is_amqp = (values.sizes > 1) & np.isin(first, list(CODES)) & ~_true(pc.utf8_is_printable(values.text))
+    is_amqp = np.isin(first, list(CODES)) & (values.sizes == _amqp_sizes(values, first)) & ~values.printable
+    if not is_amqp.any():
+        return is_amqp
     amqp_values, _ = values.filtered(is_amqp)
     reads = [_true(pa.array(_native.amqp_column(amqp_values, type, errors="null")).is_valid()) for type in READ_AS]
     is_amqp[is_amqp] = np.logical_or.reduce(reads)
     return is_amqp
 
 
+def _amqp_sizes(values: Values, codes: Any) -> Any:
+    """Return the size of each value that begins with these codes; 0 where the value has no more than its code."""
+    fixed = np.zeros(16, np.int64)
+    fixed[[0x5, 0x6, 0x7, 0x8, 0x9]] = [2, 3, 5, 9, 17]
+    sizes = fixed[codes >> 4]
+    sizes = np.where(codes >> 4 == 0xA, 2 + _byte_at(values, 1).astype(np.int64), sizes)
+    # Four bytes have the length of a long value, which the core verifies.
+    return np.where((codes >> 4 == 0xB) & (values.sizes > 4), values.sizes, sizes)
+
+
 def _schema_id(values: Values) -> Any:
-    magic = pc.binary_slice(values.values, 0, 1)
-    short, long = (_true(pc.equal(magic, byte)) for byte in (b"\0", b"\1"))
-    return (short & (values.sizes == 5)) | (long & (values.sizes == 17))
+    magic = _byte_at(values, 0)
+    return ((magic == 0) & (values.sizes == 5)) | ((magic == 1) & (values.sizes == 17))
+
+
+def _byte_at(values: Values, place: int) -> Any:
+    """Return one byte of each value; 0 where a value is shorter."""
+    found = np.zeros(len(values.sizes), np.uint8)
+    longer = values.sizes > place
+    if longer.any():
+        _, offsets, data = values.values.buffers()
+        starts = np.frombuffer(offsets, np.int32)[values.values.offset :][: len(found)]
+        found[longer] = np.frombuffer(data, np.uint8)[starts[longer] + place]
+    return found
 
 
 SHAPES: dict[str, dict[str, Callable[[Values], Any]]] = {
     "binary": {"a schema id: 00 and an int32, or 01 and 16 bytes": _schema_id, "an AMQP 1.0 primitive": _amqp},
     "string": {
-        "pairs of hex digits": lambda values: values.matching("(?:[0-9a-fA-F]{2}){4,}"),
-        "a W3C traceparent": lambda values: values.matching("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"),
+        "pairs of hex digits": lambda values: values.matching(_HEX),
+        "a W3C traceparent": lambda values: values.matching(_TRACEPARENT),
         "an RFC 3339 time": lambda values: values.matching(_TIME),
         "a JSON object, array or string": _json,
     },

@@ -6,9 +6,13 @@ the sum of the parts equals one pass over all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from letterhead import _native
 
 EXACT = 64
 """Numbers below are counted exactly; from here on, in steps of about 6 %."""
@@ -73,7 +77,7 @@ def _bucket(number: int) -> int:
 
 def hashed(value: bytes) -> int:
     """Return the hash by which a sample chooses values."""
-    return int.from_bytes(blake2b(value, digest_size=8).digest(), "big")
+    return _native.xxh3_64(value)
 
 
 @dataclass
@@ -104,20 +108,24 @@ class Sample:
     HEAD = 64
     """Bytes of a value that are kept."""
 
-    def add(self, values: Iterable[tuple[bytes, int]]) -> None:
-        """Add distinct values with their counts."""
+    def add(self, values: Any, counts: Any) -> None:
+        """Add a binary array of distinct values, and an array of their counts."""
+        hashes = np.frombuffer(_native.value_hashes(values), np.uint64)
+        places = np.arange(len(hashes))
+        if len(hashes) > self.max_values:
+            # Of these values alone, more would not be kept.
+            places = np.argpartition(hashes, self.max_values)[: self.max_values]
         # Values beyond the last of a full sample would be removed.
-        last = max(self.values) if len(self.values) >= self.max_values else 1 << 64
-        for value, count in values:
-            hash = hashed(value)
-            kept = self.values.get(hash)
-            if kept is not None:
-                kept.count += count
-            elif hash < last:
-                self.values[hash] = Sampled(value[: self.HEAD], len(value), count)
-                if len(self.values) >= 2 * self.max_values:
-                    self._shrink()
-                    last = max(self.values)
+        last = 1 << 64 if self.is_all else max(self.values)
+        for place in places.tolist():
+            hash = int(hashes[place])
+            if hash <= last:
+                self._add(hash, values[place].as_py(), int(counts[place]))
+        self._shrink()
+
+    def add_one(self, value: bytes, count: int) -> None:
+        """Add one value with its count."""
+        self._add(hashed(value), value, count)
         self._shrink()
 
     def merge(self, other: Sample) -> None:
@@ -143,6 +151,10 @@ class Sample:
     def commonest(self) -> list[Sampled]:
         """Return the kept values, the most frequent first."""
         return sorted(self.values.values(), key=lambda value: (-value.count, value.head))
+
+    def _add(self, hash: int, value: bytes, count: int) -> None:
+        kept = self.values.setdefault(hash, Sampled(value[: self.HEAD], len(value), 0))
+        kept.count += count
 
     def _shrink(self) -> None:
         if len(self.values) > self.max_values:

@@ -105,7 +105,7 @@ class KeyStatistics:
         totals = np.bincount(inverse, weights=counts, minlength=len(sizes)).astype(np.int64)
         self.sizes.add(dict(zip(sizes.tolist(), totals.tolist(), strict=True)))
         self.empty += int(counts[values.sizes == 0].sum())
-        self.sample.add(zip(distinct.to_pylist(), counts.tolist(), strict=True))
+        self.sample.add(distinct, counts)
         _add_tallies(self.readings, values.tally())
         _add_tallies(self.shapes, values.shapes())
 
@@ -200,7 +200,7 @@ class Statistics:
         return self.more.distinct - back
 
     def _drop(self, key: Key, headers: int) -> None:
-        self.more.add([(_key_bytes(key), headers)])
+        self.more.add_one(_key_bytes(key), headers)
         self.more_headers += headers
 
     def _shrink(self) -> None:
@@ -238,9 +238,11 @@ def _by_key(parts: dict[str, Any], drop: Any, max_keys: int) -> Iterator[tuple[K
         types = parts["key_type"].dictionary_encode()
         type_names = types.dictionary.to_pylist()
         codes = types.indices.to_numpy().astype(np.int64) * max(len(names), 1) + codes
-    order = np.argsort(codes, kind="stable")
-    distinct_codes, starts = np.unique(codes[order], return_index=True)
-    groups = list(zip(distinct_codes.tolist(), np.split(order, starts[1:]), strict=True)) if len(distinct_codes) else []
+    # Numbers of 16 bits are sorted in linear time.
+    order = np.argsort(codes.astype(np.min_scalar_type(int(codes.max(initial=0)))), kind="stable")
+    ordered = codes[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    groups = list(zip(ordered[starts].tolist(), np.split(order, starts[1:]), strict=True)) if len(starts) else []
 
     def key_of(code: int) -> Key:
         if "key_type" not in parts:

@@ -76,7 +76,7 @@ def read_values(values: Any, *types: str) -> dict[str, Any]:
     headers = pa.StructArray.from_arrays([pa.repeat("v", len(values)), values], ["key", "value"])
     lists = pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), headers)
     encoded = Encode("kafka").run(lists)
-    selected = Select("kafka", {type: Field(type, "v") for type in types}, ReadOptions(errors="column")).run(encoded)
+    selected = Select("kafka", {type: Field(type, "v") for type in types}, ReadOptions(errors="null")).run(encoded)
     return {type: selected.field(type) for type in types}
 
 

@@ -1,0 +1,50 @@
+//! What a scan asks of each value of a column: its hash, and which regular expressions match it.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use regex::bytes::RegexSet;
+
+use super::c_interface;
+use super::gil::without_gil;
+use crate::arrow::input::Bytes;
+use crate::error::Error;
+
+/// The XXH3 hash of each value of a column without nulls, as 64-bit numbers in native order.
+#[pyfunction]
+pub fn value_hashes<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let hashes = each_value(column, |value, out: &mut Vec<u8>| {
+        out.extend_from_slice(&twox_hash::XxHash3_64::oneshot(value).to_ne_bytes());
+    })?;
+    Ok(PyBytes::new(py, &hashes))
+}
+
+/// A byte for each value and each expression, 1 where it matches, expression by expression.
+#[pyfunction]
+pub fn value_matches<'py>(
+    py: Python<'py>,
+    column: &Bound<'py, PyAny>,
+    expressions: Vec<String>,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let set = RegexSet::new(&expressions).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let found = each_value(column, |value, out: &mut Vec<bool>| {
+        let matched = set.matches(value);
+        out.extend((0..set.len()).map(|number| matched.matched(number)));
+    })?;
+    let column_of = |number: usize| -> Vec<u8> {
+        found.iter().skip(number).step_by(set.len()).map(|matched| u8::from(*matched)).collect()
+    };
+    Ok((0..set.len()).map(|number| PyBytes::new(py, &column_of(number))).collect())
+}
+
+fn each_value<T: Send>(column: &Bound<'_, PyAny>, note: impl Fn(&[u8], &mut Vec<T>) + Sync) -> PyResult<Vec<T>> {
+    let c_interface::Column::Array(array) = c_interface::import(column)? else {
+        return Err(PyTypeError::new_err("an array is needed, not a stream"));
+    };
+    without_gil(column.py(), || {
+        let values = Bytes::of(&array).ok_or_else(|| Error::Type("the values are no bytes".into()))?;
+        let mut out = Vec::new();
+        (0..array.len()).filter_map(|row| values.get(row)).for_each(|value| note(value, &mut out));
+        Ok(out)
+    })
+}
