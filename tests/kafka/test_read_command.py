@@ -306,9 +306,9 @@ def test_a_secret_in_an_argument_is_named_in_a_warning(run: Run, orders: str) ->
     assert "visible" not in run("read", orders, "-X", "sasl.password=${env:HOME}", "--json").err
 
 
-def test_a_topic_that_does_not_exist_is_wrong_usage(run: Run, broker: str) -> None:
+def test_a_topic_that_does_not_exist_is_a_source_that_cannot_be_read(run: Run, broker: str, tmp_path: Path) -> None:
     result = run("read", f"kafka://{broker}/no-such-topic", "--json")
-    assert (result.code, result.out) == (2, "")
+    assert (result.code, result.out) == (run("read", tmp_path / "no-such-file").code, "")
     assert "no-such-topic" in result.err
 
 

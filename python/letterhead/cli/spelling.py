@@ -15,7 +15,7 @@ from letterhead._times import read_time as read_time_text
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.render import SETTINGS
 from letterhead.headers import HeaderKey
-from letterhead.value_text import BYTES, UNNAMED, parse_hex, parse_value
+from letterhead.value_text import BYTES, UNNAMED, parse_hex, parse_value, text_with_type
 from letterhead.values import VALUE_TYPES, Value, of_message
 
 KeyForm: TypeAlias = Literal["text", "int", "typed"]
