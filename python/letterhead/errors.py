@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from letterhead.offsets.partition_log import TopicPartition
 
 __all__ = [
+    "GroupNotFoundError",
     "CODES",
     "ConversionError",
     "Damage",
@@ -494,6 +495,10 @@ class StoreNotFoundError(ProcessorStateError):
 
 class TopicNotFoundError(LetterheadError, ValueError):
     """The topic to read does not exist, or the user may not see it."""
+
+
+class GroupNotFoundError(LetterheadError, ValueError):
+    """The consumer group does not exist, or has no offsets of the topic to read."""
 
 
 class DamagedRowError(StateStoreError):

@@ -40,7 +40,7 @@ def test_topics_of_a_broker_are_listed(run: Run, broker: str, topic: str) -> Non
         assert rows == [{"offsets": 4, "topic": topic}]
     assert lh.open(f"kafka://{broker}", where=f"topic = '{topic}'").read_all().to_pylist() == [expected]
     result = run("read", f"kafka://{broker}")
-    assert (result.code, result.lines[-1]) == (0, f"{len(everything)} topics")
+    assert (result.code, result.lines[-1].startswith(f"{len(everything)} topic")) == (0, True)
     assert run("read", "-b", broker, "--count-by", "internal", "--json").code == 0
 
 

@@ -72,6 +72,9 @@ COMMANDS = {
     "completion": Command(
         "completion", "completion_command", "Print a script that completes commands, options, formats and stores."
     ),
+    "group": Command(
+        "group.commands", "group", "List consumer groups of Kafka, show how far they are, and reset their offsets."
+    ),
     "state": Command(
         "state.commands",
         "state",
@@ -80,7 +83,7 @@ COMMANDS = {
 }
 """Commands by name, in the order of the help."""
 
-GROUPS = ("state",)
+GROUPS = ("group", "state")
 """The commands that are groups of others."""
 
 

@@ -198,6 +198,11 @@ class KafkaClient(Closing):
             for topic in topics
         ]
 
+    def brokers(self) -> list[int]:
+        """Return the numbers of all brokers."""
+        answer = self._run(self._metadata, [])
+        return sorted(broker.node_id for broker in answer.brokers)
+
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """Return the partitions of topics, in order; raise TopicNotFoundError if one does not exist."""
         names = list(topics)

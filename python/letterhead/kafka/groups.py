@@ -5,7 +5,7 @@ No group is joined. Offsets are read and written as by a consumer that assigns i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,9 @@ from kafka import errors as kafka_errors
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
+from letterhead.errors import GroupNotFoundError
 from letterhead.kafka.client import KafkaClient
-from letterhead.kafka.responses import check_code
+from letterhead.kafka.responses import Wrong, check_code
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.specs import EARLIEST, OffsetPoint
 
@@ -43,17 +44,17 @@ class GroupOffsets:
         self._client = client
         self._coordinator: Any = None
 
-    def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the committed offsets of the partitions that have one."""
-        places = list(partitions)
+    def committed(self, partitions: Iterable[TopicPartition] | None) -> dict[TopicPartition, int]:
+        """Return the committed offsets of the partitions that have one; None means all partitions."""
+        places = None if partitions is None else list(partitions)
 
         async def ask(until: float) -> dict[TopicPartition, int]:
-            topics = [
+            topics = None if places is None else [
                 OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
                 for topic, numbers in _by_topic(places).items()
-            ]
+            ]  # fmt: skip
             request = OffsetFetchRequest(group_id=self.group, topics=topics, min_version=2, max_version=7)
-            answer = await self._ask_coordinator(request, until, partial(_wrong_partitions, places))
+            answer = await self.ask_coordinator(request, until, partial(_wrong_partitions, places))
             check_code(answer.error_code, f"group {self.group!r}")
             offsets = {}
             for place, partition in _pairs(answer):
@@ -72,13 +73,13 @@ class GroupOffsets:
 
         Raises
         ------
-        ValueError
+        GroupNotFoundError
             If the group has no offset of any of the partitions, unless ``can_be_new`` is true.
         """
         committed = self.committed(partitions)
         if partitions and not committed and not can_be_new:
             topics = ", ".join(_by_topic(partitions))
-            raise ValueError(
+            raise GroupNotFoundError(
                 f"{option}: group {self.group!r} has no committed offset of {topics}: check its name; brokers delete the "
                 "offsets of an unused group after offsets.retention.minutes"
             )
@@ -116,7 +117,7 @@ class GroupOffsets:
                 group_id=self.group, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
                 retention_time_ms=-1, topics=topics, min_version=2, max_version=8,
             )  # fmt: skip
-            answer = await self._ask_coordinator(request, until, partial(_wrong_partitions, [*places]))
+            answer = await self.ask_coordinator(request, until, partial(_wrong_partitions, [*places]))
             for place, partition in _pairs(answer):
                 if partition.error_code in _HAS_MEMBERS:
                     raise ValueError(
@@ -130,7 +131,7 @@ class GroupOffsets:
         """Wait for a commit that :meth:`begin_commit` started."""
         self._client.wait(begun)
 
-    async def _ask_coordinator(self, request: Any, until: float, wrong: Any) -> Any:
+    async def ask_coordinator(self, request: Any, until: float, wrong: Wrong) -> Any:
         """Send a request to the broker that has the offsets of the group."""
         node, self._coordinator = self._coordinator, None  # another one is looked up after an error
         if node is None:
@@ -140,7 +141,7 @@ class GroupOffsets:
             # It gets a connection of its own, so that no commit waits for a fetch.
             node = self._client.add_coordinator(answer, self.group)
         answer = await self._client.ask(node, request, until, wrong)
-        if not getattr(answer, "error_code", 0) and not any(partition.error_code for _, partition in _pairs(answer)):
+        if not any(_error_codes(answer)):
             self._coordinator = node
         return answer
 
@@ -201,13 +202,19 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 def _pairs(answer: Any) -> list[tuple[TopicPartition, Any]]:
     return [
         (TopicPartition(topic.name, partition.partition_index), partition)
-        for topic in answer.topics or ()
+        for topic in getattr(answer, "topics", None) or ()
         for partition in topic.partitions or ()
     ]
 
 
-def _wrong_partitions(places: Sequence[TopicPartition], answer: Any) -> str | None:
-    if getattr(answer, "error_code", 0):
+def _error_codes(answer: Any) -> Iterator[int]:
+    yield getattr(answer, "error_code", 0)
+    yield from (group.error_code for group in getattr(answer, "groups", None) or ())
+    yield from (partition.error_code for _, partition in _pairs(answer))
+
+
+def _wrong_partitions(places: Sequence[TopicPartition] | None, answer: Any) -> str | None:
+    if getattr(answer, "error_code", 0) or places is None:
         return None
     if sorted(place for place, _ in _pairs(answer)) != sorted(places):
         return "sent group offsets of other partitions than the requested ones"

@@ -15,6 +15,7 @@ from letterhead.where.conditions import EVERY, col
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns, ColumnSpec, PlainKey
+    from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.limits import Limits
     from letterhead.offsets.specs import OffsetSpec
     from letterhead.reader import Progress, Reader
@@ -227,6 +228,9 @@ class LogSource(Source):
     source_columns: tuple[str, ...] = ("topic", "partition")
     """Columns that tell apart the rows of several sources."""
 
+    internal: InternalTopic | None = None
+    """How the records are decoded, if the topic is an internal one of Kafka."""
+
     @property
     @abstractmethod
     def where_fields(self) -> Mapping[str, RecordField]:
@@ -237,12 +241,33 @@ class LogSource(Source):
         """The names of fields in a condition."""
         return self.where_fields
 
+    def reader(self, request: RowRequest) -> Reader:
+        """Return a stream of the rows."""
+        request = replace(request, columns=self.chosen_columns(request))
+        if self.internal is None or not self._is_decoded(request):
+            return self.open_records(request)
+        from letterhead.sources.internal_rows import internal_reader
+
+        return internal_reader(self.internal, request, self.open_records)
+
+    def _is_decoded(self, request: RowRequest) -> bool:
+        """Return whether a request for an internal topic needs decoded records."""
+        names = set(request.columns or ())
+        return request.view == "records" and (request.where is not None or not names <= {*self.record_columns})
+
+    @abstractmethod
+    def open_records(self, request: RowRequest) -> Reader:
+        """Return a stream of the records or batches as they are stored."""
+
     def columns(self, request: RowRequest) -> Iterable[str]:
-        """Return the names of all columns: the fields and the headers."""
-        return (*self.where_fields, "headers")
+        """Return the names of all columns: the fields and the headers, and those of an internal topic."""
+        decoded = self.internal.schema.names if self.internal is not None and request.view == "records" else ()
+        return (*self.where_fields, "headers", *decoded)
 
     def unseen(self, request: RowRequest) -> list[PlainKey]:
         """Look for the headers of the condition: reading stops at the first record that has one."""
+        if self.internal is not None:
+            return []
         from letterhead.where.program import resolve
 
         where = resolve(request.where, self.where_fields, request.headers)
@@ -262,9 +287,16 @@ class LogSource(Source):
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
         """Return all columns, or those for a screen, with what tells the rows of partitions apart."""
+        internal = self.internal if request.view == "records" else None
         if not request.on_screen:
+            if internal is not None:
+                from letterhead.sources.internal_rows import PLACE
+
+                return (*PLACE, *internal.schema.names)
             return self._view_columns(request)
         columns: tuple[str, ...] = self.screen_columns
+        if internal is not None:
+            columns = ("timestamp", *internal.screen_columns)
         if request.view == "batches":
             columns = BATCH_SCREEN_COLUMNS
         if request.view == "control":

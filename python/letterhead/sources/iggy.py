@@ -63,7 +63,7 @@ class IggyTopicSource(LogSource):
         """Return whether neither the address nor the request names one partition."""
         return self._partition is None and (request.partitions is None or len(request.partitions) > 1)
 
-    def reader(self, request: RowRequest) -> Reader:
+    def open_records(self, request: RowRequest) -> Reader:
         """Return a stream of the messages."""
         self.check_view(request)
         self.check_without_groups(request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead.fields import PlainKey
+    from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.kafka.settings import Settings
     from letterhead.reader import Reader
     from letterhead.where.program import RecordField
@@ -145,9 +146,13 @@ class KafkaTopic(LogSource):
 
         return COLUMNS
 
-    def reader(self, request: RowRequest) -> Reader:
+    @cached_property
+    def internal(self) -> InternalTopic | None:  # type: ignore[override]
+        """How the records are decoded, if the topic is an internal one of Kafka."""
+        return internal_topic_of(self.topic)
+
+    def open_records(self, request: RowRequest) -> Reader:
         """Return a stream of the records."""
-        request = replace(request, columns=self.chosen_columns(request))
         if request.view != "records":
             return self._view(request)
         servers, settings = self._cluster.arguments(request)
@@ -213,6 +218,15 @@ def view_columns(request: RowRequest) -> tuple[str, ...] | None:
 
         return request.without_headers(CONTROL_COLUMNS)
     return None
+
+
+def internal_topic_of(topic: str | None) -> InternalTopic | None:
+    """Return how the records of an internal topic are decoded; None for other topics."""
+    if topic is None or not topic.startswith("__"):
+        return None
+    from letterhead.kafka.internal_topics import internal_topic
+
+    return internal_topic(topic)
 
 
 def requested_partitions(partition: int | None, request: RowRequest) -> Iterable[int] | None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from letterhead._formatting import counted
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.sources.base import Findings, LogSource, RowRequest
-from letterhead.sources.kafka import view_columns
+from letterhead.sources.kafka import internal_topic_of, view_columns
 
 if TYPE_CHECKING:
+    from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.kafka.segments_reader import SegmentsReader
     from letterhead.where.program import RecordField
 
@@ -45,7 +47,12 @@ class LogSegments(LogSource):
 
         return WHERE_FIELDS
 
-    def reader(self, request: RowRequest) -> SegmentsReader:
+    @cached_property
+    def internal(self) -> InternalTopic | None:  # type: ignore[override]
+        """How the records are decoded, if the topic is an internal one of Kafka."""
+        return internal_topic_of(self.partitions[0][0].topic) if self.partitions else None
+
+    def open_records(self, request: RowRequest) -> SegmentsReader:
         """Return a stream of the records."""
         self.check_without_groups(request)
         if request.follow:

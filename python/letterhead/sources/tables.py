@@ -158,7 +158,7 @@ def _filter(schema: pa.Schema, request: RowRequest) -> tuple[ColumnFilter | None
 
     if request.where is None:
         return None, ()
-    fields = {field.name: kind for field in schema if (kind := _record_field(field.type)) is not None}
+    fields = {field.name: kind for field in schema if (kind := record_field(field.type)) is not None}
     format = format_of_headers(schema) if "headers" in schema.names else "kafka"
     column_filter = ColumnFilter(
         request.where, fields, request.headers, format, errors=request.errors, limits=request.limits
@@ -168,7 +168,7 @@ def _filter(schema: pa.Schema, request: RowRequest) -> tuple[ColumnFilter | None
     return column_filter, tuple(column_filter.fields)
 
 
-def _record_field(type: pa.DataType) -> Any:
+def record_field(type: pa.DataType) -> Any:
     """Return the type of a column in a condition; None if it has none."""
     import pyarrow as pa
 

@@ -10,6 +10,7 @@ import typer
 from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, as_options, described
 from letterhead.errors import (
     DamagedTableError,
+    GroupNotFoundError,
     HeaderError,
     LogTruncated,
     OffsetsGone,
@@ -35,7 +36,7 @@ def reading_errors() -> Iterator[None]:
         raise Failure(str(error), UNREADABLE) from error
     except StoreLockedError as error:
         raise Failure(f"{error}. Stop that process, or use a command that only reads the store") from error
-    except (StoreNotFoundError, TopicNotFoundError) as error:
+    except (GroupNotFoundError, StoreNotFoundError, TopicNotFoundError) as error:
         raise Failure(as_options(str(error)), UNREADABLE) from error
     except StoreChoiceError as error:
         raise Failure(as_options(str(error))) from error

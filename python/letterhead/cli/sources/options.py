@@ -18,7 +18,10 @@ from letterhead.offsets.specs import OffsetSpec
 from letterhead.sources.base import TIMEOUT_MS, RowRequest, StoreOptions
 from letterhead.where import parse
 
-__all__ = ["BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "key_range", "selection", "typed_headers"]
+__all__ = [
+    "BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "key_range", "partition_numbers", "points", "selection",
+    "typed_headers",
+]  # fmt: skip
 
 _CONNECTION = "Connection"
 _STORES = "State stores"
@@ -103,10 +106,10 @@ def selection(
     with usage_errors():
         return RowRequest(
             where=None if where is None else parse(where, timezone=SETTINGS.zone),
-            start=_points(start),
-            end=_points(end),
+            start=points(start),
+            end=points(end),
             last=last,
-            partitions=_partitions(partition),
+            partitions=partition_numbers("--partition", partition),
             committed=committed,
             timeout_ms=round(timeout * 1000),
             servers=bootstrap_server,
@@ -182,7 +185,7 @@ def typed_headers(text: str | None) -> dict[str, str] | None:
     return columns
 
 
-def _points(text: str) -> OffsetSpec:
+def points(text: str) -> OffsetSpec:
     """Return a point of all partitions, or points of some, written as 0=POINT,1=POINT."""
     if "=" not in text or text.startswith("group:"):
         return _point(text)
@@ -205,7 +208,7 @@ def _point(text: str) -> str | datetime:
         return text
 
 
-def _partitions(texts: list[str] | None) -> frozenset[int] | None:
+def partition_numbers(option: str, texts: list[str] | None) -> frozenset[int] | None:
     """Return numbers of partitions that are written as in 0,3-5."""
     if not texts:
         return None
@@ -213,11 +216,11 @@ def _partitions(texts: list[str] | None) -> frozenset[int] | None:
     for part in ",".join(texts).split(","):
         match = _RANGE.fullmatch(part.strip())
         if match is None:
-            raise Failure(f"--partition: {part!r} is neither a number nor a range such as 3-5")
+            raise Failure(f"{option}: {part!r} is neither a number nor a range such as 3-5")
         first, last = int(match[1]), int(match[2] or match[1])
         if not first <= last < 1 << 31:
-            raise Failure(f"--partition: {part} is not a valid range of partitions")
+            raise Failure(f"{option}: {part} is not a valid range of partitions")
         if last - first >= MAX_PARTITIONS:
-            raise Failure(f"--partition: {part} has more than {MAX_PARTITIONS:,} partitions")
+            raise Failure(f"{option}: {part} has more than {MAX_PARTITIONS:,} partitions")
         numbers.update(range(first, last + 1))
     return frozenset(numbers)

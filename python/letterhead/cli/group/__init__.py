@@ -1,0 +1,1 @@
+"""`letterhead group`: consumer groups of Kafka."""

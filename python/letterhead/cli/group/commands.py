@@ -1,0 +1,127 @@
+"""The commands of `letterhead group`, their options and help; the modules that do the work are imported when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, NamedTuple
+
+import typer
+
+from letterhead.cli.brokers import connection_settings
+from letterhead.cli.exits import EXIT_CODES, Failure
+from letterhead.cli.options import Json, flag, grouped, option
+from letterhead.cli.sources.options import Timeout
+from letterhead.sources.base import TIMEOUT_MS
+
+group = typer.Typer(
+    name="group",
+    help="List consumer groups of Kafka, show how far they are, and reset their offsets.\n\n"
+    "Only `reset` with --execute changes a group.\n\n"
+    "\b\nExamples:\n  letterhead group list -b broker:9092\n  letterhead group describe etl -b broker:9092",
+    epilog=EXIT_CODES,
+    rich_markup_mode="rich",
+)
+
+Name = Annotated[str, typer.Argument(metavar="GROUP", help="The name of the group.")]
+
+
+class Cluster(NamedTuple):
+    """The brokers that have the groups, and how to connect to them."""
+
+    servers: str | None
+    settings: Mapping[str, str]
+    timeout_ms: int
+
+
+@grouped(settings=connection_settings)
+def cluster(
+    *,
+    bootstrap_server: Annotated[
+        str | None, option("--bootstrap-server -b", "Brokers of Kafka.", "HOST:PORT", rich_help_panel="Connection")
+    ] = None,
+    timeout: Timeout = TIMEOUT_MS / 1000,
+    settings: Mapping[str, str],
+) -> Cluster:
+    """Return the brokers."""
+    return Cluster(bootstrap_server, settings, round(timeout * 1000))
+
+
+@group.command("list", epilog=EXIT_CODES)
+@grouped(cluster=cluster)
+def list_command(*, cluster: Cluster, json: Json = False) -> int:
+    """List all groups with their states.
+
+    \b
+    Examples:
+      letterhead group list -b broker:9092
+      letterhead group list --config client.properties --json
+    """
+    from letterhead.cli.group.describe import run_list
+
+    return run_list(cluster, json=json)
+
+
+@group.command("describe", epilog=EXIT_CODES)
+@grouped(cluster=cluster)
+def describe_command(*, name: Name, cluster: Cluster, json: Json = False) -> int:
+    """Show how far a group is in each partition, and who reads it.
+
+    The lag is the number of offsets after the committed one. If the group does
+    not exist, the exit code is 3.
+
+    \b
+    Examples:
+      letterhead group describe etl -b broker:9092
+      letterhead group describe etl -b broker:9092 --json
+    """
+    from letterhead.cli.group.describe import run_describe
+
+    return run_describe(cluster, name, json=json)
+
+
+@group.command("reset", epilog=EXIT_CODES)
+@grouped(cluster=cluster)
+def reset_command(
+    *,
+    name: Name,
+    to: Annotated[
+        str | None,
+        option(
+            "--to",
+            "An offset, a time, earliest, latest, -N for N before the end, 0=POINT,1=POINT; or group:NAME, as that group.",
+            "POINT",
+        ),
+    ] = None,
+    shift_by: Annotated[
+        int | None, option("--shift-by", "Move the committed offsets by N, backward if negative.", "N")
+    ] = None,
+    topic: Annotated[
+        list[str] | None,
+        option("--topic", "Only this topic, or partitions of it; repeated for others.", "NAME[:NUMBERS]"),
+    ] = None,
+    execute: Annotated[bool, flag("--execute", "Commit the offsets.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Only show them: this is the default.")] = False,
+    cluster: Cluster,
+    json: Json = False,
+) -> int:
+    """Show which offsets a group would get, and commit them with --execute.
+
+    Without --topic, these are the partitions that the group has offsets of. An
+    offset before the first record, or after the end, becomes that of the first
+    record, or the end. A group with active consumers is refused.
+
+    \b
+    Examples:
+      letterhead group reset etl -b broker:9092 --to earliest
+      letterhead group reset etl -b broker:9092 --to -1h --topic orders --execute
+      letterhead group reset etl -b broker:9092 --to 2026-01-01T08:30:00Z
+      letterhead group reset etl -b broker:9092 --shift-by -1 --topic orders:0,3-5
+      letterhead group reset copy -b broker:9092 --to group:etl --topic orders
+    """
+    if (to is None) == (shift_by is None):
+        raise Failure("give one of --to POINT and --shift-by N")
+    if execute and dry_run:
+        raise Failure("--execute and --dry-run exclude each other: give one of them")
+    from letterhead.cli.group.reset import run_reset
+
+    return run_reset(cluster, name, to=to, shift=shift_by, topics=topic or [], execute=execute, json=json)

@@ -1,0 +1,250 @@
+"""Consumer groups as an operator sees them: :func:`list_groups`, :func:`describe_group` and :func:`plan_reset`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kafka import errors as kafka_errors
+from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+
+from letterhead.errors import GroupNotFoundError, TopicNotFoundError
+from letterhead.kafka.client import EARLIEST_TIME, LATEST_TIME, KafkaClient
+from letterhead.kafka.groups import GroupOffsets
+from letterhead.kafka.message_fields import assigned_partitions
+from letterhead.kafka.responses import check_code
+from letterhead.offsets.partition_log import TopicPartition
+from letterhead.offsets.specs import OffsetBounds, OffsetSpec, group_of
+
+__all__ = ["Group", "GroupDescription", "Member", "OffsetChange", "describe_group", "list_groups", "plan_reset"]
+
+_EMPTY = ("Empty", "Dead")
+"""States of groups without members."""
+
+_CONSUMER = "consumer"
+
+
+class Group(NamedTuple):
+    """A group in a list."""
+
+    name: str
+    state: str | None  # older brokers do not tell
+    type: str | None  # classic, consumer, share or streams
+    protocol: str  # "consumer", or what others use groups for, such as "connect"
+
+
+class Member(NamedTuple):
+    """A member of a group."""
+
+    id: str
+    client: str
+    host: str
+    instance: str | None
+    partitions: list[TopicPartition]
+
+
+class Position(NamedTuple):
+    """How far a group has come in a partition."""
+
+    partition: TopicPartition
+    committed: int | None
+    end: int | None  # None if the topic was deleted
+    member: Member | None
+
+    @property
+    def lag(self) -> int | None:
+        """How many offsets are left."""
+        return None if self.committed is None or self.end is None else max(0, self.end - self.committed)
+
+
+class GroupDescription(NamedTuple):
+    """A group, its members, and how far it has come."""
+
+    name: str
+    state: str
+    protocol: str
+    members: list[Member]
+    positions: list[Position]
+
+    @property
+    def has_members(self) -> bool:
+        """Whether consumers are active, which commit offsets themselves."""
+        return self.state not in _EMPTY
+
+
+class OffsetChange(NamedTuple):
+    """The offset that a group gets in a partition, before it is committed."""
+
+    partition: TopicPartition
+    committed: int | None
+    new: int
+    requested: int  # another one, if the partition does not have it
+
+
+def list_groups(client: KafkaClient) -> list[Group]:
+    """Return all groups that the user may describe, in the order of their names."""
+    groups: dict[str, Group] = {}
+    for broker in client.brokers():
+
+        async def ask(until: float, broker: int = broker) -> Any:
+            request = ListGroupsRequest(states_filter=[], types_filter=[], min_version=0, max_version=5)
+            answer = await client.ask(broker, request, until, lambda _: None)
+            check_code(answer.error_code, f"broker {broker}")
+            return answer
+
+        answer = client.call(ask)
+        version = answer.API_VERSION
+        for group in answer.groups or ():
+            groups[group.group_id] = Group(
+                group.group_id,
+                group.group_state if version >= 4 else None,
+                group.group_type.lower() if version >= 5 else None,
+                group.protocol_type,
+            )
+    return [groups[name] for name in sorted(groups)]
+
+
+def describe_group(client: KafkaClient, name: str) -> GroupDescription:
+    """Return a group with its members and its offsets.
+
+    Raises
+    ------
+    GroupNotFoundError
+        If there is no such group.
+    """
+    offsets = GroupOffsets(client, name)
+
+    async def ask(until: float) -> Any:
+        request = DescribeGroupsRequest(
+            groups=[name], include_authorized_operations=False, min_version=0, max_version=6
+        )
+        answer = await offsets.ask_coordinator(request, until, lambda answer: _wrong_group(name, answer))
+        [group] = answer.groups
+        # Groups of the protocol of KIP-848 are not found either: the list has their state.
+        if group.error_code != kafka_errors.GroupIdNotFoundError.errno:
+            check_code(group.error_code, f"group {name!r}")
+        return group
+
+    group = client.call(ask)
+    state, protocol, members = (
+        group.group_state,
+        group.protocol_type,
+        [_member(member, group) for member in group.members],
+    )
+    if group.error_code or state == "Dead":
+        listed = next((listed for listed in list_groups(client) if listed.name == name), None)
+        state, protocol = (listed.state or "", listed.protocol) if listed is not None else ("Dead", "")
+    committed = offsets.committed(None)
+    if state == "Dead" and not committed:
+        raise GroupNotFoundError(f"there is no group {name!r} at {client.servers}: check its name")
+    return GroupDescription(name, state, protocol, members, _positions(client, committed, members))
+
+
+def plan_reset(
+    client: KafkaClient,
+    group: GroupDescription,
+    point: OffsetSpec | None,
+    *,
+    shift: int | None,
+    partitions: Mapping[str, Iterable[int] | None],
+) -> list[OffsetChange]:
+    """Return the offsets that a group would get, within those that the partitions have.
+
+    Parameters
+    ----------
+    client : KafkaClient
+        Connections to the cluster.
+    group : GroupDescription
+        The group.
+    point : int, str, datetime, mapping or None
+        Where it begins to read, as readers take it, or ``"group:NAME"`` for the offsets of another group.
+    shift : int, optional
+        By how much each committed offset is moved.
+    partitions : mapping of str to iterable of int or None
+        Topics and their partitions, None for all; without any topic, those that the group has offsets of.
+    """
+    committed = {position.partition: position.committed for position in group.positions}
+    chosen = (
+        _chosen(client, partitions) if partitions else [place for place in committed if committed[place] is not None]
+    )
+    if not chosen:
+        raise ValueError(f"group {group.name!r} has no committed offsets: name a topic")
+    first, end = (
+        client.offsets(dict.fromkeys(chosen, time), "read_uncommitted") for time in (EARLIEST_TIME, LATEST_TIME)
+    )
+    if shift is not None:
+        missing = [place for place in chosen if committed.get(place) is None]
+        if missing:
+            raise ValueError(f"group {group.name!r} has no committed offset of {missing[0]} to shift")
+        wanted = {place: (committed[place] or 0) + shift for place in chosen}
+    else:
+        wanted = _resolved(client, chosen, point or "latest", first, end)
+    return [
+        OffsetChange(place, committed.get(place), min(max(wanted[place], first[place]), end[place]), wanted[place])
+        for place in chosen
+    ]
+
+
+def _chosen(client: KafkaClient, topics: Mapping[str, Iterable[int] | None]) -> list[TopicPartition]:
+    from letterhead.offsets.ranges import chosen_partitions
+
+    chosen: list[TopicPartition] = []
+    for topic, numbers in topics.items():
+        chosen += chosen_partitions(client.partitions([topic]), topic, numbers)
+    return chosen
+
+
+def _resolved(
+    client: KafkaClient,
+    partitions: Sequence[TopicPartition],
+    spec: OffsetSpec,
+    first: Mapping[TopicPartition, int],
+    end: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    """Return the offset of a point in each partition."""
+    other = group_of("to=", spec)
+    if other is not None:
+        points = GroupOffsets(client, other).start_points(partitions, "to=", can_be_new=False)
+    else:
+        bounds = OffsetBounds.parse(spec, "latest", ("to=", "end="))
+        points = {place: bounds.of_partition(place.partition)[0] for place in partitions}
+    times = {place: max(point.value, 0) for place, point in points.items() if point.kind == "time"}
+    since = client.offsets(times, "read_uncommitted") if times else {}
+    return {
+        place: point.resolve(
+            first=lambda place=place: first[place],  # type: ignore[misc]
+            end=lambda place=place: end[place],  # type: ignore[misc]
+            since=lambda _, place=place: None if since[place] < 0 else since[place],  # type: ignore[misc]
+        )
+        for place, point in points.items()
+    }
+
+
+def _positions(
+    client: KafkaClient, committed: Mapping[TopicPartition, int], members: Iterable[Member]
+) -> list[Position]:
+    owners = {place: member for member in members for place in member.partitions}
+    places = sorted({*committed, *owners})
+    known: list[TopicPartition] = []
+    for topic in dict.fromkeys(place.topic for place in places):
+        try:
+            known += client.partitions([topic])
+        except TopicNotFoundError:
+            continue
+    ends = client.offsets({place: LATEST_TIME for place in places if place in known}, "read_uncommitted")
+    return [Position(place, committed.get(place), ends.get(place), owners.get(place)) for place in places]
+
+
+def _member(member: Any, group: Any) -> Member:
+    partitions = []
+    if group.protocol_type == _CONSUMER:
+        partitions = [TopicPartition(*place) for place in assigned_partitions(bytes(member.member_assignment or b""))]
+    return Member(
+        member.member_id, member.client_id, member.client_host, getattr(member, "group_instance_id", None), partitions
+    )
+
+
+def _wrong_group(name: str, answer: Any) -> str | None:
+    if [group.group_id for group in answer.groups or ()] != [name]:
+        return f"describes other groups than {name!r}"
+    return None

@@ -1,0 +1,74 @@
+"""Rows of Kafka's internal topics, whose records are decoded into columns: :func:`internal_reader`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from letterhead.column_filter import ColumnFilter
+from letterhead.kafka.internal_topics import InternalTopic
+from letterhead.kafka.record_sets import COLUMNS, WHERE_FIELDS
+from letterhead.offsets.reading import last_rows
+from letterhead.reader import Reader
+from letterhead.sources.base import RowRequest
+from letterhead.sources.tables import record_field
+from letterhead.table_batches import no_column
+
+if TYPE_CHECKING:
+    from letterhead.where.program import RecordField
+
+__all__ = ["PLACE", "internal_reader"]
+
+PLACE = ("topic", "partition", "offset", "timestamp")
+"""Columns that precede those of a decoded record."""
+
+
+def internal_reader(topic: InternalTopic, request: RowRequest, open_records: Callable[[RowRequest], Reader]) -> Reader:
+    """Return a stream of decoded records; ``open_records`` reads the records as they are stored."""
+    if request.commit_group is not None:
+        raise ValueError("commit_group= is not for internal topics")
+    names = (*COLUMNS, *topic.schema.names)
+    for name in request.columns or ():
+        if name not in names:
+            raise no_column(name, names)
+    fields: dict[str, RecordField] = {**WHERE_FIELDS}
+    fields |= {field.name: kind for field in topic.schema if (kind := record_field(field.type)) is not None}
+    condition = None
+    if request.where is not None:
+        condition = ColumnFilter(request.where, fields, request.headers, "kafka", errors=request.errors)
+        if condition.has_headers:
+            raise ValueError(
+                f"where= names a header, which internal topics lack: names of fields are {', '.join(fields)}"
+            )
+    requested = [*(request.columns or ()), *(condition.fields if condition is not None else ())]
+    read = dict.fromkeys(["partition", "key", "value", *(name for name in requested if name in COLUMNS)])
+    last = request.last if condition is not None else None
+    records = open_records(
+        replace(request, columns=tuple(read), where=None, last=None if last is not None else request.last)
+    )
+
+    def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        parts = topic.columns_of(batch.column("key"), batch.column("value"))
+        columns |= dict(zip(topic.schema.names, parts.flatten(), strict=True))
+        whole = pa.RecordBatch.from_arrays([*columns.values()], [*columns])
+        if condition is not None:
+            whole, _ = condition(whole)
+        others = [name for name in batch.schema.names if name not in read]  # typed headers, and errors
+        return whole.select([*(request.columns or ()), *others])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with records:
+            if last is None:
+                yield from map(decoded, records)
+                return
+            for _, group in groupby(records, key=lambda batch: batch.column("partition")[0].as_py()):
+                yield from last_rows(map(decoded, group), last)
+
+    empty = records.schema.empty_table().to_batches()
+    schema = decoded(empty[0] if empty else pa.RecordBatch.from_pylist([], records.schema)).schema
+    return Reader(schema, batches, records._progress)
