@@ -244,7 +244,7 @@ def restore_command(
     Examples:
       letterhead state restore orders-app-latest-changelog-0 app/0_0 -s latest
       letterhead state restore changelog.parquet 'app/0_{partition}' -s latest
-      letterhead state restore kafka://broker/orders-app-hourly-changelog app/0_0 \\
+      letterhead state restore -b broker orders-app-hourly-changelog app/0_0 \\
                  -s hourly --partition 0 --store-type window \\
                  --retention 7200000
       letterhead state restore changelog.parquet old/0_0 -s latest \\
