@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from letterhead.cli.group.commands import Cluster
+from letterhead.cli.group.options import Cluster
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import AskedLogins
 

@@ -6,8 +6,8 @@ from rich.text import Text
 
 from letterhead._formatting import printable
 from letterhead.cli.exits import OK
-from letterhead.cli.group.commands import Cluster
 from letterhead.cli.group.connection import connected
+from letterhead.cli.group.options import Cluster
 from letterhead.cli.render import counted, print_json
 from letterhead.cli.screen import console, table
 from letterhead.kafka.group_admin import GroupDescription, describe_group, list_groups

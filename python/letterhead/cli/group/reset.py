@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.group.commands import Cluster
 from letterhead.cli.group.connection import connected
+from letterhead.cli.group.options import Cluster
 from letterhead.cli.render import counted, note, print_json, warn
 from letterhead.cli.screen import console, table
 from letterhead.cli.sources.options import partition_numbers, points
