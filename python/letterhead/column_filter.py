@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
-__all__ = ["ColumnFilter"]
+__all__ = ["ColumnFilter", "record_field"]
 
 
 class ColumnFilter(ConditionFilter):
@@ -193,3 +193,19 @@ def _numbers(column: pa.Array) -> pa.Array:
         return column
     unit = "us" if column.type.unit in ("us", "ns") else "ms"
     return column.cast(pa.timestamp(unit, column.type.tz), safe=False).cast(pa.int64())
+
+
+def record_field(type: pa.DataType) -> RecordField | None:
+    """Return the type of a column in a condition; None if it has none."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_timestamp(type):
+        return RecordField("timestamp" if type.unit in ("us", "ns") else "timestamp_ms")
+    for name, matches in (
+        ("int64", types.is_integer), ("float64", types.is_floating), ("bool", types.is_boolean), ("string", types.is_string),
+        ("string", types.is_large_string), ("binary", types.is_binary), ("binary", types.is_large_binary),
+    ):  # fmt: skip
+        if matches(type):
+            return RecordField(name)
+    return None

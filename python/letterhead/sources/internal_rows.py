@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from letterhead.column_filter import ColumnFilter
+from letterhead.column_filter import ColumnFilter, record_field
 from letterhead.kafka.internal_topics import InternalTopic
 from letterhead.kafka.record_sets import COLUMNS, WHERE_FIELDS
 from letterhead.offsets.reading import last_rows
 from letterhead.reader import Reader
-from letterhead.sources.base import RowRequest
-from letterhead.sources.tables import record_field
 from letterhead.table_batches import no_column
 
 if TYPE_CHECKING:
+    from letterhead.sources.base import RowRequest
     from letterhead.where.program import RecordField
 
 __all__ = ["PLACE", "internal_reader"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from letterhead._arrow_types import is_list
 from letterhead._names import listed
@@ -154,7 +154,7 @@ def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
 
 
 def _filter(schema: pa.Schema, request: RowRequest) -> tuple[ColumnFilter | None, tuple[str, ...]]:
-    from letterhead.column_filter import ColumnFilter
+    from letterhead.column_filter import ColumnFilter, record_field
 
     if request.where is None:
         return None, ()
@@ -166,21 +166,3 @@ def _filter(schema: pa.Schema, request: RowRequest) -> tuple[ColumnFilter | None
     if column_filter.has_headers:
         format_of_headers(schema)
     return column_filter, tuple(column_filter.fields)
-
-
-def record_field(type: pa.DataType) -> Any:
-    """Return the type of a column in a condition; None if it has none."""
-    import pyarrow as pa
-
-    from letterhead.where.program import RecordField
-
-    types = pa.types
-    if types.is_timestamp(type):
-        return RecordField("timestamp" if type.unit in ("us", "ns") else "timestamp_ms")
-    for name, matches in (
-        ("int64", types.is_integer), ("float64", types.is_floating), ("bool", types.is_boolean), ("string", types.is_string),
-        ("string", types.is_large_string), ("binary", types.is_binary), ("binary", types.is_large_binary),
-    ):  # fmt: skip
-        if matches(type):
-            return RecordField(name)
-    return None
