@@ -140,6 +140,38 @@ def test_inspect_and_scan_report_a_truncated_end(run: Run, torn: Path) -> None:
         assert (result.code, result.err.count("torn at byte 293950")) == (1, 1)
 
 
+@pytest.mark.parametrize("size", [0, 7, 9])
+def test_inspect_reports_a_value_that_is_not_of_the_requested_type(run: Run, size: int) -> None:
+    data = lh.encode([("a", b"v" * size)], "kafka")
+    assert data is not None
+    result = run("inspect", "-f", "kafka", "--hex", data.hex(), "--headers", "a:int64")
+    assert (result.code, "1 header, 1 error" in result.lines[0]) == (1, True)
+    assert f"{size} bytes where int64 takes 8 (wrong_size, byte" in result.out
+    result = run("inspect", "-f", "kafka", "--hex", data.hex(), "--headers", "a:int64", "--json")
+    [error] = json.loads(result.out)["errors"]
+    assert (result.code, error["code"], error["column"]) == (1, "wrong_size", "a")
+    assert run("inspect", "-f", "kafka", "--hex", data.hex(), "--headers", "a:binary").code == 0
+
+
+def test_inspect_shows_the_bytes_of_a_batch_with_a_wrong_checksum(run: Run, damaged: Path) -> None:
+    result = run("inspect", damaged, "--offset", "160", "--json")
+    document = json.loads(result.out)
+    assert result.code == 1
+    # The changed byte is a length, too.
+    assert [error["code"] for error in document["errors"]] == ["bad_crc", "negative_length"]
+    stored = (damaged / LOG).read_bytes()[53_241:]
+    shown = bytes.fromhex("".join(label["hex"] for label in document["labels"]))
+    assert stored.startswith(shown[:61])
+    result = run("inspect", damaged, "--offset", "160")
+    assert (result.code, "2 errors" in result.lines[0], "^^" in result.out) == (1, True, True)
+
+
+def test_inspect_of_an_offset_that_is_not_there_names_no_options(run: Run) -> None:
+    result = run("inspect", ORDERS, "--offset", "99999")
+    assert (result.code, "--start" in result.err, "--end" in result.err) == (1, False, False)
+    assert f"offset 99999 is not in {ORDERS}" in result.err
+
+
 def test_a_damaged_batch_is_counted_as_a_batch(run: Run, damaged: Path) -> None:
     result = run("read", damaged, "--errors", "skip", "--count-by", "partition", "--json")
     assert rows(result) == [{"partition": 0, "count": 9731}]

@@ -321,6 +321,18 @@ def test_threads_can_share_a_log(path):
 # Who may open it ---------------------------------------------------------------------------------------------------
 
 
+def test_without_locks_a_log_is_read_and_not_written(path, monkeypatch):
+    with MessageLog(path) as log:
+        log.append([sample(0)])
+    before = {file.name: file.read_bytes() for file in path.iterdir()}
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with pytest.raises(NotImplementedError, match="cannot be locked on this system.*: open it with readonly=True"):
+        MessageLog(path)
+    assert {file.name: file.read_bytes() for file in path.iterdir()} == before
+    with MessageLog(path, readonly=True) as log:
+        assert len([*log.scan()]) == 1
+
+
 def test_second_writer_is_rejected(path):
     with MessageLog(path) as log:
         log.append([sample(0)])

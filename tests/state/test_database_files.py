@@ -198,6 +198,19 @@ def test_copies_of_a_killed_process_are_removed_by_the_next_and_no_others(place:
     assert sorted(place.iterdir()) == sorted([of_alive, foreign])
 
 
+def test_where_files_cannot_be_locked_no_directory_is_taken_for_abandoned(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed, of_killed = another_process_with_a_copy(place)
+    killed.kill()
+    killed.wait()
+    monkeypatch.setattr(temporary, "fcntl", None)
+    with TemporaryDirectory("store") as own:
+        assert sorted(place.iterdir()) == sorted([of_killed, own.path])
+        assert (of_killed / LOCK).exists()
+    assert [*place.iterdir()] == [of_killed]
+
+
 def test_links_to_directories_and_to_locks_are_not_followed(
     place: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
