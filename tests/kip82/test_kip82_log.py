@@ -326,7 +326,7 @@ def test_without_locks_a_log_is_read_and_not_written(path, monkeypatch):
         log.append([sample(0)])
     before = {file.name: file.read_bytes() for file in path.iterdir()}
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    with pytest.raises(NotImplementedError, match="cannot be locked on this system.*: open it with readonly=True"):
+    with pytest.raises(NotImplementedError, match=r"cannot be locked on this system.*: open it with readonly=True"):
         MessageLog(path)
     assert {file.name: file.read_bytes() for file in path.iterdir()} == before
     with MessageLog(path, readonly=True) as log:

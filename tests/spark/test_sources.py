@@ -289,6 +289,21 @@ def test_numbers_of_a_source_have_a_minimum(module: str, option: str, least: int
         parse_options({option: str(least - 1)}, table)
 
 
+@pytest.mark.parametrize("module", ["kafka", "iggy"])
+@pytest.mark.parametrize("option", ["startingTimestamp", "endingTimestamp", "startingOffsetsByTimestamp"])
+def test_times_in_seconds_are_refused(module: str, option: str) -> None:
+    table = importlib.import_module(f"letterhead.spark.sources.{module}").OPTIONS
+    if option not in table:
+        pytest.skip("an option of topics of Kafka")
+    for number, right in ((1767225600, "1767225600000"), (1767225600000, None), (1767225600000000, "check the unit")):
+        text = f'{{"orders": {{"0": {number}}}}}' if "By" in option else str(number)
+        if right is None:
+            assert parse_options({option: text}, table)
+            continue
+        with pytest.raises(ValueError, match=rf"option {option}: {number} milliseconds since 1970 are .*{right}"):
+            parse_options({option: text}, table)
+
+
 @pytest.mark.parametrize("module", ["segments", "state", "kafka", "iggy"])
 def test_columns_of_every_source_that_differ_only_by_case_are_refused(samples: Path, module: str) -> None:
     from letterhead.spark.sources import iggy, kafka, segments, state

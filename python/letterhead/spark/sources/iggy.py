@@ -45,6 +45,7 @@ from letterhead.spark.sources.options import (
     parse_options,
     read_arguments,
     text,
+    timestamp,
 )
 
 try:
@@ -70,9 +71,9 @@ OPTIONS = {
     "startingOffsets": Option(
         offsets_option(_EXAMPLE, int), "`earliest`, `latest`, or JSON: partition to offset (-2 is earliest, -1 latest)."
     ),
-    "startingTimestamp": Option(number(0), "Timestamp at which to start instead, in milliseconds since 1970."),
+    "startingTimestamp": Option(timestamp, "Timestamp at which to start instead, in milliseconds since 1970."),
     "endingOffsets": Option(offsets_option(_EXAMPLE, int), "Where a batch query ends, as `startingOffsets`."),
-    "endingTimestamp": Option(number(0), "Timestamp at which a batch query ends instead."),
+    "endingTimestamp": Option(timestamp, "Timestamp at which a batch query ends instead."),
     "failOnDataLoss": Option(flag, "`false` skips messages that were deleted before they were read."),
     "maxOffsetsPerTrigger": Option(number(1), "Maximum number of offsets per trigger; needs Spark 4.2."),
     "maxRecordsPerPartition": Option(number(1), "Maximum number of offsets per task."),

@@ -37,6 +37,7 @@ from letterhead.spark.sources.options import (
     parse_options,
     read_arguments,
     text,
+    timestamp,
 )
 from letterhead.spark.sources.pushdown import FilterPushdown, push
 from letterhead.where.program import resolve
@@ -61,10 +62,12 @@ def _group(name: str, text: str) -> str:
     return text
 
 
-def _timestamp(name: str, text: str) -> int:
-    if not text.strip().isdecimal():
-        raise ValueError(f"option {name} must be milliseconds since 1970, not {text!r}")
-    return int(text)
+def _times_by_partition(name: str, value_text: str) -> Any:
+    times = _by_partition(name, value_text)
+    for by_partition in times.values():
+        for time in by_partition.values():
+            timestamp(name, str(time))
+    return times
 
 
 def _rejected(name: str, text: str) -> None:
@@ -80,15 +83,15 @@ OPTIONS = {
     ),
     "subscribe": Option(text, "Topics to read, separated by commas."),
     "subscribePattern": Option(text, "Topics to read, a regular expression."),
-    "startingTimestamp": Option(_timestamp, "Timestamp at which to start, in milliseconds since 1970."),
-    "startingOffsetsByTimestamp": Option(_by_partition, "The same by topic and partition, JSON."),
+    "startingTimestamp": Option(timestamp, "Timestamp at which to start, in milliseconds since 1970."),
+    "startingOffsetsByTimestamp": Option(_times_by_partition, "The same by topic and partition, JSON."),
     "startingOffsets": Option(
         _starting_offsets,
         "`earliest`, `latest`, JSON: topic to partition to offset (-2 is earliest, -1 latest), or `group:NAME`: the committed "
         "offsets of a consumer group, and the first one of a partition that has none.",
     ),
-    "endingTimestamp": Option(_timestamp, "Timestamp at which a batch query ends, in milliseconds since 1970."),
-    "endingOffsetsByTimestamp": Option(_by_partition, "The same by topic and partition, JSON."),
+    "endingTimestamp": Option(timestamp, "Timestamp at which a batch query ends, in milliseconds since 1970."),
+    "endingOffsetsByTimestamp": Option(_times_by_partition, "The same by topic and partition, JSON."),
     "endingOffsets": Option(_ending_offsets, "Where a batch query ends, as `startingOffsets`."),
     "commitGroup": Option(
         _group,

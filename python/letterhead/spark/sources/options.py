@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from letterhead._names import check_name, unknown_name
 from letterhead._shared_parameters import documented
+from letterhead._times import check_unit
 from letterhead.default_values import json_default
 from letterhead.fields import Columns, ColumnSpec, columns_of, field, normalise
 from letterhead.limits import Limits, parse_limits
@@ -30,6 +31,7 @@ __all__ = [
     "path",
     "read_arguments",
     "text",
+    "timestamp",
 ]
 
 Parser: TypeAlias = Callable[[str, str], Any]
@@ -178,6 +180,18 @@ def one_of(*names: str) -> Parser:
         return value_text
 
     return parse
+
+
+def timestamp(name: str, value_text: str) -> int:
+    """Parse milliseconds since 1970; refuse what is probably seconds or microseconds."""
+    try:
+        value = int(value_text)
+    except ValueError:
+        raise ValueError(f"option {name} must be milliseconds since 1970, not {value_text!r}") from None
+    if value < 0:
+        raise ValueError(f"option {name} must be at least 0, not {value}")
+    check_unit(f"option {name}", value)
+    return value
 
 
 def json_of(expected: str, container: type, elements: type | tuple[type, ...]) -> Parser:
