@@ -25,6 +25,8 @@ use super::{Shape, Target, formats, named, seal};
 use crate::columns::{apply_to, number};
 use crate::common::read;
 
+const CONDITION: &str = "where";
+
 pub const TARGET: Target = Target { name: "filter", subjects: || formats(|_| true), check };
 
 fn check(name: &str, data: &[u8]) {
@@ -38,9 +40,25 @@ fn check(name: &str, data: &[u8]) {
     let Ok(messages) = read(format, &serialized, options) else { return };
     let selections = selections(&messages, format.info().keys, type_of(*of));
     let column = Layout::of(shape.bits(6, 2)).column(&[Some(&serialized), Some(&serialized)], &BEHIND);
-    let filter = Filter { steps: steps(*test, &selections, data), fields: vec![], selections };
+    let filter = Filter { steps: steps(*test, &selections, data), fields: vec![], selections: operands(&selections) };
     let on_error = if shape.bit(3) { OnError::Null } else { OnError::Column };
-    same(format, &filter, options, on_error, &column);
+    same(format, &filter, selections, options, on_error, &column);
+}
+
+/// The columns of the condition, as Python names them.
+fn operands(selections: &[Selection]) -> Vec<Selection> {
+    let operand = |of: &Selection| Selection { output: CONDITION.into(), required: false, ..of.clone() };
+    selections.iter().map(operand).collect()
+}
+
+/// The selected columns, and the operands as columns of their own.
+fn with_operands(selections: &[Selection], filter: &Filter) -> Vec<Selection> {
+    let operand = |(place, of): (usize, &Selection)| Selection { output: operand_name(place), ..of.clone() };
+    selections.iter().cloned().chain(filter.selections.iter().enumerate().map(operand)).collect()
+}
+
+fn operand_name(place: usize) -> String {
+    format!("{CONDITION} {place}")
 }
 
 /// A test of one column, or of two, one of them negated.
@@ -66,19 +84,26 @@ fn steps(test: u8, selections: &[Selection], data: &[u8]) -> Vec<Step> {
     }
 }
 
-fn same(format: Format, filter: &Filter, options: ReadOptions, on_error: OnError, column: &ArrayRef) {
+fn same(
+    format: Format,
+    filter: &Filter,
+    selections: Vec<Selection>,
+    options: ReadOptions,
+    on_error: OnError,
+    column: &ArrayRef,
+) {
     let (dialect, shared) = (Dialect::Arrow, Arc::new(filter.clone()));
-    let selections = filter.selections.clone();
+    let every = with_operands(&selections, filter);
     match format.info().class {
         Class::Batch => {
-            let with =
-                |filter| Messages { columns: None, selections: selections.clone(), dialect, options, on_error, filter };
-            compared(filter, on_error, apply(format, &with(None), column), apply(format, &with(Some(shared)), column));
+            let with = |selections, filter| Messages { columns: None, selections, dialect, options, on_error, filter };
+            let all = apply(format, &with(every, None), column);
+            compared(filter, on_error, all, apply(format, &with(selections, Some(shared)), column));
         }
         Class::Headers | Class::Message => {
-            let operation = Select { selections, dialect, options, on_error, views: false };
-            let all = apply(format, &operation, column);
-            let filtered = Filtered { operation, filter: shared, options, on_error };
+            let select = |selections| Select { selections, dialect, options, on_error, views: false };
+            let all = apply(format, &select(every), column);
+            let filtered = Filtered { operation: select(selections), filter: shared, options, on_error };
             compared(filter, on_error, all, apply(format, &filtered, column));
         }
     }
@@ -91,13 +116,14 @@ fn apply(format: Format, operation: &impl Operation, column: &ArrayRef) -> Array
 fn compared(filter: &Filter, on_error: OnError, all: ArrayRef, filtered: ArrayRef) {
     let structs = all.as_struct();
     let errors = (on_error == OnError::Column).then(|| structs.column_by_name("error").expect("it was requested"));
-    let is_kept =
-        |row: &usize| errors.is_some_and(|errors| errors.is_valid(*row)) || truth(filter, &all, *row) == Some(true);
+    let is_kept = |row: &usize| {
+        errors.is_some_and(|errors| has_operand_error(errors, *row)) || truth(filter, &all, *row) == Some(true)
+    };
     let kept: Vec<_> = (0..all.len()).filter(is_kept).collect();
     assert_eq!(filtered.len(), kept.len(), "{filter:?}");
     for (place, row) in kept.into_iter().enumerate() {
-        for (name, column) in structs.column_names().into_iter().zip(structs.columns()) {
-            let found = filtered.as_struct().column_by_name(name).expect("the columns are the same");
+        for (name, found) in filtered.as_struct().column_names().into_iter().zip(filtered.as_struct().columns()) {
+            let column = structs.column_by_name(name).expect("the columns are the same");
             if name == "error" {
                 // An error in a column of the condition is listed for the condition and for the result.
                 assert_eq!(found.is_valid(place), column.is_valid(row), "row {row}: {filter:?}");
@@ -106,6 +132,16 @@ fn compared(filter: &Filter, on_error: OnError, all: ArrayRef, filtered: ArrayRe
             }
         }
     }
+}
+
+/// Whether a row has an error that may leave the condition undecided: one of an operand, or of the row as a whole.
+fn has_operand_error(errors: &ArrayRef, row: usize) -> bool {
+    if errors.is_null(row) {
+        return false;
+    }
+    let details = errors.as_list::<i32>().value(row);
+    let columns = details.as_struct().column_by_name("column").expect("an error has a column").as_string::<i32>();
+    columns.iter().any(|column| column.is_none_or(|column| column.starts_with(CONDITION)))
 }
 
 /// The condition as SQL defines it, step by step, for one row.
@@ -125,8 +161,7 @@ fn truth(filter: &Filter, all: &ArrayRef, row: usize) -> Option<bool> {
                 }
             }
             Step::Test(Operand::Header(place), quantifier, test) => {
-                let name = &filter.selections[*place].output;
-                let column = all.as_struct().column_by_name(name).expect("it was selected");
+                let column = all.as_struct().column_by_name(&operand_name(*place)).expect("it was selected");
                 tested(column, row, *quantifier, test)
             }
             Step::Test(Operand::Field(_), ..) => unreachable!("no step has a field"),
