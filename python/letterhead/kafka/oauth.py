@@ -232,8 +232,8 @@ def _end(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-class _TimedHandler(urllib.request.HTTPHandler):
-    """Opens connections that a deadline watches."""
+class _TimedHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Opens connections that a deadline watches, in place of the two default handlers."""
 
     def __init__(self, deadline: _Deadline, tls: ssl.SSLContext | None) -> None:
         super().__init__()
@@ -243,8 +243,8 @@ class _TimedHandler(urllib.request.HTTPHandler):
     def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(self._connection, request)
 
-    https_open = http_open
-    https_request = urllib.request.HTTPHandler.http_request
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(self._connection, request)
 
     def _connection(self, host: str, **options: Any) -> http.client.HTTPConnection:
         deadline = self._deadline
