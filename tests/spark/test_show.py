@@ -50,7 +50,7 @@ def test_keys_leave_no_doubt(spark, capsys):
     keys = ["", " a", 'q"', "null", None, "tab\t", "señal-📦", "株式"]
     lines = shown(capsys, frame_of(spark, [[(key, b"v") for key in keys]]))
     assert [line.split(maxsplit=1)[1].rsplit('"v"', 1)[0].rstrip() for line in lines[2:]] == [
-        '""', '" a"', "'q\"'", '"null"', "null", "74 61 62 09", "señal-📦", "株式",
+        '""', '" a"', "'q\"'", '"null"', "null", '"tab\\t"', "señal-📦", "株式",
     ]  # fmt: skip
     # Wide characters take two places, so that the values stand under each other.
     assert lines[2].index('"v"') == lines[8].index('"v"') + 1 == lines[9].index('"v"') + 2
@@ -99,7 +99,7 @@ def test_control_characters_do_not_reach_the_screen(spark, capsys):
     lines = shown(capsys, df)
     assert len(lines) == 3
     assert "\x1b" not in "".join(lines)
-    assert lines[2].split() == ["\\x1b[2J\\x0a", "0", "1b", "5b", "32", "4a", "1b", "5b", "32", "4a", "4"]
+    assert lines[2].split() == ["\\x1b[2J\\n", "0", "1b", "5b", "32", "4a", "1b", "5b", "32", "4a", "4"]
 
 
 def test_headers_of_other_formats(spark, capsys):
