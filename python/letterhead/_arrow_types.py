@@ -10,7 +10,9 @@ from letterhead import _native
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "is_binary", "is_list", "to_pyarrow"]
+__all__ = [
+    "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "is_binary", "is_list", "to_pyarrow",
+]  # fmt: skip
 
 
 class ArrowArray(Protocol):
@@ -30,6 +32,9 @@ ColumnT = TypeVar("ColumnT", "pa.Array[Any]", "pa.ChunkedArray[Any]", ArrowArray
 """A column and the result of a function on it. Type checkers choose the first type that fits, so pyarrow's come first."""
 
 OnError: TypeAlias = Literal["raise", "null", "column"]
+
+UNUSED_NAME = "letterhead: errors"
+"""Name of a column of errors that no column of a caller has."""
 
 Dialect: TypeAlias = Literal["arrow", "spark"]
 """The types of columns of headers and times: the ones that users of Arrow expect, or the ones that Spark has."""

@@ -56,6 +56,8 @@ __all__ = [
     "UnsupportedOperationError",
 ]
 
+KEEP_ROWS = 'errors="column"'
+
 CODES: dict[str, str] = {
     "truncated": "the bytes end inside a field",
     "varint_too_long": "a varint goes on after its fifth byte",
@@ -193,7 +195,15 @@ class HeaderError(LetterheadError, ValueError):
 
 
 class DecodeError(HeaderError):
-    """Bytes that are not valid in their format, or values that are not valid for their type."""
+    """Bytes that are not valid in their format, or values that are not valid for their type.
+
+    An error of one row among many has a note that names the option to read the others.
+    """
+
+    def __init__(self, message: str, **place: Any) -> None:
+        super().__init__(message, **place)
+        if self.row is not None or self.offset is not None:
+            self.add_note(f"{KEEP_ROWS} returns all rows, and the errors of each in a column")
 
 
 class EncodeError(HeaderError):

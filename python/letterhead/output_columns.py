@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from letterhead.fields import Columns
 
 __all__ = [
-    "KAFKA_HEADERS", "TIMES", "TIME_DETAIL", "UNUSED_NAME", "Dialect", "as_times", "check_columns",
+    "KAFKA_HEADERS", "TIMES", "TIME_DETAIL", "Dialect", "as_times", "check_columns",
     "default_columns", "first_offset_in_error", "joined_errors", "time_error", "times_outside", "with_errors",
 ]  # fmt: skip
 
@@ -27,9 +27,6 @@ TIMES: dict[Dialect, pa.DataType] = {"arrow": pa.timestamp("ms", "UTC"), "spark"
 
 KAFKA_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 """The type of a column of headers of Kafka."""
-
-UNUSED_NAME = "letterhead: errors"
-"""The name of a column of errors that no column of a caller has."""
 
 TIME_DETAIL = ErrorDetail("out_of_range", "the timestamp does not fit the microseconds of Spark")
 

@@ -454,7 +454,10 @@ def test_a_whole_store_becomes_parquet(run, tmp_path):
 def test_a_bad_row_stops_a_column_and_is_named(run, parquet, tmp_path):
     out = tmp_path / "decoded.parquet"
     result = run(*column(parquet, "--out", out))
-    assert result.err == "letterhead: streams-timestamped: headers size -3 is negative (byte 0, row 3)\n"
+    assert (
+        result.err
+        == "letterhead: streams-timestamped: headers size -3 is negative (byte 0, row 3); to see all rows, with their errors, pass --errors column\n"
+    )
     assert result.code == 1
     assert [path.name for path in tmp_path.iterdir()] == ["store.parquet"]
 

@@ -61,6 +61,8 @@ OPTIONS: dict[str, list[str]] = {
     "csv": ["--csv"],
     "where": ["--where", "n = 1", "--json"],
     "null": ["--where", "a is null", "--json"],
+    "count": ["--count-by", "a", "--json"],
+    "least": ["--count-by", "n,min(a),max(a)", "--json"],
     "last": ["--last", "1", "--json"],
     **{f"out {ending}": ["-o", f"out.{ending}"] for ending in ("parquet", "arrow", "jsonl", "csv")},
 }

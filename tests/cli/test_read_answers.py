@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -229,3 +230,52 @@ def test_seconds_are_refused_with_the_milliseconds_to_write(run: Run, number: st
 def test_microseconds_are_refused(run: Run) -> None:
     result = run("read", ORDERS, "--end", "@1767243600000000")
     assert (result.code, "after the year 9999: check the unit" in result.err) == (2, True)
+
+
+# Errors and their remedy ----------------------------------------------------------------------------------------------
+
+
+def test_an_error_of_a_row_names_the_option_that_shows_all_rows(run: Run) -> None:
+    arguments = ["read", str(ORDERS), "--headers", "retry:int16", "--csv"]
+    result = run(*arguments)
+    remedy = re.search(r"pass (--errors \w+)$", result.err.strip())
+    assert (result.code, remedy is not None) == (1, True)
+    result = run(*arguments, *remedy[1].split())  # type: ignore[index]
+    assert (len(result.lines), "--errors" in result.err) == (10_001, False)
+
+
+def test_an_error_of_one_message_names_no_option_for_rows(run: Run) -> None:
+    result = run("decode", "--hex", "02", "-f", "kafka")
+    assert (result.code, "--errors" in result.err) == (1, False)
+
+
+def test_errors_are_counted_by_their_codes(run: Run) -> None:
+    result = run("read", ORDERS, "--headers", "retry:int16", "--errors", "column", "--count-by", "error", "--json")
+    assert rows(result) == [{"error": "wrong_size", "count": 9700}, {"error": None, "count": 300}]
+    arguments = ("--where", "retry::int16 = 1", "--headers", "retry:int16", "--errors", "only", "--json")
+    result = run("read", ORDERS, *arguments, "--count-by", "partition,error")
+    assert rows(result) == [{"partition": 0, "error": "wrong_size", "count": 9700}]
+
+
+@pytest.mark.parametrize("errors", ["raise", "null", "skip"])
+def test_a_header_named_error_is_a_column(run: Run, errors: str) -> None:
+    result = run(
+        "read", ORDERS, "--headers", "error,tenant", "--errors", errors, "--columns", "offset", "--json", "-n1"
+    )
+    assert rows(result) == [{"offset": 0, "error": None, "tenant": "株式会社"}]
+
+
+@pytest.mark.parametrize("source", [ORDERS, SAMPLES / "orders-0.parquet", SAMPLES / "streams-state-0_0"], ids=str)
+def test_the_column_of_errors_takes_another_name(run: Run, source: Path) -> None:
+    arguments = ["read", source, "--headers", "error,retry:int16", "--errors", "column", "--json", "-n", "1"]
+    arguments += ["--store", "latest"] if source.is_dir() and source.name.startswith("streams") else []
+    result = run(*arguments)
+    remedy = re.search(r"give (--error-column) another name", result.err)
+    assert (result.code, remedy is not None) == (2, True)
+    result = run(*arguments, remedy[1], "problems")  # type: ignore[index]
+    assert [*rows(result)[0]][-3:] == ["error", "retry", "problems"]
+
+
+def test_the_name_of_the_column_of_errors_needs_such_a_column(run: Run) -> None:
+    result = run("read", ORDERS, "--error-column", "problems")
+    assert (result.code, "--error-column needs --errors column or only" in result.err) == (2, True)

@@ -56,7 +56,7 @@ class Item(NamedTuple):
 class Counts:
     """Counts rows by the values of columns. A name that is not a column of any source is read as a header."""
 
-    def __init__(self, names: str, request: RowRequest, sources: Sequence[Source]) -> None:
+    def __init__(self, names: str, request: RowRequest, sources: Sequence[Source], *, has_errors: bool) -> None:
         # A comma inside of decimal(9,2) separates no columns.
         items = [Item.parse(text) for text in filter(None, map(str.strip, re.split(r",(?![^(]*\))", names)))]
         self._keys = [item for item in items if item.extreme is None]
@@ -67,7 +67,10 @@ class Counts:
         common = set[str].intersection(*({*source.columns(request)} for source in sources))
         columns = []
         self._untyped: set[str] = set()
+        self._error_column = request.error_column if has_errors else None
         for item in items:
+            if item.column == self._error_column:
+                continue
             if item.type is None and item.column in common and item.column not in typed:
                 columns.append(item.column)
             elif item.type is not None or item.column not in typed:
@@ -95,8 +98,8 @@ class Counts:
         """Count the rows of a batch."""
         import pyarrow as pa
 
-        columns = [_countable(self._spans(item, batch.column(item.column)), item) for item in self._keys]
-        columns += [batch.column(item.column) for item in self._extremes]
+        columns = [self._key(item, batch.column(item.column)) for item in self._keys]
+        columns += [_ordered(batch.column(item.column), item) for item in self._extremes]
         ones = pa.repeat(pa.scalar(1, pa.int64()), len(batch))
         names = [*(item.name for item in self._keys), *(item.name for item in self._extremes), COUNT]
         part = self._merged(pa.table([*columns, ones], names=names))
@@ -133,6 +136,12 @@ class Counts:
         rows = sum(pc.sum(part[COUNT]).as_py() for part in self._parts)
         return f"{counted(rows, noun)} with {counted(sum(map(len, self._parts)), 'value')}"
 
+    def _key(self, item: Item, column: pa.Array) -> pa.Array:
+        """Return the values to count by."""
+        if item.column == self._error_column:
+            return _codes(column)
+        return _countable(self._spans(item, column), item)
+
     def _spans(self, item: Item, column: pa.Array) -> pa.Array:
         """Return the beginning of the span that each time is in."""
         import pyarrow as pa
@@ -163,11 +172,53 @@ class Counts:
         return merged.select(names).rename_columns(table.column_names)
 
 
+def _codes(errors: pa.Array) -> pa.Array:
+    """Return the codes of the errors of each row, each of them once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(errors), 0))
+    offsets = pa.concat_arrays([pa.array([0], ends.type), ends])
+    codes = pa.ListArray.from_arrays(offsets, errors.flatten().field("code"), mask=errors.is_null())
+    joined = pc.binary_join(codes, ",").dictionary_encode()
+    distinct = [", ".join(dict.fromkeys(text.split(","))) for text in joined.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(joined.indices, pa.array(distinct, pa.string())).dictionary_decode()
+
+
 def _countable(column: pa.Array, item: Item) -> pa.Array:
-    """Return a column that pyarrow can group by: lists and structs as JSON text."""
+    """Return a column that pyarrow can group by and sort: lists, structs and intervals as JSON text."""
     import pyarrow as pa
 
-    if not pa.types.is_nested(column.type):
+    column = _sortable(column)
+    if not (pa.types.is_nested(column.type) or pa.types.is_interval(column.type)):
         return column
     [column] = json_types(pa.RecordBatch.from_arrays([column], names=[item.column])).columns
     return json_text(column)
+
+
+def _sortable(column: pa.Array) -> pa.Array:
+    """Return small floats and decimals as larger ones, which pyarrow can sort."""
+    import pyarrow as pa
+
+    if pa.types.is_float16(column.type):
+        return column.cast(pa.float32())
+    if str(column.type).startswith(("decimal32", "decimal64")):
+        return column.cast(pa.decimal128(column.type.precision, column.type.scale))
+    return column
+
+
+def _ordered(column: pa.Array, item: Item) -> pa.Array:
+    """Return a column of which pyarrow finds the least and greatest values."""
+    import pyarrow as pa
+
+    column, types = _sortable(column), pa.types
+    is_number = types.is_integer(column.type) or types.is_floating(column.type) or types.is_decimal(column.type)
+    is_text = types.is_string(column.type) or types.is_large_string(column.type)
+    is_time = types.is_timestamp(column.type) or types.is_date(column.type) or types.is_time(column.type)
+    is_binary = types.is_binary(column.type) or types.is_large_binary(column.type)
+    others = types.is_boolean(column.type) or types.is_null(column.type) or types.is_fixed_size_binary(column.type)
+    if not (is_number or is_text or is_time or is_binary or others):
+        raise Failure(
+            f"--count-by: {item.name}: the values of column {item.column}, which is {column.type}, have no order"
+        )
+    return column

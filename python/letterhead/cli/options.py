@@ -122,6 +122,8 @@ Where = Annotated[
 OnErrors = Annotated[
     Errors, option("--errors", "Data that does not decode: stop, make it null, or report it in a column.")
 ]
+ErrorColumn = Annotated[str, option("--error-column", "With --errors column: the name of that column.", "NAME")]
+ERROR_COLUMN = "error"
 
 
 def limits(
@@ -161,9 +163,7 @@ def source(file: File = None, hex: Hex = None, base64: Base64 = None, column: Co
 def rows(
     json: Json = False,
     errors: OnErrors = Errors.raise_,
-    error_column: Annotated[
-        str, option("--error-column", "With --errors column: the name of that column.", "NAME")
-    ] = "error",
+    error_column: ErrorColumn = ERROR_COLUMN,
     limit: Annotated[
         int | None, option("--limit -n", "With --column: the first rows only (on screen: 20).", "N", min=0)
     ] = None,

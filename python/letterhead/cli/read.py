@@ -9,13 +9,15 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import letterhead as lh
+from letterhead._arrow_types import UNUSED_NAME
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import EditOption
 from letterhead.cli.exits import Failure, usage_errors
-from letterhead.cli.options import EpochMs, flag, grouped, limits, option
+from letterhead.cli.options import ERROR_COLUMN, EpochMs, ErrorColumn, flag, grouped, limits, option
+from letterhead.cli.printed_rows import ReadErrors
 from letterhead.cli.render import ROWS_ON_SCREEN
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, form_of
-from letterhead.cli.row_reading import ReadErrors, RowReading
+from letterhead.cli.row_reading import RowReading
 from letterhead.cli.sources.opening import open_sources
 from letterhead.cli.sources.options import KeyRangeOptions, key_range, selection, typed_headers, with_keys
 from letterhead.conventions.profiles import PROFILES
@@ -93,6 +95,7 @@ def read_command(
             "Rows that cannot be read: stop, make them null, add a column of errors, leave them out, or print them only.",
         ),
     ] = ReadErrors.raise_,
+    error_column: ErrorColumn = ERROR_COLUMN,
     request: RowRequest,
     keys: KeyRangeOptions,
     limits: Limits,
@@ -105,7 +108,8 @@ def read_command(
     offsets are printed at the end. The rows of a store are in its order: by
     segment, then by key.
 
-    A POINT is an offset, a date such as 2026-01-01T08:30:00Z, @ and milliseconds
+    A POINT is an offset, a time such as 2026-01-01T08:30 in the zone of --tz, or
+    2026-01-01T08:30Z, a time before now such as -1h or -2d12h, @ and milliseconds
     since 1970, `earliest`, `latest`, or a negative number of offsets before the
     end. A time stands for the first record that is not older. --start
     group:NAME begins at the offsets that a consumer group committed.
@@ -138,6 +142,8 @@ def read_command(
         raise Failure("--edit changes the column headers, and excludes --headers, --count-by and --batches")
     if control and request.committed:
         raise Failure("--control shows aborted transactions, and --committed leaves them out: give one of them")
+    if error_column != ERROR_COLUMN and errors not in (ReadErrors.column, ReadErrors.only):
+        raise Failure("--error-column needs --errors column or only: it names the column of errors")
     on_screen = output.form is Form.TABLE and count_by is None
     request = replace(
         request,
@@ -147,6 +153,7 @@ def read_command(
         commit_group=commit_group,
         limits=limits,
         errors="raise" if errors is ReadErrors.raise_ else "column",
+        error_column=UNUSED_NAME if errors in (ReadErrors.null, ReadErrors.skip) else error_column,
         view="batches" if batches else "control" if control else "records",
         on_screen=on_screen and not (batches and output.format.everything),
     )
@@ -168,7 +175,7 @@ def read_command(
     if count_by is not None:
         if follow or columns is not None:
             raise Failure("--count-by excludes --follow and --columns")
-        counts = Counts(count_by, request, opened)
+        counts = Counts(count_by, request, opened, has_errors=errors in (ReadErrors.column, ReadErrors.only))
         return RowReading(opened, counts.request, errors, None).count(counts, output.format, output.limit)
     limit = output.limit
     if limit is None and on_screen and not (follow or output.format.everything or request.last is not None):

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from letterhead._formatting import printable, quoted
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import edit_rows, parse_edits
 from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure
+from letterhead.cli.printed_rows import ReadErrors, leaves_out, open_last_printed, printed_mask
 from letterhead.cli.progress import progress
 from letterhead.cli.render import counted, note, styled, warn
 from letterhead.cli.row_counts import RowCounts
@@ -31,12 +31,8 @@ if TYPE_CHECKING:
     from letterhead.operations import Edit
     from letterhead.reader import Reader
 
-__all__ = ["ReadErrors", "RowReading"]
+__all__ = ["RowReading"]
 
-ReadErrors = StrEnum(
-    "ReadErrors", {"raise_": "raise", "null": "null", "column": "column", "skip": "skip", "only": "only"}
-)
-ERROR_COLUMN = "error"
 VALID = "ok"
 """Value of column `checksum` when it matches."""
 
@@ -52,13 +48,25 @@ class SourceRows:
 
     def __init__(self, source: Source, request: RowRequest, errors: ReadErrors) -> None:
         self.source = source
+        self._error_column = request.error_column
         with printed_remarks():
             columns = source.chosen_columns(request)
             known = {*source.columns(request)} - {*columns, *columns_of(request.headers or {})}
-        wanted = {ReadErrors.raise_: (), ReadErrors.skip: PLACES}.get(errors, ("offset",))
+        counts_printed = request.last is not None and not (request.follow or request.commit_group)
+        counts_printed = counts_printed and leaves_out(errors, request)
+        wanted = {ReadErrors.raise_: (), ReadErrors.skip: PLACES}.get(
+            errors, PLACES[:3] if counts_printed else ("offset",)
+        )
         self.hidden = [name for name in wanted if name in known and request.view == "records"]
-        self._reader = open_reader(source, replace(request, columns=(*columns, *self.hidden)))
-        left_out = {*self.hidden, *([ERROR_COLUMN] if errors in (ReadErrors.null, ReadErrors.skip) else [])}
+        request = replace(request, columns=(*columns, *self.hidden))
+        if counts_printed and request.last is not None:
+            name = request.error_column
+            self._reader = open_last_printed(
+                source, request, request.last, lambda rows: printed_mask(errors, rows[name])
+            )
+        else:
+            self._reader = open_reader(source, request)
+        left_out = {*self.hidden, *([request.error_column] if errors in (ReadErrors.null, ReadErrors.skip) else [])}
         self.names = [name for name in self._reader.schema.names if name not in left_out]
 
     @property
@@ -75,11 +83,11 @@ class SourceRows:
 
     def unreadable_batches(self, batch: pa.RecordBatch) -> int:
         """Return how many rows stand for batches that cannot be read: they have an error and no offset."""
-        if not isinstance(self.source, LogSource) or not {"offset", ERROR_COLUMN} <= {*batch.schema.names}:
+        if not isinstance(self.source, LogSource) or not {"offset", self._error_column} <= {*batch.schema.names}:
             return 0
         import pyarrow.compute as pc
 
-        unreadable = pc.and_(batch.column(ERROR_COLUMN).is_valid(), batch.column("offset").is_null())
+        unreadable = pc.and_(batch.column(self._error_column).is_valid(), batch.column("offset").is_null())
         count: int = pc.sum(unreadable).as_py() or 0
         return count
 
@@ -247,14 +255,9 @@ class RowReading:
 
     def _mask(self, batch: pa.RecordBatch) -> pa.BooleanArray | None:
         """Return which rows are printed; None for all."""
-        match self._errors:
-            case ReadErrors.only:
-                return batch.column(ERROR_COLUMN).is_valid()
-            case ReadErrors.skip:
-                return batch.column(ERROR_COLUMN).is_null()
-            case ReadErrors.null if self._request.where is not None:
-                return _is_decided(batch.column(ERROR_COLUMN))
-        return None
+        if not leaves_out(self._errors, self._request):
+            return None
+        return printed_mask(self._errors, batch.column(self._request.error_column))
 
     def _printed(self, rows: SourceRows, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Count the errors, and return the rows that --errors prints; print errors of rows that it skips."""
@@ -262,12 +265,12 @@ class RowReading:
             return batch
         import pyarrow.compute as pc
 
-        tally, errors = self._tally, batch.column(ERROR_COLUMN)
+        tally, errors = self._tally, batch.column(self._request.error_column)
         tally.add_errors(errors)
         tally.unreadable += rows.unreadable_batches(batch)
         if self._errors is ReadErrors.skip:
             for row in pc.indices_nonzero(errors.is_valid()).to_pylist()[: MAX_ERROR_LINES - self._error_lines]:
-                warn(_described_error(batch, row))
+                warn(_described_error(batch, row, self._request.error_column))
                 self._error_lines += 1
         mask = self._mask(batch)
         if mask is None:
@@ -339,15 +342,6 @@ class RowReading:
         return max([code, *(report_findings(rows.source) for rows in self._sources)])
 
 
-def _is_decided(errors: pa.Array) -> pa.BooleanArray:
-    """Return which rows have no error that left the condition undecided."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    rows = pc.list_parent_indices(errors).filter(pc.equal(errors.flatten().field("column"), "where"))
-    return pc.invert(pc.is_in(pa.array(range(len(errors)), rows.type), rows.unique()))
-
-
 def _point_text(spec: OffsetSpec) -> str:
     """Return the text of a point, as --start and --end take it."""
     if isinstance(spec, Mapping):
@@ -364,9 +358,9 @@ def _edit_of(schema: pa.Schema, edits: Sequence[str]) -> Edit:
     return Edit(format, parse_edits(edits, format))
 
 
-def _described_error(batch: pa.RecordBatch, row: int) -> str:
+def _described_error(batch: pa.RecordBatch, row: int, error_column: str) -> str:
     """Return the first error of a row, and where the row is, as far as columns tell."""
-    error: Any = batch.column(ERROR_COLUMN)[row].as_py()[0]
+    error: Any = batch.column(error_column)[row].as_py()[0]
     places = {name: batch.column(name)[row].as_py() for name in PLACES if batch.schema.names.count(name) == 1}
     if places.get("offset") is None and places.get("key") is None:
         return str(error["message"])

@@ -16,7 +16,7 @@ from letterhead.cli.formats import row_of
 from letterhead.cli.output import end_of_output, prepare_streams
 from letterhead.cli.render import warn
 from letterhead.cli.signals import Terminated, termination
-from letterhead.errors import ConversionError, HeaderError
+from letterhead.errors import ConversionError, DecodeError, HeaderError
 
 # typer below 0.16 uses the package click, later versions bundle their own copy: take the base class of usage errors
 # from the one that this typer uses.
@@ -30,6 +30,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _fail("standard output is closed: give it a file, a pipe, or /dev/null", USAGE)
     prepare_streams()
     args = sys.argv[1:] if argv is None else list(argv)
+    command: Any = None
     try:
         with restore_settings(), termination():
             command = typer.main.get_command(app_for(None if prepare_completion() else args))
@@ -43,7 +44,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except ConversionError as error:
         return _fail(f"{error}; {_lossless(error)}or leave it out with --on-loss drop ({error.code})", BAD_DATA)
     except HeaderError as error:
-        return _fail(as_options(str(error)), BAD_DATA)
+        return _fail(f"{as_options(str(error))}{_keep_rows(error, command, args)}", BAD_DATA)
     except UsageError as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "letterhead")
         message = error.format_message().rstrip(".").replace("\n", " ").replace("\t", "").replace("Value error, ", "")
@@ -69,6 +70,15 @@ def _lossless(error: ConversionError) -> str:
     if wrong_type and error.format is not None and row_of(error.format).types:
         return "pass the type that fits (--types KEY=TYPE), --types binary for the bytes as they are, "
     return "choose a format that carries it, "
+
+
+def _keep_rows(error: HeaderError, app: Any, args: Sequence[str]) -> str:
+    """Return the option that shows all rows after an error in one of them, if the command has that option."""
+    is_one_of_many = isinstance(error, DecodeError) and (error.row is not None or error.offset is not None)
+    name = next((word for word in args if word in app.commands), None)
+    if not is_one_of_many or name is None or all(parameter.name != "errors" for parameter in app.commands[name].params):
+        return ""
+    return "; to see all rows, with their errors, pass --errors column"
 
 
 def _fail(message: str, code: int) -> int:

@@ -86,6 +86,7 @@ def amqp(column: Column, type: ValueType, *, errors: OnError = "raise") -> Any:
     >>> lha.amqp(values, "timestamp_ms")
     Traceback (most recent call last):
     letterhead.errors.DecodeError: amqp: the value is long and timestamp_ms was requested (byte 0, row 0)
+    errors="column" returns all rows, and the errors of each in a column
     >>> lha.amqp(pa.array([b"\\xa1\\x02hi", b"plain"]), "string", errors="null").to_pylist()
     ['hi', None]
     """

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead._arrow_types import UNUSED_NAME
 from letterhead.errors import ErrorDetail
 from letterhead.fields import columns_of
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import ExplodeBatches, ReadOptions
-from letterhead.output_columns import UNUSED_NAME, Dialect, check_columns, first_offset_in_error
+from letterhead.output_columns import Dialect, check_columns, first_offset_in_error
 from letterhead.where.program import Filter, RecordField, resolve
 
 if TYPE_CHECKING:

@@ -89,6 +89,7 @@ class RowRequest:
     committed: bool = False
     commit_group: str | None = None
     errors: OnError = "raise"
+    error_column: str = "error"
     on_screen: bool = False
     among_others: bool = False
     limits: Limits | None = None
@@ -97,6 +98,11 @@ class RowRequest:
     settings: Mapping[str, Any] | None = None
     stores: StoreOptions | None = None
     view: Literal["records", "batches", "control"] = "records"
+
+    @property
+    def error_options(self) -> dict[str, Any]:
+        """The options of a reader for rows that cannot be read."""
+        return {"errors": self.errors, "error_column": self.error_column}
 
     def without_headers(self, names: Iterable[str]) -> tuple[str, ...]:
         """Drop the column ``headers`` if the request has typed header columns."""

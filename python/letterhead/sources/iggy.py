@@ -73,6 +73,6 @@ class IggyTopicSource(LogSource):
             self._server, stream=self._stream, topic=self._topic,
             columns=self.chosen_columns(request), headers=request.headers, start=request.start,
             end=request.end, last=request.last, follow=request.follow,
-            partitions=requested_partitions(self._partition, request), errors=request.errors, where=request.where,
-            timeout_ms=request.timeout_ms, limits=request.limits,
+            partitions=requested_partitions(self._partition, request), where=request.where,
+            timeout_ms=request.timeout_ms, limits=request.limits, **request.error_options,
         ))  # fmt: skip

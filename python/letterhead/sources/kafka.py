@@ -160,7 +160,7 @@ class KafkaTopic(LogSource):
             self.topic, bootstrap_servers=servers, settings=settings,
             columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
             follow=request.follow, partitions=requested_partitions(self._partition, request),
-            isolation_level="read_committed" if request.committed else None, errors=request.errors,
+            isolation_level="read_committed" if request.committed else None, **request.error_options,
             where=request.where, commit_group=request.commit_group, timeout_ms=request.timeout_ms, limits=request.limits,
         ))  # fmt: skip
 
@@ -203,7 +203,7 @@ def row_reader(request: RowRequest) -> Any:
     from letterhead.kafka.control_rows import ControlRowReader
 
     return ControlRowReader(
-        request.columns or (), request.headers, errors=request.errors, limits=request.limits, where=request.where
+        request.columns or (), request.headers, limits=request.limits, where=request.where, **request.error_options
     )
 
 

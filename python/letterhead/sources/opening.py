@@ -38,6 +38,7 @@ def open(
     commit_group: str | None = None,
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
     errors: OnError = "raise",
+    error_column: str = "error",
     settings: SettingsLike | None = None,
     store: str | None = None,
     store_type: str | None = None,
@@ -84,6 +85,7 @@ def open(
         Of Kafka: whether to leave out aborted transactions, and stop where one is open.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a row that cannot be read, as in :func:`letterhead.arrow.messages`.
+    {error_column}
     settings : mapping of str to str, or path, optional
         Of Kafka: settings of the connection, or a property file, as in :func:`letterhead.read.topic`.
     store : str, optional
@@ -142,6 +144,7 @@ def open(
         commit_group=commit_group,
         committed=isolation_level == "read_committed",
         errors=errors,
+        error_column=error_column,
         limits=limits,
         timeout_ms=timeout_ms,
         settings=reader_values(settings),

@@ -88,13 +88,13 @@ class LogSegments(LogSource):
 
             batches = SegmentBatchReader(columns, request.limits)
             return SegmentsReader(partitions, batches, bounds, last=request.last)  # type: ignore[arg-type]
-        options: Any = {"limits": request.limits, "where": request.where}
+        options: Any = {"limits": request.limits, "where": request.where, **request.error_options}
         if request.view == "control":
             from letterhead.kafka.control_rows import ControlRowReader
 
-            rows = SegmentRowReader(columns, request.headers, request.errors, reader=ControlRowReader, **options)
+            rows = SegmentRowReader(columns, request.headers, reader=ControlRowReader, **options)
             return SegmentsReader(partitions, rows, bounds, last=request.last, marks_aborted=True)
-        rows = SegmentRowReader(columns, request.headers, request.errors, **options)
+        rows = SegmentRowReader(columns, request.headers, **options)
         return SegmentsReader(partitions, rows, bounds, committed=request.committed, last=request.last)
 
     def _chosen(self, request: RowRequest) -> list[Any]:
@@ -161,6 +161,6 @@ class IggySegments(LogSegments):
             raise ValueError("isolation_level= is for logs of Kafka: Iggy has no transactions")
         columns = self.chosen_columns(request)
         rows = IggyRowReader(
-            columns, request.headers, errors=request.errors, limits=request.limits, where=request.where
+            columns, request.headers, limits=request.limits, where=request.where, **request.error_options
         )
         return IggySegmentsReader(partitions, rows, bounds, last=request.last)

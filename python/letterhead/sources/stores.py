@@ -70,7 +70,7 @@ class StateStores(Source):
         stores = self._opened(request, options)
         columns = self.chosen_columns(request)
         rows = StoreColumns(
-            stores, columns, request.headers, errors=request.errors, limits=request.limits, where=request.where
+            stores, columns, request.headers, limits=request.limits, where=request.where, **request.error_options
         )
         self._rows = rows
 

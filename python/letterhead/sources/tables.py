@@ -103,7 +103,7 @@ class TableView:
         self._filter, self._tested = _filter(schema, request)
         reads_condition = self._filter is not None and self._filter.has_headers
         if request.headers:
-            options = ReadOptions(errors=request.errors, limits=request.limits)
+            options = ReadOptions(limits=request.limits, **request.error_options)
             self._select = Select(format_of_headers(schema), request.headers, options)
         elif request.errors != "raise" and not reads_condition:
             raise ValueError("errors= is for a table with headers=: nothing else of it is decoded")
@@ -124,19 +124,19 @@ class TableView:
         """Return the requested rows and columns of a batch."""
         import pyarrow as pa
 
-        errors = None
+        errors, name = None, self._request.error_column
         if self._filter is not None:
             batch, errors = self._filter(batch)
-        columns = {name: batch.column(name) for name in self._names}
+        columns = {column: batch.column(column) for column in self._names}
         if self._select is not None:
             typed = self._select.run(batch.column("headers"))
             columns |= dict(zip(typed.type.names, typed.flatten(), strict=True))
             if errors is not None and errors.null_count < len(errors):
                 from letterhead.output_columns import joined_errors
 
-                columns["error"] = joined_errors(errors, columns["error"])
+                columns[name] = joined_errors(errors, columns[name])
         elif errors is not None:
-            columns["error"] = errors
+            columns[name] = errors
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
