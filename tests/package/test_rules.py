@@ -474,9 +474,9 @@ def test_a_list_has_no_bytes_to_point_to() -> None:
 
 
 def test_raise_names_the_first_error_of_the_first_bad_row() -> None:
-    with pytest.raises(DecodeError, match=r"^kafka: column a: .* \(header 0, byte 4, row 2\)$"):
+    with pytest.raises(DecodeError, match=r"^kafka: column a: .* \(header 0, byte 4, row 2\)\n"):
         ops.select_rows([b"", None, block("026102ff"), b"\x01"], "kafka", {"a": "string"})
-    with pytest.raises(DecodeError, match=r"\(byte 0, row 1\)$"):
+    with pytest.raises(DecodeError, match=r"\(byte 0, row 1\)\n"):
         ops.decode_rows([b"", b"\x01"], "kafka")
 
 
