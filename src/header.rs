@@ -156,7 +156,7 @@ impl KeyForm {
 }
 
 /// A key that the user requested.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RequestedKey {
     /// Text, or a typed string.
     Text(String),

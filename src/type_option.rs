@@ -1,5 +1,7 @@
 //! [`TypeOption`], the option `types` of conversions: how values get or lose types.
 
+use std::collections::HashMap;
+
 use crate::encoding::Encoding;
 use crate::error::{Error, unknown_name};
 use crate::header::{Key, RequestedKey};
@@ -17,7 +19,40 @@ pub enum TypeOption {
     /// Values without a type become `binary`.
     Binary,
     /// The types of the values of these keys.
-    ByKey(Vec<(RequestedKey, Occurrences)>),
+    ByKey(TypesByKey),
+}
+
+/// The types of the values of some keys; of a key that is named twice, the first ones apply.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TypesByKey {
+    entries: Vec<Occurrences>,
+    places: HashMap<RequestedKey, usize>,
+}
+
+impl FromIterator<(RequestedKey, Occurrences)> for TypesByKey {
+    fn from_iter<I: IntoIterator<Item = (RequestedKey, Occurrences)>>(pairs: I) -> Self {
+        let mut types = TypesByKey::default();
+        for (key, occurrences) in pairs {
+            types.places.entry(key).or_insert(types.entries.len());
+            types.entries.push(occurrences);
+        }
+        types
+    }
+}
+
+impl TypesByKey {
+    /// The first entry for one of the forms of a key.
+    fn place(&self, keys: [&Key<'_>; 2]) -> Option<usize> {
+        let place_of = |key: &Key<'_>| {
+            // The reports of losses contain keys as text, which can be passed back.
+            let text = match key {
+                Key::Text(_) => None,
+                key => self.places.get(&RequestedKey::Text(key.to_string())),
+            };
+            text.into_iter().chain(self.places.get(&RequestedKey::from(key))).min().copied()
+        };
+        keys.into_iter().filter_map(place_of).min()
+    }
 }
 
 /// The types of the values of one key.
@@ -82,20 +117,12 @@ impl TypeOption {
 
     /// The type for the next header with a key; the key as read and as written are both compared.
     pub fn of(&self, keys: [&Key<'_>; 2], occurrences: &mut Vec<usize>) -> Option<EncodedType> {
-        let TypeOption::ByKey(entries) = self else { return None };
-        occurrences.resize(entries.len(), 0);
-        let is = |requested: &RequestedKey| match requested {
-            // The reports of losses contain keys as text, which can be passed back.
-            RequestedKey::Text(text) => keys.iter().any(|key| match key {
-                Key::Text(key) => key.as_bytes() == text.as_bytes(),
-                key => key.to_string() == *text,
-            }),
-            other => keys.iter().any(|key| other.is(key)),
-        };
-        let place = entries.iter().position(|(requested, _)| is(requested))?;
+        let TypeOption::ByKey(types) = self else { return None };
+        occurrences.resize(types.entries.len(), 0);
+        let place = types.place(keys)?;
         let time = occurrences[place];
         occurrences[place] += 1;
-        match &entries[place].1 {
+        match &types.entries[place] {
             Occurrences::All(encoded) => Some(*encoded),
             Occurrences::InOrder(types) => types.get(time).copied(),
         }

@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
+use memchr::memmem::Finder;
 use regex::bytes::Regex;
 
 use super::binary::ViewInput;
@@ -71,9 +72,9 @@ pub enum Quantifier {
 pub enum Test {
     IsNull,
     Compare(Comparison, Literal),
-    In(Vec<Literal>),
+    In(Literals),
     StartsWith(Vec<u8>),
-    Contains(Vec<u8>),
+    Contains(Part),
     Matches(Pattern),
 }
 
@@ -100,6 +101,76 @@ impl Pattern {
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_str() == other.0.as_str()
+    }
+}
+
+/// Literals of a list, each kind in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Literals {
+    flags: Vec<bool>,
+    numbers: Vec<i128>,
+    /// Without NaN, which equals nothing.
+    floats: Vec<f64>,
+    bytes: Vec<Vec<u8>>,
+}
+
+impl Literals {
+    pub fn new(literals: impl IntoIterator<Item = Literal>) -> Self {
+        let mut sorted = Literals::default();
+        for literal in literals {
+            match literal {
+                Literal::Bool(flag) => sorted.flags.push(flag),
+                Literal::Int(number) => sorted.numbers.push(number),
+                Literal::Float(number) if number.is_nan() => {}
+                Literal::Float(number) => sorted.floats.push(number),
+                Literal::Bytes(bytes) => sorted.bytes.push(bytes),
+            }
+        }
+        sorted.numbers.sort_unstable();
+        sorted.floats.sort_unstable_by(f64::total_cmp);
+        sorted.bytes.sort_unstable();
+        sorted
+    }
+
+    /// The literals, in another order.
+    pub fn iter(&self) -> impl Iterator<Item = Literal> {
+        let flags = self.flags.iter().map(|flag| Literal::Bool(*flag));
+        let numbers = self.numbers.iter().map(|number| Literal::Int(*number));
+        let floats = self.floats.iter().map(|number| Literal::Float(*number));
+        flags.chain(numbers).chain(floats).chain(self.bytes.iter().cloned().map(Literal::Bytes))
+    }
+
+    fn contain(&self, value: Element<'_>) -> bool {
+        match value {
+            Element::Bool(flag) => self.flags.contains(&flag),
+            Element::Int(number) => self.numbers.binary_search(&number).is_ok(),
+            // NaN is found nowhere. Both zeros, which are equal, are side by side.
+            Element::Float(number) => {
+                let order = |other: &f64| other.partial_cmp(&number).unwrap_or(Ordering::Less);
+                self.floats.binary_search_by(order).is_ok()
+            }
+            Element::Bytes(bytes) => self.bytes.binary_search_by(|other| other[..].cmp(bytes)).is_ok(),
+        }
+    }
+}
+
+/// Bytes to find in a value. Preparing the search takes longer than a search in a short value.
+#[derive(Debug, Clone)]
+pub struct Part(Box<Finder<'static>>);
+
+impl Part {
+    pub fn new(bytes: &[u8]) -> Self {
+        Part(Box::new(Finder::new(bytes).into_owned()))
+    }
+
+    fn find(&self, bytes: &[u8]) -> Option<usize> {
+        self.0.find(bytes)
+    }
+}
+
+impl PartialEq for Part {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.needle() == other.0.needle()
     }
 }
 
@@ -242,9 +313,9 @@ impl Test {
         match self {
             Test::IsNull => false,
             Test::Compare(comparison, literal) => comparison.orders() >> place_of(value.compare(literal)) & 1 == 1,
-            Test::In(literals) => literals.iter().any(|literal| value.compare(literal) == Some(Ordering::Equal)),
+            Test::In(literals) => literals.contain(value),
             Test::StartsWith(prefix) => matches!(value, Element::Bytes(bytes) if bytes.starts_with(prefix)),
-            Test::Contains(part) => matches!(value, Element::Bytes(bytes) if contains(bytes, part)),
+            Test::Contains(part) => matches!(value, Element::Bytes(bytes) if part.find(bytes).is_some()),
             Test::Matches(pattern) => matches!(value, Element::Bytes(bytes) if pattern.is_match(bytes)),
         }
     }
@@ -334,10 +405,6 @@ impl Test {
         };
         Truth { yes: yes.into(), no: no.into() }
     }
-}
-
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
 }
 
 impl Element<'_> {

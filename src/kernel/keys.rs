@@ -35,8 +35,10 @@ pub struct Requested {
 pub struct KeySet {
     /// Lengths of the requested keys, modulo 64, as bits.
     lens: u64,
-    /// By hash: the entry to begin with, or `NONE`.
-    table: [u16; 256],
+    /// By the first bits of a hash: the entry to begin with, or `NONE`. It has at least twice as many places as keys.
+    table: Vec<u32>,
+    /// The bits of a hash that do not count.
+    shift: u32,
     entries: Vec<Entry>,
 }
 
@@ -45,11 +47,14 @@ pub(super) struct Entry {
     head: u128,
     requested: Requested,
     /// The next entry with this hash, or `NONE`.
-    next: u16,
+    next: u32,
 }
 
 /// No entry: there are never so many.
-const NONE: u16 = u16::MAX;
+const NONE: u32 = u32::MAX;
+
+/// The fewest places of a table: most keys of messages find none of the entries.
+const MIN_PLACES: usize = 256;
 
 /// Masks of the first bytes of a word.
 const MASKS: [u128; WORD + 1] = {
@@ -78,24 +83,27 @@ fn bit_of(len: usize) -> u64 {
     1 << (len % 64)
 }
 
-/// Length and first bytes of a key, spread over the table.
+/// Length and first bytes of a key, spread over all bits.
 #[inline(always)]
-fn hash(head: u128, len: usize) -> usize {
-    let spread = (head as u64).wrapping_add((len as u64) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (spread >> 56) as usize
+fn hash(head: u128, len: usize) -> u64 {
+    // Keys such as `x-header-0001` differ in their last bytes alone.
+    let word = (head as u64) ^ ((head >> 64) as u64).rotate_left(32);
+    word.wrapping_add((len as u64) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl KeySet {
     /// `None` if there are too many.
     pub fn new(requested: Vec<Requested>) -> Option<Self> {
-        let mut keys = KeySet { lens: 0, table: [NONE; 256], entries: Vec::with_capacity(requested.len()) };
+        let places = requested.len().checked_mul(2)?.next_power_of_two().max(MIN_PLACES);
+        let (table, shift) = (vec![NONE; places], u64::BITS - places.ilog2());
+        let mut keys = KeySet { lens: 0, table, shift, entries: Vec::with_capacity(requested.len()) };
         for requested in requested {
             keys.lens |= bit_of(requested.key.len());
             let mut word = [0; WORD];
             word.iter_mut().zip(&requested.key).for_each(|(to, byte)| *to = *byte);
             let head = u128::from_le_bytes(word);
-            let slot = &mut keys.table[hash(head, requested.key.len())];
-            let place = u16::try_from(keys.entries.len()).ok().filter(|place| *place != NONE)?;
+            let slot = &mut keys.table[(hash(head, requested.key.len()) >> shift) as usize];
+            let place = u32::try_from(keys.entries.len()).ok().filter(|place| *place != NONE)?;
             let next = std::mem::replace(slot, place);
             keys.entries.push(Entry { head, requested, next });
         }
@@ -120,8 +128,8 @@ impl KeySet {
         }
         // SAFETY: the caller's contract.
         let head = unsafe { head(key, len) };
-        let mut next = self.table[hash(head, len)];
-        while let Some(entry) = self.entries.get(usize::from(next)) {
+        let mut next = self.table[(hash(head, len) >> self.shift) as usize];
+        while let Some(entry) = self.entries.get(next as usize) {
             let requested = &entry.requested;
             // SAFETY: the caller's contract; both keys have `len` bytes.
             let is_same = entry.head == head

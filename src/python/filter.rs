@@ -5,7 +5,7 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
 use super::arguments::named;
 use super::columns::{Spec, selections};
-use crate::arrow::filter::{Comparison, Filter, Literal, Operand, Pattern, Quantifier, Step, Test};
+use crate::arrow::filter::{Comparison, Filter, Literal, Literals, Operand, Part, Pattern, Quantifier, Step, Test};
 use crate::error::Error;
 
 /// `(headers, fields, steps)`
@@ -80,13 +80,13 @@ fn step((name, operand, quantifier, literals): StepArgument, headers: usize) -> 
         "not" => return Ok(Step::Not),
         "null" => return Ok(Step::Null),
         "is_null" => Test::IsNull,
-        "in" => Test::In(literals.collect()),
+        "in" => Test::In(Literals::new(literals)),
         "matches" => match first()? {
             Literal::Bytes(text) => Test::Matches(pattern(&text)?),
             _ => return Err(Error::Internal("where: a regular expression is text".into())),
         },
         "starts_with" | "contains" => match first()? {
-            Literal::Bytes(part) if name == "contains" => Test::Contains(part),
+            Literal::Bytes(part) if name == "contains" => Test::Contains(Part::new(&part)),
             Literal::Bytes(prefix) => Test::StartsWith(prefix),
             _ => return Err(Error::Internal("where: a part of a value is text or bytes".into())),
         },

@@ -1,6 +1,8 @@
 //! Validated headers that stay in their bytes until they are accessed.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -24,7 +26,12 @@ pub struct Packed {
     headers: Vec<Position>,
     /// The same list for every access: a change to it is visible everywhere.
     list: PyOnceLock<Py<PyList>>,
+    /// The places of the headers of each key, once one of many headers was looked up.
+    places: OnceLock<HashMap<Box<[u8]>, Vec<u32>>>,
 }
+
+/// Up to so many headers, comparing keys one by one takes less time than a table.
+const FEW_HEADERS: usize = 32;
 
 /// The place of a header in its message.
 struct Position {
@@ -126,7 +133,7 @@ impl<'a> Sink<'a> for Positions<'a> {
 impl Packed {
     pub fn new(data: Bound<'_, PyBytes>, order: ByteOrder, positions: Positions<'_>) -> Self {
         let headers = positions.headers;
-        Packed { data: data.unbind(), order, headers, list: PyOnceLock::new() }
+        Packed { data: data.unbind(), order, headers, list: PyOnceLock::new(), places: OnceLock::new() }
     }
 
     /// The headers whose key is this text.
@@ -135,7 +142,31 @@ impl Packed {
         // No message has half of a surrogate pair.
         let requested = key.to_str().ok().map(str::as_bytes);
         let has_key = move |header: &&Position| requested.is_some_and(|key| header.has_key(key, message, self.order));
-        self.headers.iter().filter(has_key).map(move |header| header.header(message, self.order))
+        let (few, places) = match self.headers.len() > FEW_HEADERS {
+            true => (&[][..], requested.and_then(|key| self.places(message).get(key))),
+            false => (&self.headers[..], None),
+        };
+        let many = places.into_iter().flatten().map(|place| &self.headers[*place as usize]);
+        many.chain(few.iter().filter(has_key)).map(move |header| header.header(message, self.order))
+    }
+
+    /// The places of the headers of each key that is text.
+    fn places(&self, message: &[u8]) -> &HashMap<Box<[u8]>, Vec<u32>> {
+        self.places.get_or_init(|| {
+            let mut places: HashMap<Box<[u8]>, Vec<u32>> = HashMap::with_capacity(self.headers.len());
+            for (place, header) in (0..).zip(&self.headers) {
+                let key = match header.key(message, self.order) {
+                    Key::Text(text) => text.into_bytes().into(),
+                    Key::Typed(typed) => match typed.string() {
+                        Some(bytes) => bytes.into(),
+                        None => continue,
+                    },
+                    Key::Int(_) => continue,
+                };
+                places.entry(key).or_default().push(place);
+            }
+            places
+        })
     }
 
     /// The last value of a key.

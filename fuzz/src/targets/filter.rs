@@ -9,7 +9,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use letterhead::arrow::filter::{Comparison, Filter, Literal, Operand, Quantifier, Step, Test as Tested};
+use letterhead::arrow::filter::{Comparison, Filter, Literal, Literals, Operand, Quantifier, Step, Test as Tested};
 use letterhead::arrow::filtered::Filtered;
 use letterhead::arrow::messages::Messages;
 use letterhead::arrow::select::Selection;
@@ -72,7 +72,7 @@ fn steps(test: u8, selections: &[Selection], data: &[u8]) -> Vec<Step> {
         0 => Tested::IsNull,
         1 => Tested::Compare(Comparison::Le, literal),
         2 => Tested::Compare(Comparison::Ne, literal),
-        _ => Tested::In(vec![literal, Literal::Bytes(vec![]), Literal::Int(0)]),
+        _ => Tested::In(Literals::new([literal, Literal::Bytes(vec![]), Literal::Int(0)])),
     };
     let quantifier = if bits(3, 1) == 0 { Quantifier::Any } else { Quantifier::All };
     let step = |place| Step::Test(Operand::Header(place % selections.len()), quantifier, of.clone());
@@ -218,7 +218,7 @@ fn of_value(column: &ArrayRef, row: usize, test: &Tested) -> Option<bool> {
     Some(match test {
         Tested::Compare(Comparison::Le, literal) => order(literal).is_some_and(|order| order.is_le()),
         Tested::Compare(_, literal) => order(literal) != Some(std::cmp::Ordering::Equal),
-        Tested::In(literals) => literals.iter().any(|literal| order(literal) == Some(std::cmp::Ordering::Equal)),
+        Tested::In(literals) => literals.iter().any(|literal| order(&literal) == Some(std::cmp::Ordering::Equal)),
         _ => unreachable!("it is not made"),
     })
 }

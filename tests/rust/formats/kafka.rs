@@ -147,7 +147,7 @@ fn bytes_after_the_last_header_do_not_become_headers_of_an_edited_message() {
         {
             let is_appended = !appended.is_empty();
             let edit = Edit { entries: vec![drop_a.clone()], appended, ..Edit::default() };
-            let operation = EditColumn { edit: Arc::new(edit), options: LENIENT, on_error: OnError::Raise };
+            let operation = EditColumn { edit: Arc::new(edit), options: LENIENT, on_error: OnError::Raise, seen: None };
             let edited = apply(Kafka, &operation, &[[message, rest].concat()]).unwrap();
             let edited = edited.as_binary::<i32>().value(0);
             match (is_appended, message.contains(&b'a')) {

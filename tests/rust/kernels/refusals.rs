@@ -11,7 +11,7 @@ use letterhead::op::convert::convert_message;
 use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{Class, FieldValue, WriteOptions};
-use letterhead::type_option::TypeOption;
+use letterhead::type_option::{TypeOption, TypesByKey};
 
 use crate::common::{Head, Held, HeldKey, Message, STRICT, other_fields, write};
 
@@ -96,7 +96,7 @@ fn types_that_a_target_cannot_have_are_rejected() {
         assert!(error.ends_with("has types: give types={key: type} or types=\"binary\""), "{error}");
     }
     for format in [Kafka, Kip82Int] {
-        for types in [TypeOption::Binary, TypeOption::ByKey(vec![])] {
+        for types in [TypeOption::Binary, TypeOption::ByKey(TypesByKey::default())] {
             let error = encode(format, types).unwrap_err().to_string();
             assert!(error.ends_with("carries none: give types=\"be\", \"le\" or \"text\""), "{error}");
         }

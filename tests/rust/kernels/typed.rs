@@ -214,7 +214,7 @@ fn values_without_types_get_the_requested_ones() {
         assert_eq!(encode(format, &column, TypeOption::Binary), Ok(written));
         let each = |text: &str| {
             let times = Occurrences::All(EncodedType::parse(text).unwrap());
-            TypeOption::ByKey(vec![(RequestedKey::Text("n".into()), times)])
+            TypeOption::ByKey([(RequestedKey::Text("n".into()), times)].into_iter().collect())
         };
         let int = serialized(format, &two()[..1]);
         assert_eq!(encode(format, &column.slice(0, 1), each("int32")), Ok(vec![int.clone()]));
@@ -229,7 +229,7 @@ fn a_type_can_be_requested_for_each_occurrence_of_a_key() {
     let heads = [head("n".into(), Scalar::Int32, &[0, 0, 0, 1]), head("n".into(), Scalar::String, b"x")];
     let bare = heads.clone().map(|head| Head { value_type: None, ..head });
     let nth = ["int32", "string"].map(|text| EncodedType::parse(text).unwrap()).to_vec();
-    let types = TypeOption::ByKey(vec![(RequestedKey::Text("n".into()), Occurrences::InOrder(nth))]);
+    let types = TypeOption::ByKey([(RequestedKey::Text("n".into()), Occurrences::InOrder(nth))].into_iter().collect());
     let options = WriteOptions { types, ..WriteOptions::default() };
     let written = write(Iggy2023, &Message::block(bare.to_vec()), options);
     assert_eq!(written, Ok(Some(serialized(Iggy2023, &heads))));

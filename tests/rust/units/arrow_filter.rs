@@ -171,3 +171,22 @@ fn a_value_of_another_type_is_never_lost_in_silence() {
         assert_eq!(in_column, (vec![true, true, false], vec![false, true, false]));
     }
 }
+
+#[test]
+fn a_list_of_literals_has_values_of_their_own_kind_only() {
+    let nan = f64::NAN;
+    let literals = Literals::new([
+        Literal::Int(7),
+        Literal::Int(-1),
+        Literal::Float(-0.0),
+        Literal::Float(nan),
+        Literal::Float(1.5),
+        Literal::Bytes(b"b".to_vec()),
+        Literal::Bytes(b"a".to_vec()),
+    ]);
+    let contained = [Element::Int(-1), Element::Int(7), Element::Float(0.0), Element::Float(1.5), Element::Bytes(b"a")];
+    assert!(contained.into_iter().all(|value| literals.contain(value)));
+    let others = [Element::Int(0), Element::Float(nan), Element::Float(7.0), Element::Bytes(b""), Element::Bool(true)];
+    assert!(!others.into_iter().any(|value| literals.contain(value)));
+    assert_eq!(literals.iter().count(), 6);
+}
