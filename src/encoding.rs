@@ -88,6 +88,12 @@ fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Box<InvalidValu
     text.parse().map_err(|_| does_not_fit(scalar)).and_then(|number| in_range(scalar, number))
 }
 
+/// Whether every number of a type of integers is one of another.
+pub fn contains_integers(wide: Scalar, narrow: Scalar) -> bool {
+    let ((low, high), (least, most)) = (int_range(wide), int_range(narrow));
+    low <= least && most <= high
+}
+
 fn int_range(scalar: Scalar) -> (i128, i128) {
     let unsigned = matches!(scalar, Scalar::Uint8 | Scalar::Uint16 | Scalar::Uint32 | Scalar::Uint64 | Scalar::Uint128);
     let bits = scalar.width().unwrap_or_default() as u32 * 8;
@@ -152,6 +158,12 @@ fn text_bits(scalar: Scalar, bytes: &[u8]) -> Result<Vec<u8>, Box<InvalidValue>>
         Value::Wide(number) => narrowed(number),
         Value::Float32(number) => number.to_be_bytes().to_vec(),
         Value::Float64(number) => number.to_be_bytes().to_vec(),
+        // Pairs of hexadecimal digits, and dashes: `read_text` checked them.
+        Value::Text(text) if scalar == Scalar::Uuid => {
+            let digit = |digit: char| digit.to_digit(16).map(|digit| digit as u8);
+            let digits: Vec<_> = text.chars().filter_map(digit).collect();
+            digits.as_chunks::<2>().0.iter().map(|[high, low]| high << 4 | low).collect()
+        }
         // One character of at most U+FFFF: `read_text` saw to it.
         Value::Text(text) => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
         Value::Bytes(_) => unreachable!("`Type::parse` rejects suffixes of binary"),

@@ -1,12 +1,13 @@
 //! The types that a user names, and how values are read as one of them.
 //!
 //! ```text
-//!   type     name[:be|le|text|json|varlen|amqp], or text with a form of its own, see [`text_form`]
+//!   type     name[:be|le|text|guid|reversed|json|varlen|amqp], or text with a form of its own, see [`text_form`]
 //!   int32    ┌──┬──┬──┬──┐  most significant byte first (`:be`, the default) or last (`:le`)
 //!            └──┴──┴──┴──┘
 //!   int32:text   "-42"       ASCII digits
 //!   int32:json   -42, "-42"  JSON, see [`json`]
 //!   int32:varlen d6, ff ff ff ff ff d6   a two's complement of any number of bytes, most significant byte first
+//!   uuid:guid    the first three groups little-endian, as .NET's `Guid` has them; `uuid:reversed`: all sixteen bytes
 //!   int32:amqp   71 ff ff ff d6, 54 d6   an AMQP 1.0 primitive, which specifies its encoding: see [`amqp`]
 //! ```
 
@@ -17,13 +18,15 @@ use crate::encoding::{Encoding, is_integer};
 use crate::error::{Error, unknown_name};
 use crate::json;
 use crate::text_form::TextForm;
-use crate::value::ByteOrder;
+use crate::value::{ByteOrder, guid_order};
 use crate::value_type::{Scalar, ValueType};
 
 /// How a value is read: in an encoding that formats without types write, or in one that is only read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
     Plain(Encoding),
+    /// A UUID in the order of [`guid_order`].
+    Guid,
     Json,
     Varlen,
     Amqp,
@@ -37,7 +40,7 @@ pub enum Coding {
     Every,
 }
 
-const SUFFIXES: [&str; 6] = ["be", "le", "text", "json", "varlen", "amqp"];
+const SUFFIXES: [&str; 8] = ["be", "le", "text", "guid", "reversed", "json", "varlen", "amqp"];
 
 /// A type as a user names it: `int64`, `int64:le`, `uuid:text`, `string:amqp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +50,7 @@ pub struct Type {
 }
 
 impl Type {
-    /// Reads `name[:be|le|text|json|varlen|amqp]`.
+    /// Reads a name and its suffix.
     pub fn parse(text: &str) -> Result<Type, Error> {
         // Conditions ask for these; users do not name them.
         match text {
@@ -69,12 +72,23 @@ impl Type {
             None | Some("be") => Coding::Plain(Encoding::Bytes(ByteOrder::Big)),
             Some("le") => Coding::Plain(Encoding::Bytes(ByteOrder::Little)),
             Some("text") => Coding::Plain(Encoding::Text),
+            Some("guid") => Coding::Guid,
+            Some("reversed") => Coding::Plain(Encoding::Bytes(ByteOrder::Little)),
             Some("json") => Coding::Json,
             Some("varlen") => Coding::Varlen,
             Some("amqp") => Coding::Amqp,
             Some(other) => return Err(unknown_name("suffix of a type", other, SUFFIXES.into_iter())),
         };
+        let is_of_uuid = matches!(suffix, Some("guid" | "reversed"));
         match coding {
+            Coding::Plain(_) if scalar == Scalar::Uuid && suffix == Some("le") => Err(Error::Value(
+                "type 'uuid:le' does not say which order: pass 'uuid:guid' for that of .NET's Guid, whose first three groups \
+                 are little-endian, or 'uuid:reversed' for all sixteen bytes reversed"
+                    .into(),
+            )),
+            _ if is_of_uuid && scalar != Scalar::Uuid => {
+                Err(Error::Value(format!("type '{text}': only uuid has the suffix '{}'", &text[name.len()..])))
+            }
             Coding::Amqp if !amqp::has(scalar) => Err(Error::Value(format!("type '{text}': AMQP has no {name}"))),
             Coding::Json if !json::has(scalar) => Err(Error::Value(format!("type '{text}': JSON has no {name}"))),
             Coding::Varlen if !is_integer(scalar) => {
@@ -93,6 +107,14 @@ impl Type {
         match self.coding {
             Coding::Text(form) => Cow::Owned(form.name()),
             _ => Cow::Borrowed(self.scalar.name()),
+        }
+    }
+
+    /// The bytes of a value, most significant first, in the order of this type, or back.
+    pub fn in_order(self, bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+        match (self.coding, <[u8; 16]>::try_from(&bytes[..])) {
+            (Coding::Guid, Ok(uuid)) => Cow::Owned(guid_order(uuid).to_vec()),
+            _ => bytes,
         }
     }
 

@@ -138,6 +138,14 @@ pub fn uuid_digits(bytes: [u8; 16]) -> [u8; UUID_LEN] {
     text
 }
 
+/// The bytes of a UUID between the order of RFC 9562 and that of .NET's `Guid`, whose first three groups are little-endian.
+pub fn guid_order(mut bytes: [u8; 16]) -> [u8; 16] {
+    bytes[..4].reverse();
+    bytes[4..6].reverse();
+    bytes[6..8].reverse();
+    bytes
+}
+
 /// How strictly a format validates typed values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checks {

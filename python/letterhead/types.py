@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
 
-from letterhead._names import unknown_name
+from letterhead._names import shortened, unknown_name
 
 __all__ = ["BatchFormat", "HeadersFormat", "MessageFormat", "ValueType"]
 
@@ -56,6 +56,9 @@ SELECT_TYPES: tuple[str, ...] = (
 ORDERS: tuple[str, ...] = ("be", "le", "text")
 """Suffixes of a type after a colon: big-endian, little-endian, text."""
 
+UUID_ORDERS: tuple[str, ...] = ("guid", "reversed")
+"""Suffixes of ``uuid`` instead of ``le``: the order of .NET's ``Guid``, and all sixteen bytes reversed."""
+
 READ_SUFFIXES: tuple[str, ...] = ("json", "varlen", "amqp")
 """Suffixes of encodings that are read and not written: JSON, integers of any length, AMQP primitives."""
 
@@ -65,7 +68,7 @@ TEXT_SUFFIXES: dict[str, str] = {
 }
 """Suffixes of text with a form of its own, and the type that has it: RFC 3339, digits since 1970, and bytes as text."""
 
-SUFFIXES: tuple[str, ...] = (*ORDERS, *READ_SUFFIXES, *TEXT_SUFFIXES)
+SUFFIXES: tuple[str, ...] = (*ORDERS, *UUID_ORDERS, *READ_SUFFIXES, *TEXT_SUFFIXES)
 """All suffixes."""
 
 _SPARK_NAMES = {
@@ -99,6 +102,12 @@ _FOREIGN_NAMES = {
     "hugeint": "int128",
 }
 """Names in other systems that are not accepted, and the type to suggest for each."""
+
+_MAX_NAME = 40
+"""The longest name for which a similar one is searched."""
+
+MAX_ALTERNATIVES = 16
+"""Types that may be tried for a value."""
 
 _ARRAY = re.compile(r"array<(.*)>", re.IGNORECASE | re.DOTALL)
 
@@ -192,7 +201,8 @@ def parse(type: object, sql: bool) -> tuple[str, bool]:
 @lru_cache(maxsize=1024)
 def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[str, bool]:
     array = _ARRAY.fullmatch(text)
-    if array:
+    # Of a choice of lists, the brackets are those of two types.
+    if array and not ("|" in text and ">" in array[1].partition("<")[0]):
         element, is_nested = _parse_text(array[1], dialect, is_object)
         if is_nested:
             raise ValueError(f"type {text!r} is a list of lists: only a list of values can be selected")
@@ -219,6 +229,13 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
         raise unknown_name("suffix", suffix, SUFFIXES)
     if suffix in TEXT_SUFFIXES:
         raise ValueError(f"type '{text}': only {TEXT_SUFFIXES[suffix]} has the suffix ':{suffix}'")
+    if suffix in UUID_ORDERS and name != "uuid":
+        raise ValueError(f"type '{text}': only uuid has the suffix ':{suffix}'")
+    if name == "uuid" and suffix == "le":
+        raise ValueError(
+            f"type '{text}' does not say which order: pass 'uuid:guid' for that of .NET's Guid, whose first three groups are "
+            "little-endian, or 'uuid:reversed' for all sixteen bytes reversed"
+        )
     if suffix == "amqp" and name in _WITHOUT_AMQP:
         raise ValueError(f"type '{text}': AMQP has no {name}")
     if suffix == "json" and name == "binary":
@@ -235,11 +252,30 @@ def _parse_alternatives(text: str, dialect: _Dialect) -> str:
     from letterhead import _native  # lists of types need no core
 
     types = [_parse_text(type.strip(), dialect) for type in text.split("|")]
+    if len(types) > MAX_ALTERNATIVES:
+        raise ValueError(f"type {shortened(text)} has {len(types)} alternatives, and {MAX_ALTERNATIVES} are the most")
     if any(is_array for _, is_array in types):
         raise ValueError(f"type {text!r} is a choice of lists: write array<... | ...>")
     name = " | ".join(type for type, _ in types)
     _native.check_type(name)
     return name
+
+
+def base_type(type: str) -> str:
+    """Return the name, without a suffix, of the type whose values a column of a type or of alternatives has.
+
+    Examples
+    --------
+    >>> from letterhead.types import base_type
+    >>> base_type("int32:le"), base_type("int64 | int32:text"), base_type("timestamp_ms | timestamp:iso")
+    ('int32', 'int64', 'timestamp')
+    """
+    if " | " not in type:
+        return type.partition(":")[0]
+    from letterhead import _native  # lists of types need no core
+
+    bases = {alternative.partition(":")[0] for alternative in type.split(" | ")}
+    return "timestamp" if "timestamp" in bases else _native.check_type(type)[0]
 
 
 def _date_or_decimal(name: str, suffix: str) -> str:
@@ -254,6 +290,13 @@ def _date_or_decimal(name: str, suffix: str) -> str:
     return f"{name}:text"
 
 
+def orders_of(name: str) -> tuple[str, ...]:
+    """Return the suffixes that say how the bytes of a type are ordered, or that they are digits."""
+    if name in _WITHOUT_ORDER:
+        return ()
+    return ("be", *UUID_ORDERS, "text") if name == "uuid" else ORDERS
+
+
 def is_text_suffix(suffix: str) -> bool:
     """Return whether a suffix of a type, without its colon, names an encoding as text."""
     return suffix == "text" or suffix in TEXT_SUFFIXES
@@ -266,7 +309,7 @@ def is_only_read(type: str) -> bool:
 
 def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:
     """Return the error for an unknown type, with the accepted names of the dialect that it is from."""
-    near = None if is_object else _nearest(name.lower())
+    near = None if is_object or len(name) > _MAX_NAME else _nearest(name.lower())
     ours = [name for name in SELECT_TYPES if name not in _SPARK_NAMES.values()]
     if dialect == "arrow":
         names = [name for name in SELECT_TYPES if name not in _WITHOUT_ARROW_NAME]
@@ -276,7 +319,7 @@ def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:
     else:
         names = [*SELECT_TYPES, "array<...>"]
     hint = f": did you mean '{near}'?" if near else ""
-    return ValueError(f"unknown type {name!r}{hint} (types: {', '.join(names)})")
+    return ValueError(f"unknown type {shortened(name)}{hint} (types: {', '.join(names)})")
 
 
 def _nearest(name: str) -> str | None:

@@ -180,6 +180,15 @@ impl Column {
         }
     }
 
+    /// A value of another type of numbers that this column holds, too.
+    pub fn widened<'v>(&self, value: Value<'v>) -> Value<'v> {
+        match (value, &self.data) {
+            (Value::Int(number), Data::Decimal(_) | Data::Uint64(_)) => Value::Wide(number.into()),
+            (Value::Float32(number), Data::Float64(_)) => Value::Float64(number.into()),
+            (value, _) => value,
+        }
+    }
+
     /// Whether the bytes of a value of this type can be copied into this column, given the right size.
     pub fn takes_bytes_of(&self, scalar: Scalar) -> bool {
         matches!(

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef, Fields};
+use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 
 use crate::arrow::types::Dialect;
 use crate::error::Error;
@@ -133,6 +133,46 @@ pub fn type_name(of: &DataType) -> String {
         DataType::LargeBinary => "large_binary".into(),
         DataType::BinaryView => "binary_view".into(),
         DataType::Boolean => "bool".into(),
+        DataType::Timestamp(unit, None) => format!("timestamp[{}]", unit_name(*unit)),
+        DataType::Timestamp(unit, Some(zone)) => format!("timestamp[{}, tz={zone}]", unit_name(*unit)),
+        DataType::Time32(unit) => format!("time32[{}]", unit_name(*unit)),
+        DataType::Time64(unit) => format!("time64[{}]", unit_name(*unit)),
+        DataType::Duration(unit) => format!("duration[{}]", unit_name(*unit)),
+        DataType::Date32 => "date32[day]".into(),
+        DataType::Date64 => "date64[ms]".into(),
+        DataType::FixedSizeBinary(size) => format!("fixed_size_binary[{size}]"),
+        DataType::FixedSizeList(element, size) => {
+            format!("fixed_size_list<{}: {}>[{size}]", element.name(), type_name(element.data_type()))
+        }
+        DataType::ListView(element) => format!("list_view<{}: {}>", element.name(), type_name(element.data_type())),
+        DataType::LargeListView(element) => {
+            format!("large_list_view<{}: {}>", element.name(), type_name(element.data_type()))
+        }
+        DataType::Dictionary(indices, values) => {
+            format!("dictionary<values={}, indices={}>", type_name(values), type_name(indices))
+        }
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) => {
+                let types: Vec<_> = fields.iter().map(|field| type_name(field.data_type())).collect();
+                format!("map<{}>", types.join(", "))
+            }
+            entries => format!("map<{}>", type_name(entries)),
+        },
+        DataType::RunEndEncoded(_, values) => format!("run_end_encoded<{}>", type_name(values.data_type())),
+        DataType::Union(fields, _) => {
+            let field = |field: &FieldRef| format!("{}: {}", field.name(), type_name(field.data_type()));
+            format!("union<{}>", fields.iter().map(|(_, of)| field(of)).collect::<Vec<_>>().join(", "))
+        }
+        // Types without names of fields.
         other => other.to_string().to_lowercase(),
+    }
+}
+
+fn unit_name(unit: TimeUnit) -> &'static str {
+    match unit {
+        TimeUnit::Second => "s",
+        TimeUnit::Millisecond => "ms",
+        TimeUnit::Microsecond => "us",
+        TimeUnit::Nanosecond => "ns",
     }
 }

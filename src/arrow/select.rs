@@ -2,14 +2,16 @@
 
 mod slot;
 
+use std::collections::HashMap;
+
 use arrow_array::ArrayRef;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 
 use super::binary::ViewInput;
 use super::column::Column;
 use super::schema;
 use super::sink::{BlockSink, ListsSink, RowSink};
-use crate::arrow::types::Dialect;
+use crate::arrow::types::{Dialect, common_type};
 use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::{Progress, extend_ends};
 use crate::kernel::keys::{Keep, KeySet, Requested};
@@ -24,6 +26,9 @@ use crate::value::{ByteOrder, Value, bits_of};
 use crate::value_type::ValueType;
 
 use slot::{Occurrence, Slot};
+
+/// Up to so many slots, comparing keys one by one takes less time than a table.
+const FEW_SLOTS: usize = 16;
 
 /// Output bytes per input byte at most: a UUID of 16 bytes becomes text of 36.
 const MAX_GROWTH: usize = 3;
@@ -80,15 +85,21 @@ impl Selection {
 
     /// The Arrow type of the output column.
     pub fn arrow(&self, dialect: Dialect) -> DataType {
-        let of = self.of.arrow(self.dialect(dialect));
+        let of = self.values_type(dialect);
         if self.repeat == Repeat::All { schema::list_of(of) } else { of }
     }
 
-    /// The dialect that the types of the column have in common.
+    /// The Arrow type of the values.
+    fn values_type(&self, dialect: Dialect) -> DataType {
+        let types: Vec<_> = std::iter::once(self.of).chain(self.others.iter().copied()).collect();
+        common_type(&types, dialect).unwrap_or_else(|| self.of.arrow(dialect))
+    }
+
+    /// The dialect in which values are read: times of several units are all in microseconds.
     fn dialect(&self, dialect: Dialect) -> Dialect {
-        match self.others.iter().any(|other| other.arrow(dialect) != self.of.arrow(dialect)) {
-            true => Dialect::Spark,
-            false => dialect,
+        match self.values_type(dialect) {
+            DataType::Timestamp(TimeUnit::Microsecond, _) => Dialect::Spark,
+            _ => dialect,
         }
     }
 
@@ -98,11 +109,37 @@ impl Selection {
     }
 }
 
+/// The slots of each key.
+struct Places {
+    keys: HashMap<RequestedKey, Vec<usize>>,
+    /// Slots of the headers of all keys.
+    every: Vec<usize>,
+}
+
+impl Places {
+    fn new(selections: &[Selection]) -> Self {
+        let mut places = Places { keys: HashMap::with_capacity(selections.len()), every: Vec::new() };
+        for (place, selection) in selections.iter().enumerate() {
+            match selection.is_of_every_header() {
+                true => places.every.push(place),
+                false => places.keys.entry(selection.key.clone()).or_default().push(place),
+            }
+        }
+        places
+    }
+
+    fn of(&self, key: &RequestedKey) -> impl Iterator<Item = &usize> {
+        self.keys.get(key).into_iter().flatten().chain(&self.every)
+    }
+}
+
 /// Typed columns as they grow.
 pub(crate) struct SelectSink<'a> {
     slots: Vec<Slot<'a>>,
     /// The requested keys for the kernels, slot by slot; `None` if there are too many, or every header is selected.
     keys: Option<KeySet>,
+    /// The slots of each key, if there are many.
+    places: Option<Places>,
     hits: Hits<'a>,
     scratch: Scratch,
     /// Rows before the current one.
@@ -136,8 +173,9 @@ impl<'a> SelectSink<'a> {
         };
         let has_keys = !selections.iter().any(Selection::is_of_every_header);
         let keys = has_keys.then(|| slots.iter().enumerate().filter_map(requested).collect()).and_then(KeySet::new);
+        let places = (slots.len() > FEW_SLOTS).then(|| Places::new(selections));
         let (hits, scratch) = (Hits::default(), Scratch::default());
-        SelectSink { slots, keys, hits, scratch, rows: 0 }
+        SelectSink { slots, keys, places, hits, scratch, rows: 0 }
     }
 
     /// Accepts only values of the requested type, and not those of types that fit it.
@@ -152,9 +190,9 @@ impl<'a> SelectSink<'a> {
 
     /// The same columns for rows that live for another time, between two rows. Nothing is allocated anew.
     pub fn rebind<'b>(self) -> SelectSink<'b> {
-        let SelectSink { slots, keys, hits, scratch, rows } = self;
+        let SelectSink { slots, keys, places, hits, scratch, rows } = self;
         let slots = slots.into_iter().map(Slot::rebind).collect();
-        SelectSink { slots, keys, hits: hits.recycled(), scratch, rows }
+        SelectSink { slots, keys, places, hits: hits.recycled(), scratch, rows }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -239,15 +277,17 @@ impl<'a> SelectSink<'a> {
 
 impl<'a> Sink<'a> for SelectSink<'a> {
     fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
-        let is_requested =
-            |selection: &Selection| selection.key.is(&header.key) || selection.of.coding == Coding::Every;
-        for slot in self.slots.iter_mut().filter(|slot| is_requested(&slot.selection)) {
-            slot.take(Occurrence {
-                index: header.index,
-                value_type: header.value_type,
-                value: header.value,
-                at: header.at,
-            });
+        let Header { index, key, value_type, value, at } = header;
+        let is_requested = |selection: &Selection| selection.key.is(&key) || selection.is_of_every_header();
+        let occurrence = Occurrence { index, value_type, value, at };
+        match &self.places {
+            Some(places) => {
+                places.of(&RequestedKey::from(&key)).for_each(|place| self.slots[*place].take(occurrence));
+            }
+            None => {
+                let slots = self.slots.iter_mut().filter(|slot| is_requested(&slot.selection));
+                slots.for_each(|slot| slot.take(occurrence));
+            }
         }
         Ok(())
     }

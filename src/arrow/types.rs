@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::amqp;
-use crate::encoding::{Encoding, in_range, read_text, read_varlen};
+use crate::encoding::{Encoding, contains_integers, in_range, is_integer, read_text, read_varlen};
 use crate::error::{Code, Error};
 use crate::json;
 use crate::text_form::{TextForm, Unit};
 use crate::types::{Coding, Type};
-use crate::value::{ByteOrder, InvalidValue, Value, invalid, read_bytes};
+use crate::value::{ByteOrder, InvalidValue, Value, guid_order, invalid, read_bytes, sized, uuid_digits};
 use crate::value_type::{Scalar, ValueType};
 
 /// Which engine a typed column is for. Spark has no unsigned and no 128-bit integers, and counts microseconds.
@@ -54,19 +54,46 @@ fn timestamp(unit: TimeUnit) -> DataType {
     DataType::Timestamp(unit, Some("UTC".into()))
 }
 
-/// Reads types with ` | ` between them, which are tried in this order.
-///
-/// Their values are of one type, but times may be in milliseconds and microseconds, which is what the column is then.
+/// Reads types with ` | ` between them, which are tried in this order. Their values are of one type, see [`common_type`].
 pub fn parse_alternatives(text: &str) -> Result<(Type, Vec<Type>), Error> {
     let types = text.split('|').map(|of| Type::parse(of.trim_matches(' '))).collect::<Result<Vec<_>, _>>()?;
-    for other in &types[1..] {
-        let [first, other] = [types[0], *other].map(|of| of.arrow(Dialect::Spark));
-        if first != other {
-            let message = format!("type '{text}': the types return {} and {}", ddl(&first), ddl(&other));
-            return Err(Error::Value(format!("{message}: name types of the same values")));
-        }
+    let arrow = |of: &Type| of.arrow(Dialect::Spark);
+    if common_type(&types, Dialect::Spark).is_none()
+        && let Some(other) = types.iter().map(arrow).find(|other| *other != arrow(&types[0]))
+    {
+        let message = format!("type '{text}': the types return {} and {}", ddl(&arrow(&types[0])), ddl(&other));
+        return Err(Error::Value(format!("{message}, which no column has both: name types of the same values")));
     }
     Ok((types[0], types[1..].to_vec()))
+}
+
+/// The Arrow type of a column with values of several types: of integers and of floats the smallest that holds all of them, of
+/// times microseconds. `None` if no column has values of all types.
+pub fn common_type(types: &[Type], dialect: Dialect) -> Option<DataType> {
+    let (first, others) = types.split_first()?;
+    if others.iter().all(|other| other.arrow(dialect) == first.arrow(dialect)) {
+        return Some(first.arrow(dialect));
+    }
+    if let Some(scalar) = common_number(types) {
+        return Some(scalar.arrow(dialect));
+    }
+    let same = |of: &Type| of.arrow(Dialect::Spark) == first.arrow(Dialect::Spark);
+    types.iter().all(same).then(|| first.arrow(Dialect::Spark))
+}
+
+/// The smallest type of numbers that holds the values of several; `None` if one of them has other values.
+pub fn common_number(types: &[Type]) -> Option<Scalar> {
+    let is_number = |of: &Type| !matches!(of.coding, Coding::Text(_)) && of.scalar != Scalar::TimestampMs;
+    let are = |test: fn(Scalar) -> bool| types.iter().all(|of| is_number(of) && test(of.scalar));
+    if are(is_integer) {
+        let holds = |wide: &&Scalar| types.iter().all(|of| contains_integers(**wide, of.scalar));
+        let integers = Scalar::ALL.iter().filter(|scalar| is_integer(**scalar) && **scalar != Scalar::TimestampMs);
+        return integers.min_by_key(|wide| (!holds(wide), wide.width())).filter(holds).copied();
+    }
+    match are(|scalar| matches!(scalar, Scalar::Float32 | Scalar::Float64)) {
+        true => types.iter().map(|of| of.scalar).max_by_key(|scalar| scalar.width()),
+        false => None,
+    }
 }
 
 impl Type {
@@ -90,6 +117,10 @@ impl Type {
         let value = match self.coding {
             Coding::Plain(Encoding::Bytes(order)) => read_bytes(self.scalar, order, bytes)?,
             Coding::Plain(Encoding::Text) => read_text(self.scalar, bytes)?,
+            Coding::Guid => {
+                let digits = uuid_digits(guid_order(sized(self.scalar, ByteOrder::Big, bytes)?));
+                Value::Text(Cow::Owned(digits.iter().map(|digit| char::from(*digit)).collect()))
+            }
             Coding::Any | Coding::Exists | Coding::Every => Value::Bytes(Cow::Borrowed(bytes)),
             Coding::Text(form) => return form.read(bytes).map(Some),
             Coding::Varlen => read_varlen(self.scalar, bytes)?,

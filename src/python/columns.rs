@@ -25,7 +25,7 @@ use crate::arrow::pack::{Pack, Packed};
 use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::schema::nullable;
 use crate::arrow::select::{DefaultValue, Repeat, Selection};
-use crate::arrow::types::{Dialect, ddl, parse_alternatives};
+use crate::arrow::types::{Dialect, common_number, common_type, ddl, parse_alternatives};
 use crate::arrow::{Convert, Decode, Encode, Input, Operation, Output, Select, Validate, Work};
 use crate::error::{Direction, Error};
 use crate::format::Format;
@@ -69,11 +69,18 @@ fn default_value((of, text): (String, String)) -> Result<DefaultValue, Error> {
     }
 }
 
-/// Checks a type, or several with ` | ` between them, and returns its type in Spark.
+/// Checks a type, or several with ` | ` between them. Returns the name of the type that has all values, without a suffix, and
+/// its name in Spark.
 #[pyfunction]
-pub fn check_type(text: &str) -> PyResult<String> {
-    let (of, _) = parse_alternatives(text)?;
-    Ok(ddl(&of.arrow(Dialect::Spark)))
+pub fn check_type(text: &str) -> PyResult<(String, String)> {
+    let (of, others) = parse_alternatives(text)?;
+    let types = [&[of], &others[..]].concat();
+    let name = match common_number(&types) {
+        Some(scalar) => scalar.name().to_owned(),
+        None => of.name().split(':').next().unwrap_or_default().to_owned(),
+    };
+    let spark = common_type(&types, Dialect::Spark).unwrap_or_else(|| of.arrow(Dialect::Spark));
+    Ok((name, ddl(&spark)))
 }
 
 /// The options of all operations on columns; an operation reads those that it has.

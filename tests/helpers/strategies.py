@@ -29,7 +29,7 @@ from letterhead.testing.plain import (
     payloads,
     values,
 )
-from letterhead.types import ORDERS, SELECT_TYPES
+from letterhead.types import SELECT_TYPES, orders_of
 from letterhead.values import of_message
 from reference import amqp, ops
 from reference import keys as forms
@@ -302,7 +302,7 @@ amqp_values = (
 
 types = st.one_of(
     st.sampled_from(SELECT_TYPES),
-    st.builds("{}:{}".format, st.sampled_from(SELECT_TYPES[2:]), st.sampled_from(ORDERS)),
+    st.sampled_from([f"{name}:{order}" for name in SELECT_TYPES for order in orders_of(name)]),
     st.builds("{}:amqp".format, st.sampled_from([*amqp.READ_AS])),
     st.sampled_from(TEXT_FORMS),
     st.sampled_from(
@@ -312,6 +312,10 @@ types = st.one_of(
             "binary:base64 | binary:hex | binary",
             "timestamp:iso | timestamp:ms | timestamp_ms",
             "timestamp_ms:text | timestamp:iso",
+            "int64 | int32 | int8:text",
+            "uint32 | int32:le",
+            "uint64:text | int16",
+            "float32 | float64:text",
         ]
     ),
 )
@@ -352,8 +356,10 @@ def columns(format: str) -> st.SearchStrategy[dict[str, lh.Field]]:
         st.builds(lh.field, st.builds("array<{}>".format, types), key=source, split=st.sampled_from([",", "a", "\0\0"])),
         st.builds(lh.field, st.sampled_from(["int8 | int8:text", "int16", "float32:text"]), key=source, default=st.just(7)),
         st.builds(lh.field, st.just("string"), key=source, default=st.text(max_size=3)),
-        st.builds(lh.field, st.sampled_from(["timestamp:iso", "timestamp_ms"]), key=source,
-                  default=st.datetimes(timezones=st.just(UTC))),
+        st.builds(lh.field, st.just("timestamp:iso"), key=source, default=st.datetimes(timezones=st.just(UTC))),
+        st.builds(lh.field, st.just("timestamp_ms"), key=source,
+                  default=st.datetimes(timezones=st.just(UTC)).map(lambda time: time.replace(microsecond=5000))),
+        st.builds(lh.field, st.just("int16 | int64:text"), key=source, default=st.integers(-2**63, 2**63 - 1)),
     )  # fmt: skip
     return st.dictionaries(st.sampled_from(["a", "b", "x", "y z", "é"]), requested_field, min_size=1, max_size=4)
 

@@ -20,7 +20,7 @@ from letterhead import arrow as lha
 from letterhead.conventions import amqp
 from letterhead.fields import normalise
 from letterhead.operations import ExplodeBatches, ReadOptions, Select
-from letterhead.types import ORDERS, SELECT_TYPES
+from letterhead.types import SELECT_TYPES, orders_of
 from list_columns import list_column, list_rows
 from outcomes import decoded, decoded_alike, outcome, read_alike, read_tuple, same, selected
 from reference import ops, value_types
@@ -136,7 +136,7 @@ def messages_of(column: Any) -> list[dict[str, Any]]:
     return [from_row(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 
-EVERY_SPELLING = [*SELECT_TYPES, *(f"{name}:{order}" for name in SELECT_TYPES[2:] for order in ORDERS)]
+EVERY_SPELLING = [*SELECT_TYPES, *(f"{name}:{order}" for name in SELECT_TYPES for order in orders_of(name))]
 
 
 FORMS = [*TEXT_FORMS, "int32 | int32:text", "timestamp:iso | timestamp:s", "timestamp_ms:text | timestamp:iso"]

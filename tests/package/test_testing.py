@@ -204,7 +204,11 @@ def test_columns_of_every_form_and_library() -> None:
         ([("k", b"v")], pa.array([[]], HEADERS), "one side has the headers of one message, and the other of many"),
         (pa.array([[]], HEADERS), None, "one side has many rows, and the other is None"),
         (pa.array([b""]), pa.array([b""]), "a column of headers is a list of structs with key and value, not binary"),
-        ([("k", 1)], [], "the value of a header must be bytes, str, None or a Value such as Int64(3), not int"),
+        (
+            [("k", 1)],
+            [],
+            "the value of a header must be bytes, str, None or a Value, not int: a number is lh.Int32(3) in a format with types, and lh.Int32(3).bits or '3' in one without",
+        ),
     ],
 )
 def test_what_is_not_headers_is_a_type_error(left, right, message) -> None:

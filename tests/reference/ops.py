@@ -323,20 +323,22 @@ def _column(reading: Reading, spec: Spec, dialect: str, details: list[ErrorDetai
     """Return what one row has for one column, and note what is wrong with it."""
     column, key, type, repeat, required, default, split = spec
     entries = [entry for entry in reading.entries if entry.key == key]
-    if _is_lost(reading, key, repeat, entries):
-        return None
-    # What comes after a hard error was not read: a header may be there, and a list would be only the front of one.
-    if required and not entries and not reading.broken:
-        missing = "the header is required and absent"
-        details.append(ErrorDetail("missing_key", missing, key=keys.spell(key), column=column))
-    if repeat == "all" and reading.broken:
-        return None
+    # A header that could not be read does not make two others one.
     if repeat == "error" and len(entries) > 1:
         second = entries[1]
         text = keys.spell(key)
         details.append(
             ErrorDetail("repeated_key", "the key occurs a second time", second.at, second.header, text, column)
         )
+        return None
+    if _is_lost(reading, key, repeat, entries):
+        return None
+    # What comes after a hard error was not read: a header may be there, and a list would be only the front of one.
+    if required and not entries and not reading.broken:
+        missing = "the header is required and absent"
+        details.append(ErrorDetail("missing_key", missing, key=keys.spell(key), column=column))
+        return None
+    if repeat == "all" and reading.broken:
         return None
     if repeat == "all":
         before = len(details)

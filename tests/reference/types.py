@@ -23,6 +23,7 @@ import json
 import math
 import re
 import struct
+import uuid
 from datetime import date
 from decimal import ROUND_DOWN, Decimal, localcontext
 
@@ -60,6 +61,7 @@ WIDTHS: dict[str, int] = {
 
 TYPES: tuple[str, ...] = ("string", "binary", *WIDTHS)
 SUFFIXES: tuple[str, ...] = ("be", "le", "text")
+UUID_ORDERS: tuple[str, ...] = ("guid", "reversed")
 DIALECTS: tuple[str, ...] = ("arrow", "spark")
 
 DECIMAL_LIMIT = 10**38
@@ -101,8 +103,12 @@ def parse(text: str) -> tuple[str, str]:
         raise ValueError(f"type '{text}': only integers and times have a variable length")
     if suffix in READ_ONLY:
         return name, suffix
-    if colon and suffix not in SUFFIXES:
-        raise unknown_name("suffix", suffix, (*SUFFIXES, *READ_ONLY))
+    if suffix in UUID_ORDERS and name != "uuid":
+        raise ValueError(f"type '{text}': only uuid has the suffix ':{suffix}'")
+    if name == "uuid" and suffix == "le":
+        raise ValueError(f"type '{text}' does not say which order: pass 'uuid:guid' or 'uuid:reversed'")
+    if colon and suffix not in (*SUFFIXES, *UUID_ORDERS):
+        raise unknown_name("suffix", suffix, (*SUFFIXES, *UUID_ORDERS, *READ_ONLY))
     if colon and name in ("string", "binary"):
         raise ValueError(f"type '{text}': {name} has neither byte order nor digits: leave out ':{suffix}'")
     return name, suffix or "be"
@@ -254,8 +260,10 @@ def _read_bytes(name: str, order: str, data: bytes) -> Scalar:
     if name == "binary":
         return data
     _check_width(name, data)
-    if order == "le":
+    if order in ("le", "reversed"):
         data = data[::-1]
+    if order == "guid":
+        return str(uuid.UUID(bytes_le=data))
     if name in INTEGERS:
         return int.from_bytes(data, "big", signed=INTEGERS[name][1])
     if name == "bool":

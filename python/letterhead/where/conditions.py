@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from letterhead._names import check_name
@@ -67,10 +68,34 @@ class Logic(Condition):
         self.name = name
         self.parts = parts
 
+    def flat(self) -> list[Condition]:
+        """Return the parts of a chain of ``and``, or of ``or``, which may be longer than Python can recurse."""
+        if self.name == "not":
+            return [*self.parts]
+        parts: list[Condition] = []
+        left: list[Condition] = [self]
+        while left:
+            part = left.pop()
+            if isinstance(part, Logic) and part.name == self.name:
+                left.extend(reversed(part.parts))
+            else:
+                parts.append(part)
+        return parts
+
     def __repr__(self) -> str:
         if self.name == "not":
             return f"~({self.parts[0]!r})"
-        return f"({self.parts[0]!r}) {'&' if self.name == 'and' else '|'} ({self.parts[1]!r})"
+        return (" & " if self.name == "and" else " | ").join(f"({part!r})" for part in self.flat())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _chained, (self.name, self.flat())
+
+
+def _chained(name: Literal["and", "or", "not"], parts: list[Condition]) -> Condition:
+    """Return conditions combined as operators combine them."""
+    if name == "not":
+        return Logic(name, *parts)
+    return reduce(partial(Logic, name), parts)
 
 
 class Test(Condition):

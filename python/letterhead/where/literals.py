@@ -12,10 +12,11 @@ from typing import Any
 
 from letterhead import _native
 from letterhead._times import TIME_FORMS, check_unit, is_relative, read_time
+from letterhead.types import base_type
 from letterhead.values import Value
 from letterhead.where.conditions import Test, literal_text
 
-__all__ = ["ZonedText", "as_literal", "base_type", "literals_of", "pattern", "type_of_literal"]
+__all__ = ["ZonedText", "as_literal", "literals_of", "pattern", "type_of_literal"]
 
 
 class ZonedText(str):
@@ -85,12 +86,6 @@ def _literal(literal: Any, type: str, test: str) -> Any:
     raise ValueError(
         f"{base} is not compared with {literal.__class__.__name__}: pass {_EXPECTED.get(base, 'a number')}"
     )
-
-
-def base_type(type: str) -> str:
-    """Return the name of a type, which decides the literals; of alternatives, the one that the column has."""
-    bases = {alternative.partition(":")[0] for alternative in type.split(" | ")}
-    return "timestamp" if "timestamp" in bases else type.partition(" | ")[0].partition(":")[0]
 
 
 def _days(literal: Any) -> int:

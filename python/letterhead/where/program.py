@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from letterhead._formats import format_info
 from letterhead.fields import Columns, ColumnSpec, Field, normalise, plain_key
+from letterhead.types import base_type
 from letterhead.where.conditions import ANY, DEPTH_HINT, EVERY, MAX_DEPTH, Condition, Logic, Test, Where
-from letterhead.where.literals import as_literal, base_type, literals_of, pattern, type_of_literal
+from letterhead.where.literals import as_literal, literals_of, pattern, type_of_literal
 from letterhead.where.parsing import as_condition
 
 if TYPE_CHECKING:
@@ -140,15 +141,13 @@ class Filter:
     @property
     def program(self) -> Program:
         """The condition for the compiled core."""
-        headers: list[ColumnSpec] = []
-        fields: list[str] = []
         steps: list[tuple[str, int, str, list[Any]]] = []
         tests = self.tests()
-        for test in tests:
-            if isinstance(test.operand, ColumnSpec) and test.operand not in headers:
-                headers.append(test.operand)
-            elif test.field is not None and test.field.name is not None and test.field.name not in fields:
-                fields.append(test.field.name)
+        headers = {spec: place for place, spec in enumerate(self.headers)}
+        names = dict.fromkeys(
+            test.field.name for test in tests if test.field is not None and test.field.name is not None
+        )
+        fields = {name: place for place, name in enumerate(names, len(headers))}
 
         def add(node: Node) -> None:
             if isinstance(node, ResolvedLogic):
@@ -157,10 +156,7 @@ class Filter:
                 # With more than two parts, each further step joins a part with the ones before it.
                 steps.extend([(node.name, 0, "", [])] * max(1, len(node.parts) - 1))
             elif isinstance(node, ResolvedTest):
-                if node.field is None:
-                    place = headers.index(node.operand)  # type: ignore[arg-type]
-                else:
-                    place = len(headers) + fields.index(node.field.name or "")
+                place = headers[node.operand] if isinstance(node.operand, ColumnSpec) else fields[_name_in_core(node)]
                 if node.name == "exists":
                     steps.extend([("is_null", place, "", []), ("not", 0, "", [])])
                 else:
@@ -169,7 +165,7 @@ class Filter:
                 steps.append(("null", 0, "", []))
 
         add(self._node)
-        return headers, fields, steps
+        return [*headers], [*fields], steps
 
     @property
     def headers(self) -> list[ColumnSpec]:
@@ -202,6 +198,10 @@ class Filter:
         return _decide_columns(self._node, evaluate, rows)
 
 
+def _name_in_core(test: ResolvedTest) -> str:
+    return (test.field and test.field.name) or ""
+
+
 def _decide_columns(node: Node, evaluate: Callable[[ResolvedTest], pa.BooleanArray], rows: int) -> pa.BooleanArray:
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -230,7 +230,7 @@ def _resolve_condition(
     if isinstance(condition, Logic):
         if depth == MAX_DEPTH:
             raise ValueError(f"where: {_first_test(condition)!r} is nested too deeply: {DEPTH_HINT}")
-        parts = _parts(condition)
+        parts = condition.flat()
         return ResolvedLogic(
             condition.name,
             tuple(
@@ -266,21 +266,6 @@ def _resolve_condition(
             error.add_note(f"record fields: {', '.join(fields)}")
         raise
     return ResolvedTest(spec, None, quantifier, condition.name, literals_of(condition, spec.type))
-
-
-def _parts(condition: Logic) -> list[Condition]:
-    """Return the parts of a chain of ``and``, or of ``or``. A chain may be longer than Python can recurse."""
-    if condition.name == "not":
-        return [*condition.parts]
-    parts: list[Condition] = []
-    left: list[Condition] = [condition]
-    while left:
-        part = left.pop()
-        if isinstance(part, Logic) and part.name == condition.name:
-            left.extend(reversed(part.parts))
-        else:
-            parts.append(part)
-    return parts
 
 
 def _first_test(condition: Condition) -> Condition:

@@ -67,7 +67,7 @@ impl<'a> Slot<'a> {
         views: Option<&ViewInput>,
     ) -> Self {
         let dialect = selection.dialect(dialect);
-        let of = selection.of.arrow(dialect);
+        let of = selection.values_type(dialect);
         let column = match views {
             Some(input) => Column::new(schema::with_views(&of), input),
             None => Column::new(of, &ViewInput::default()),
@@ -153,6 +153,8 @@ impl<'a> Slot<'a> {
         }
         if self.selection.required && self.occurrences.is_empty() && headers != Presence::Broken {
             log.column_error(|| self.error(Code::MissingKey, "the header is required and absent".into(), None, None))?;
+            self.push_null();
+            return Ok(());
         }
         if self.lists.is_some() {
             return self.end_list(headers, log);
@@ -161,7 +163,8 @@ impl<'a> Slot<'a> {
             Some(occurrence) => self.read(*occurrence, log)?,
             None => match &self.selection.default {
                 Some(default) if headers != Presence::Broken => {
-                    self.column.push(default.value(self.dialect));
+                    let value = default.value(self.dialect).map(|value| self.column.widened(value));
+                    self.column.push(value);
                     return Ok(());
                 }
                 _ => Selected::Nothing,
@@ -215,7 +218,7 @@ impl<'a> Slot<'a> {
             return (occurrence, None);
         };
         let is_text = matches!(occurrence.value_type, None | Some(ValueType::Named(Scalar::String | Scalar::Binary)));
-        let end = bytes.windows(separator.len()).position(|window| window == separator).filter(|_| is_text);
+        let end = if is_text { memchr::memmem::find(bytes, separator) } else { None };
         let Some(end) = end else { return (occurrence, None) };
         let next = end + separator.len();
         let rest = Occurrence { value: Some(&bytes[next..]), at: occurrence.at.map(|at| at + next), ..occurrence };
@@ -234,6 +237,9 @@ impl<'a> Slot<'a> {
         let mut value = self.read_as(self.selection.of, occurrence.value_type, bytes);
         if value.is_err() && !self.selection.others.is_empty() {
             value = self.read_as_others(value, occurrence.value_type, bytes);
+        }
+        if !self.selection.others.is_empty() {
+            value = value.map(|value| value.map(|value| self.column.widened(value)));
         }
         self.selected(value, occurrence, log)
     }
