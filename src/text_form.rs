@@ -184,13 +184,14 @@ impl DecimalType {
         }
     }
 
-    /// Writes a number of another scale, with the decimals of this type.
-    pub fn write(self, number: i128, scale: i8) -> Result<String, Box<InvalidValue>> {
+    /// Writes a number of another scale, with the decimals of this type. With `truncates`, other decimals are cut off.
+    pub fn write(self, number: i128, scale: i8, truncates: bool) -> Result<String, Box<InvalidValue>> {
         let shift = i32::from(self.scale) - i32::from(scale);
         let power = 10i128.checked_pow(shift.unsigned_abs()).ok_or_else(|| self.too_large())?;
         let size = match shift {
             0.. => number.checked_mul(power),
-            _ => (number % power == 0).then(|| number / power),
+            _ if number % power != 0 && !truncates => return Err(self.too_precise()),
+            _ => Some(number / power),
         };
         let size = size.filter(|size| size.unsigned_abs() < 10u128.pow(self.precision.into()));
         let size = size.ok_or_else(|| self.too_large())?;
@@ -199,6 +200,13 @@ impl DecimalType {
         let (whole, fraction) = digits.split_at(digits.len() - scale);
         let (sign, point) = (if size < 0 { "-" } else { "" }, if scale == 0 { "" } else { "." });
         Ok(format!("{sign}{whole}{point}{fraction}"))
+    }
+
+    fn too_precise(self) -> Box<InvalidValue> {
+        invalid(Code::OutOfRange, || {
+            let name = self.name();
+            format!("the number has more decimals than {name}: pass more, or truncate=True to cut them off")
+        })
     }
 
     fn too_large(self) -> Box<InvalidValue> {

@@ -27,6 +27,11 @@ def binary_column(batch: pa.RecordBatch, name: str) -> pa.Array:
 def exact_column(batch: pa.RecordBatch, name: str, type: pa.DataType, before: int, format: str) -> pa.Array:
     """Return a column of numbers or times as a type, or raise an error with the row; ``before`` rows precede the batch."""
     column = batch.column(name)
+    if pa.types.is_timestamp(type) and pa.types.is_timestamp(column.type) and type.tz and not column.type.tz:
+        raise TypeError(
+            f"column {name!r} has times without a time zone: give it one, as "
+            'pyarrow.compute.assume_timezone(column, "UTC") does'
+        )
     try:
         return column.cast(type)
     except pa.ArrowInvalid:  # its text quotes the value

@@ -52,11 +52,10 @@ __all__ = [
     "TopicNotFoundError",
     "TopologyError",
     "TornTailWarning",
+    "UnseenHeaderWarning",
     "UnexpectedColumnFamilyError",
     "UnsupportedOperationError",
 ]
-
-KEEP_ROWS = 'errors="column"'
 
 CODES: dict[str, str] = {
     "truncated": "the bytes end inside a field",
@@ -200,11 +199,6 @@ class DecodeError(HeaderError):
     An error of one row among many has a note that names the option to read the others.
     """
 
-    def __init__(self, message: str, **place: Any) -> None:
-        super().__init__(message, **place)
-        if self.row is not None or self.offset is not None:
-            self.add_note(f"{KEEP_ROWS} returns all rows, and the errors of each in a column")
-
 
 class EncodeError(HeaderError):
     """Headers or values that cannot be written."""
@@ -212,6 +206,13 @@ class EncodeError(HeaderError):
 
 class ConversionError(HeaderError):
     """Something that the target format cannot carry, if losses raise."""
+
+
+class UnseenHeaderWarning(UserWarning):
+    """Warn that headers to be hidden, by ``drop`` or ``replace`` of an edit, occurred in no message of a column.
+
+    The key may be misspelt, or be written in another case: then the values are still there.
+    """
 
 
 class TornTailWarning(UserWarning):
@@ -570,7 +571,15 @@ class StoreChoiceError(StateStoreError, ValueError):
 def replaced(error: _Error, message: str | None = None, **place: Any) -> _Error:
     """Return a copy of an error with another message or place, for example in the whole instead of a part."""
     text = error.message if message is None else message
-    return type(error)(text, **{name: getattr(error, name) for name in _PLACE} | place)
+    copy = type(error)(text, **{name: getattr(error, name) for name in _PLACE} | place)
+    for note in getattr(error, "__notes__", ()):
+        copy.add_note(note)
+    return copy
+
+
+def after_rows(error: _Error, rows: int) -> _Error:
+    """Return an error whose row is counted from rows that precede those in which it occurred."""
+    return error if error.row is None or not rows else replaced(error, row=error.row + rows)
 
 
 def without_message_number(message: str) -> str:

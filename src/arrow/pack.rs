@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use arrow_array::builder::BooleanBufferBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
@@ -10,7 +11,9 @@ use arrow_array::types::{
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, StructArray};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
+use memchr::memmem::Finder;
 
 use super::binary;
 use super::decode::ListSink;
@@ -29,7 +32,7 @@ use crate::op::edit::{key_of, writable_key};
 use crate::text_form::{TextForm, Unit, date_text, iso_text, time, write_base64, write_hex};
 use crate::traits::{HeadersFormat, LayoutOf, MessageFormat, Presence, Sink};
 use crate::types::{Coding, Type};
-use crate::value::{ByteOrder, InvalidValue, invalid};
+use crate::value::{ByteOrder, InvalidValue, guid_order, invalid};
 use crate::value_type::{Scalar, ValueType};
 
 /// How a column of the input becomes headers.
@@ -48,6 +51,8 @@ pub struct Pack {
     pub columns: Vec<Packed>,
     /// Nulls become no headers, and not headers that are null.
     pub skips_nulls: bool,
+    /// Times and decimals lose the digits that a type has no place for, which are errors otherwise.
+    pub truncates: bool,
 }
 
 impl Operation for Pack {
@@ -70,7 +75,7 @@ impl Operation for Pack {
             Packed::Headers => Ok(None),
             Packed::Values { key, of, lists, split } => {
                 let encode = || {
-                    let encoded = encode::<E>(column.as_ref(), *of, *lists)?;
+                    let encoded = encode::<E>(column.as_ref(), *of, *lists, self.truncates)?;
                     match split {
                         Some(separator) => encoded.joined::<E>(separator, self.skips_nulls),
                         None => Ok(encoded),
@@ -102,7 +107,7 @@ impl Operation for Pack {
 
 /// The type that a format stores for values of a type, if it stores one.
 fn stored<E: MessageFormat>(of: Type) -> Result<Option<ValueType>, String> {
-    if !matches!(of.coding, Coding::Plain(_) | Coding::Text(_)) {
+    if !matches!(of.coding, Coding::Plain(_) | Coding::Guid | Coding::Text(_)) {
         return Err("the type can be read, but not written".into());
     }
     if !E::Headers::TYPES.is_typed() {
@@ -123,8 +128,8 @@ fn stored<E: MessageFormat>(of: Type) -> Result<Option<ValueType>, String> {
 struct EncodedColumn<'a> {
     value_type: Option<ValueType>,
     values: Runs,
-    /// The column, for the nulls of the values.
-    array: &'a dyn Array,
+    /// Which values are null, or in a list that is null.
+    nulls: Option<NullBuffer>,
     /// The places of the values of each row, if the column is one of lists.
     lists: Option<&'a dyn Array>,
     /// Whether each value is a whole list, joined by a separator.
@@ -136,7 +141,8 @@ impl<'a> EncodedColumn<'a> {
     /// One value for each list, with a separator between its elements.
     fn joined<E: MessageFormat>(self, separator: &[u8], skips_nulls: bool) -> Result<EncodedColumn<'a>, Failed> {
         let Some(lists) = self.lists else { return Ok(self) };
-        let (mut values, mut joined) = (Runs::default(), Vec::new());
+        let (mut values, mut joined, mut has_value) = (Runs::default(), Vec::new(), Vec::new());
+        let separators = Finder::new(separator);
         for row in 0..lists.len() {
             joined.clear();
             let mut is_first = true;
@@ -145,7 +151,7 @@ impl<'a> EncodedColumn<'a> {
                 match self.get(place) {
                     None if skips_nulls => continue,
                     None => return failed(Code::NullNotCarried, "an element is null: pass nulls=\"skip\""),
-                    Some(value) if value.windows(separator.len()).any(|window| window == separator) => {
+                    Some(value) if separators.find(value).is_some() => {
                         return failed(Code::BadText, "an element has the text of split= in it");
                     }
                     Some(value) => {
@@ -156,8 +162,10 @@ impl<'a> EncodedColumn<'a> {
                 }
             }
             values.push(&joined);
+            has_value.push(!is_first);
         }
-        let joined = EncodedColumn { values, array: lists, is_joined: true, offset: 0, ..self };
+        let nulls = Some(NullBuffer::from(has_value));
+        let joined = EncodedColumn { values, nulls, is_joined: true, offset: 0, ..self };
         joined.check_lengths::<E>()?;
         Ok(joined)
     }
@@ -165,24 +173,21 @@ impl<'a> EncodedColumn<'a> {
     /// Refuses values that are longer than the format can write.
     fn check_lengths<E: MessageFormat>(&self) -> Result<(), Failed> {
         let carries = E::Headers::CARRIES;
-        let is_bad =
-            |place: &usize| self.array.is_valid(place + self.offset) && !carries.fits(self.values.get(*place).len());
-        let Some(place) = (0..self.values.count()).find(is_bad) else { return Ok(()) };
-        let (code, message) = bad_length("value", self.values.get(place).len(), carries.part_len.1);
-        let row = if self.is_joined { place } else { row_of(self.lists, place + self.offset) };
+        let places = self.offset..self.offset + self.values.count();
+        let bad_len = |place: usize| self.get(place).map(<[u8]>::len).filter(|len| !carries.fits(*len));
+        let Some((place, len)) = places.into_iter().find_map(|place| Some((place, bad_len(place)?))) else {
+            return Ok(());
+        };
+        let (code, message) = bad_length("value", len, carries.part_len.1);
+        let row = if self.is_joined { place } else { row_of(self.lists, place) };
         Err(Failed::Value(row, invalid(code, || message)))
     }
 
     /// The places of the values of a row.
     fn places(&self, row: usize) -> Range<usize> {
         match self.lists {
-            Some(lists) if self.is_joined => {
-                if lists.is_null(row) || places_of(lists, row).is_empty() {
-                    0..0
-                } else {
-                    row..row + 1
-                }
-            }
+            Some(_) if self.is_joined && self.get(row).is_none() => 0..0,
+            Some(_) if self.is_joined => row..row + 1,
             None => row..row + 1,
             Some(lists) if lists.is_null(row) => 0..0,
             Some(lists) => places_of(lists, row),
@@ -190,8 +195,20 @@ impl<'a> EncodedColumn<'a> {
     }
 
     fn get(&self, place: usize) -> Option<&[u8]> {
-        self.array.is_valid(place).then(|| self.values.get(place - self.offset))
+        let is_null = self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(place));
+        (!is_null).then(|| self.values.get(place - self.offset))
     }
+}
+
+/// The nulls of values; those in lists that are null count, too, whatever they are.
+fn nulls_of(values: &dyn Array, lists: Option<&dyn Array>) -> Option<NullBuffer> {
+    let Some(lists) = lists.filter(|lists| lists.null_count() > 0) else { return values.nulls().cloned() };
+    let mut in_lists = BooleanBufferBuilder::new(values.len());
+    in_lists.append_n(values.len(), false);
+    for row in (0..lists.len()).filter(|row| lists.is_valid(*row)) {
+        places_of(lists, row).for_each(|place| in_lists.set_bit(place, true));
+    }
+    NullBuffer::union(values.nulls(), Some(&NullBuffer::new(in_lists.finish())))
 }
 
 fn places_of(lists: &dyn Array, row: usize) -> Range<usize> {
@@ -228,7 +245,12 @@ impl Failed {
 }
 
 /// Encodes all values of a column.
-fn encode<E: MessageFormat>(column: &dyn Array, of: Type, is_list: bool) -> Result<EncodedColumn<'_>, Failed> {
+fn encode<E: MessageFormat>(
+    column: &dyn Array,
+    of: Type,
+    is_list: bool,
+    truncates: bool,
+) -> Result<EncodedColumn<'_>, Failed> {
     let lists = match column.data_type() {
         DataType::List(_) | DataType::LargeList(_) if is_list => Some(column),
         _ if is_list => {
@@ -252,13 +274,13 @@ fn encode<E: MessageFormat>(column: &dyn Array, of: Type, is_list: bool) -> Resu
         None => 0..array.len(),
     };
     let value_type = stored::<E>(of).map_err(Failed::Type)?;
-    // A format with types has one encoding for each.
+    // A format with types has one encoding for each. A UUID is bytes there, in the order that is requested.
     let encoding = match (value_type, of.coding) {
-        (None, Coding::Plain(encoding)) => encoding,
+        (None | Some(ValueType::Named(Scalar::Binary)), Coding::Plain(encoding)) => encoding,
         _ => Encoding::Bytes(ByteOrder::Big),
     };
-    let offset = places.start;
-    let mut writer = ValueWriter { of, scalar: of.scalar, encoding, values: Runs::default() };
+    let (offset, nulls) = (places.start, nulls_of(array, lists));
+    let mut writer = ValueWriter { of, scalar: of.scalar, encoding, truncates, nulls, values: Runs::default() };
     writer.values.reserve(places.len(), places.len() * of.scalar.width().unwrap_or(16));
     let written = match of.coding {
         Coding::Text(form) => writer.write_form(form, array, places),
@@ -268,7 +290,8 @@ fn encode<E: MessageFormat>(column: &dyn Array, of: Type, is_list: bool) -> Resu
         Failed::Value(place, error) => Failed::Value(row_of(lists, place), error),
         failed => failed,
     })?;
-    let encoded = EncodedColumn { value_type, values: writer.values, array, lists, is_joined: false, offset };
+    let ValueWriter { values, nulls, .. } = writer;
+    let encoded = EncodedColumn { value_type, values, nulls, lists, is_joined: false, offset };
     encoded.check_lengths::<E>()?;
     Ok(encoded)
 }
@@ -284,15 +307,22 @@ struct ValueWriter {
     of: Type,
     scalar: Scalar,
     encoding: Encoding,
+    truncates: bool,
+    nulls: Option<NullBuffer>,
     values: Runs,
 }
 
 impl ValueWriter {
+    fn is_null(&self, place: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(place))
+    }
+
     fn write_all(&mut self, array: &dyn Array, places: Range<usize>) -> Result<(), Failed> {
         use DataType as D;
         let scalar = self.scalar;
         if scalar == Scalar::TimestampMs {
             return match array.data_type() {
+                D::Timestamp(_, None) => Err(self.without_zone()),
                 D::Timestamp(TimeUnit::Second, _) => self.times::<TimestampSecondType>(array, places, 1000, 1),
                 D::Timestamp(TimeUnit::Millisecond, _) => self.times::<TimestampMillisecondType>(array, places, 1, 1),
                 D::Timestamp(TimeUnit::Microsecond, _) => {
@@ -301,7 +331,6 @@ impl ValueWriter {
                 D::Timestamp(TimeUnit::Nanosecond, _) => {
                     self.times::<TimestampNanosecondType>(array, places, 1, 1_000_000)
                 }
-                D::Date32 => self.times::<Date32Type>(array, places, 86_400_000, 1),
                 _ => Err(self.mismatch(array)),
             };
         }
@@ -322,47 +351,51 @@ impl ValueWriter {
         match (scalar, array.data_type()) {
             (Scalar::Bool, D::Boolean) => {
                 let flags = array.as_boolean();
-                self.each(array, places, |place| Ok([u8::from(flags.value(place))]))
+                self.each(places, |place| Ok([u8::from(flags.value(place))]))
             }
             (Scalar::Float32, D::Float32) => {
                 let numbers = array.as_primitive::<Float32Type>();
-                self.each(array, places, |place| Ok(numbers.value(place).to_be_bytes()))
+                self.each(places, |place| Ok(numbers.value(place).to_be_bytes()))
             }
             (Scalar::Float64, D::Float32) => {
                 let numbers = array.as_primitive::<Float32Type>();
-                self.each(array, places, |place| Ok(f64::from(numbers.value(place)).to_be_bytes()))
+                self.each(places, |place| Ok(f64::from(numbers.value(place)).to_be_bytes()))
             }
             (Scalar::Float64, D::Float64) => {
                 let numbers = array.as_primitive::<Float64Type>();
-                self.each(array, places, |place| Ok(numbers.value(place).to_be_bytes()))
+                self.each(places, |place| Ok(numbers.value(place).to_be_bytes()))
             }
             (Scalar::Binary, D::Binary | D::LargeBinary | D::BinaryView) => {
                 let bytes = Bytes::of(array).ok_or_else(|| self.mismatch(array))?;
-                places.for_each(|place| self.values.push(bytes.get(place).unwrap_or_default()));
+                for place in places {
+                    let value = bytes.get(place).filter(|_| !self.is_null(place));
+                    self.values.push(value.unwrap_or_default());
+                }
                 Ok(())
             }
             (Scalar::Uuid, D::FixedSizeBinary(16)) => {
-                let bytes = array.as_fixed_size_binary();
-                self.each(array, places, |place| {
+                let (bytes, is_guid) = (array.as_fixed_size_binary(), self.of.coding == Coding::Guid);
+                self.each(places, |place| {
                     bytes
                         .value(place)
                         .try_into()
                         .map_err(|_| invalid(Code::WrongSize, || "a UUID has 16 bytes".into()))
-                        .map(|bytes: [u8; 16]| bytes)
+                        .map(|bytes| if is_guid { guid_order(bytes) } else { bytes })
                 })
             }
             (Scalar::String | Scalar::Char | Scalar::Uuid, _) => {
                 let texts = Texts::of(array).ok_or_else(|| self.mismatch(array))?;
                 let value_type = ValueType::Named(scalar);
                 for place in places {
-                    let text = texts.get(place).unwrap_or_default().as_bytes();
-                    if scalar == Scalar::String || array.is_null(place) {
-                        self.values.push(text);
+                    let text = texts.get(place).filter(|_| !self.is_null(place)).map(str::as_bytes);
+                    let Some(text) = text.filter(|_| scalar != Scalar::String) else {
+                        self.values.push(text.unwrap_or_default());
                         continue;
-                    }
+                    };
                     let failed = |error| Failed::Value(place, error);
                     read_text(scalar, text).map_err(failed)?;
                     let bits = typed(value_type, text, Encoding::Text).map_err(failed)?;
+                    let bits = self.of.in_order(bits);
                     let bytes = untyped(value_type, &bits, self.encoding).map_err(failed)?;
                     self.values.push(&bytes);
                 }
@@ -370,6 +403,11 @@ impl ValueWriter {
             }
             _ => Err(self.mismatch(array)),
         }
+    }
+
+    fn without_zone(&self) -> Failed {
+        let (name, remedy) = (self.of.name(), "give it one, as pyarrow.compute.assume_timezone(column, \"UTC\") does");
+        Failed::Type(format!("the column has times without a time zone, and {name} is a point in time: {remedy}"))
     }
 
     fn mismatch(&self, array: &dyn Array) -> Failed {
@@ -386,59 +424,66 @@ impl ValueWriter {
         let number = |place| i128::try_from(numbers.value(place)).unwrap_or_default();
         let checked = |place| in_range(scalar, number(place)).map(|_| number(place));
         match scalar.width() {
-            Some(1) => self.each(array, places, |place| checked(place).map(|number| [number as u8])),
-            Some(2) => self.each(array, places, |place| checked(place).map(|number| (number as u16).to_be_bytes())),
-            Some(4) => self.each(array, places, |place| checked(place).map(|number| (number as u32).to_be_bytes())),
-            Some(8) => self.each(array, places, |place| checked(place).map(|number| (number as u64).to_be_bytes())),
-            _ => self.each(array, places, |place| checked(place).map(i128::to_be_bytes)),
+            Some(1) => self.each(places, |place| checked(place).map(|number| [number as u8])),
+            Some(2) => self.each(places, |place| checked(place).map(|number| (number as u16).to_be_bytes())),
+            Some(4) => self.each(places, |place| checked(place).map(|number| (number as u32).to_be_bytes())),
+            Some(8) => self.each(places, |place| checked(place).map(|number| (number as u64).to_be_bytes())),
+            _ => self.each(places, |place| checked(place).map(i128::to_be_bytes)),
         }
     }
 
     /// Writes text with a form of its own.
     fn write_form(&mut self, form: TextForm, array: &dyn Array, places: Range<usize>) -> Result<(), Failed> {
         use DataType as D;
+        let (of, truncates) = (self.of, self.truncates);
         let time = |nanos: i128| match form {
-            TextForm::Epoch(unit) => time(nanos, Unit::Second).map(|_| nanos.div_euclid(unit.nanos()).to_string()),
+            TextForm::Epoch(unit) => {
+                time(nanos, Unit::Second)?;
+                check_rest(nanos.rem_euclid(unit.nanos()) != 0 && !truncates, of)?;
+                Ok(nanos.div_euclid(unit.nanos()).to_string())
+            }
             _ => iso_text(nanos),
         };
         match (form, array.data_type()) {
+            (TextForm::Iso(_) | TextForm::Epoch(_), D::Timestamp(_, None)) => Err(self.without_zone()),
             (TextForm::Iso(_) | TextForm::Epoch(_), D::Timestamp(unit, _)) => {
                 let nanos = |ticks: i64, unit: Unit| i128::from(ticks) * unit.nanos();
                 match unit {
                     TimeUnit::Second => {
                         let times = array.as_primitive::<TimestampSecondType>();
-                        self.texts(array, places, |place| time(nanos(times.value(place), Unit::Second)))
+                        self.texts(places, |place| time(nanos(times.value(place), Unit::Second)))
                     }
                     TimeUnit::Millisecond => {
                         let times = array.as_primitive::<TimestampMillisecondType>();
-                        self.texts(array, places, |place| time(nanos(times.value(place), Unit::Millisecond)))
+                        self.texts(places, |place| time(nanos(times.value(place), Unit::Millisecond)))
                     }
                     TimeUnit::Microsecond => {
                         let times = array.as_primitive::<TimestampMicrosecondType>();
-                        self.texts(array, places, |place| time(nanos(times.value(place), Unit::Microsecond)))
+                        self.texts(places, |place| time(nanos(times.value(place), Unit::Microsecond)))
                     }
                     TimeUnit::Nanosecond => {
                         let times = array.as_primitive::<TimestampNanosecondType>();
-                        self.texts(array, places, |place| time(nanos(times.value(place), Unit::Nanosecond)))
+                        self.texts(places, |place| time(nanos(times.value(place), Unit::Nanosecond)))
                     }
                 }
             }
             (TextForm::Date, D::Date32) => {
                 let days = array.as_primitive::<Date32Type>();
-                self.texts(array, places, |place| date_text(days.value(place)))
+                self.texts(places, |place| date_text(days.value(place)))
             }
             (TextForm::Decimal(of), D::Decimal128(_, scale)) => {
                 let (numbers, scale) = (array.as_primitive::<Decimal128Type>(), *scale);
-                self.texts(array, places, |place| of.write(numbers.value(place), scale))
+                self.texts(places, |place| of.write(numbers.value(place), scale, truncates))
             }
             (TextForm::Base64 | TextForm::Hex, D::Binary | D::LargeBinary | D::BinaryView) => {
                 let bytes = Bytes::of(array).ok_or_else(|| self.mismatch(array))?;
                 let mut text = Vec::new();
                 for place in places {
                     text.clear();
+                    let value = bytes.get(place).filter(|_| !self.is_null(place)).unwrap_or_default();
                     match form {
-                        TextForm::Hex => write_hex(bytes.get(place).unwrap_or_default(), &mut text),
-                        _ => write_base64(bytes.get(place).unwrap_or_default(), &mut text),
+                        TextForm::Hex => write_hex(value, &mut text),
+                        _ => write_base64(value, &mut text),
                     }
                     self.values.push(&text);
                 }
@@ -451,12 +496,11 @@ impl ValueWriter {
     /// Writes the text of each value that is not null.
     fn texts(
         &mut self,
-        array: &dyn Array,
         places: Range<usize>,
         text: impl Fn(usize) -> Result<String, Box<InvalidValue>>,
     ) -> Result<(), Failed> {
         for place in places {
-            match array.is_null(place) {
+            match self.is_null(place) {
                 true => self.values.push(&[]),
                 false => self.values.push(text(place).map_err(|error| Failed::Value(place, error))?.as_bytes()),
             }
@@ -475,9 +519,10 @@ impl ValueWriter {
     where
         T::Native: Into<i64>,
     {
-        let times = array.as_primitive::<T>();
-        self.each(array, places, |place| {
+        let (times, of, truncates) = (array.as_primitive::<T>(), self.of, self.truncates);
+        self.each(places, |place| {
             let time: i64 = times.value(place).into();
+            check_rest(time.rem_euclid(divisor) != 0 && !truncates, of)?;
             let millis = time.div_euclid(divisor).checked_mul(factor);
             let too_large = || invalid(Code::OutOfRange, || "the time does not fit 64 bits of milliseconds".into());
             millis.map(i64::to_be_bytes).ok_or_else(too_large)
@@ -488,13 +533,12 @@ impl ValueWriter {
     #[inline(always)]
     fn each<const N: usize>(
         &mut self,
-        array: &dyn Array,
         places: Range<usize>,
         bits: impl Fn(usize) -> Result<[u8; N], Box<InvalidValue>>,
     ) -> Result<(), Failed> {
         let value_type = ValueType::Named(self.scalar);
         for place in places {
-            if array.is_null(place) {
+            if self.is_null(place) {
                 self.values.push(&[]);
                 continue;
             }
@@ -513,6 +557,17 @@ impl ValueWriter {
             }
         }
         Ok(())
+    }
+}
+
+/// Refuses a time with digits that its type has no place for.
+fn check_rest(has_rest: bool, of: Type) -> Result<(), Box<InvalidValue>> {
+    match has_rest {
+        true => Err(invalid(Code::OutOfRange, || {
+            let name = of.name();
+            format!("the time has more decimals than {name}: pass \"timestamp:iso\", or truncate=True to cut them off")
+        })),
+        false => Ok(()),
     }
 }
 

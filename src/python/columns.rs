@@ -246,9 +246,9 @@ impl Work for ErrorsNamed {
 type PackedArgument = (Option<KeyArgument>, Option<String>, bool, Option<String>);
 
 /// The columns, without key and type for lists of headers; and whether nulls are skipped.
-type PackArgument = (Vec<PackedArgument>, bool);
+type PackArgument = (Vec<PackedArgument>, bool, bool);
 
-fn pack((columns, skips_nulls): PackArgument) -> Result<Pack, Error> {
+fn pack((columns, skips_nulls, truncates): PackArgument) -> Result<Pack, Error> {
     let packed = |(key, of, lists, split): PackedArgument| match (key, of) {
         (Some(key), Some(of)) => {
             let (of, _) = parse_alternatives(&of)?;
@@ -256,7 +256,8 @@ fn pack((columns, skips_nulls): PackArgument) -> Result<Pack, Error> {
         }
         _ => Ok(Packed::Headers),
     };
-    Ok(Pack { columns: columns.into_iter().map(packed).collect::<Result<_, Error>>()?, skips_nulls })
+    let columns = columns.into_iter().map(packed).collect::<Result<_, Error>>()?;
+    Ok(Pack { columns, skips_nulls, truncates })
 }
 
 fn on_error(name: &str) -> Result<OnError, Error> {

@@ -118,14 +118,26 @@ def test_chunks_before_one_that_cannot_be_written_are_written(broker, topic):
     assert read(broker, topic)["value"].to_pylist() == [b"a"]
 
 
-def test_an_error_in_headers_says_from_where_its_row_is_counted(broker, topic):
+def test_an_error_in_headers_names_the_row_of_the_table(broker, topic):
     headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     rows = [{"value": b"v", "headers": [{"key": key, "value": b"h"}]} for key in ("a", "b", "c", None)]
     table = pa.Table.from_pylist(rows, schema=pa.schema([("value", pa.binary()), ("headers", headers)]))
     with pytest.raises(lh.EncodeError) as raised:
         lh.write.topic(pa.Table.from_batches(table.to_batches(max_chunksize=2)), topic, bootstrap_servers=broker)
-    assert raised.value.row == 1
-    assert "the row is counted from row 2 of the table" in raised.value.__notes__
+    assert raised.value.row == 3
+
+
+@pytest.mark.parametrize(
+    ("times", "error", "message"),
+    [
+        (pa.array([1000, 2001], pa.timestamp("us", "UTC")), lh.EncodeError, r"no exact timestamp\[ms, tz=UTC\].*row 1"),
+        (pa.array([1, 2], pa.timestamp("ms")), TypeError, "without a time zone.*assume_timezone"),
+    ],
+)
+def test_times_that_a_record_cannot_have_are_refused(broker, topic, times, error, message):
+    table = pa.table({"value": ["a", "b"], "timestamp": times})
+    with pytest.raises(error, match=message):
+        lh.write.topic(table, topic, bootstrap_servers=broker)
 
 
 # Writes for seconds, and is interrupted by its own timer, wherever it is; also in a function that librdkafka calls.

@@ -291,3 +291,41 @@ def test_damage_names_its_bytes_and_the_remedy_where_there_is_one() -> None:
     assert str(errors.DamagedLogError(damage)) == str(damage) == "log: bytes 68 to 136: offset 1: the checksum is wrong"
     assert str(damage._replace(end=68)).startswith("log: byte 68: ")
     assert str(errors.DamagedLogError(damage, "delete it")) == f"{damage}: delete it"
+
+
+def noted(call: Callable[[], Any]) -> list[str]:
+    with pytest.raises(DecodeError) as caught:
+        call()
+    return getattr(caught.value, "__notes__", [])
+
+
+def test_a_raised_error_of_a_row_names_the_option_that_keeps_the_other_rows() -> None:
+    bad, column = pa.array([b"\x01"]), 'errors="column" returns all rows, and the errors of each in a column'
+    chunked = pa.chunked_array([bad])
+    calls: list[Callable[..., Any]] = [
+        partial(lha.decode, format="kafka"), partial(lha.select, format="kafka", columns={"a": "string"}),
+        partial(lha.edit, format="kafka", drop=["a"]), partial(lha.convert, format="kafka", target="kafka"),
+        partial(lha.messages, format="kip82-messages"), lha.rfc3339, lha.traceparent, lha.schema_id,
+        partial(lha.amqp, type="string"),
+    ]  # fmt: skip
+    for call in calls:
+        for source in (bad, chunked):
+            assert noted(lambda call=call, source=source: call(source)) == [column], call
+            kept = call(source, errors="column")
+            assert kept.type.field(kept.type.num_fields - 1).name == "error"
+    null = 'errors="null" returns null for such a row'
+    assert noted(lambda: lha.trace_links(bad)) == [null]
+    assert lha.trace_links(bad, errors="null").to_pylist() == [None]
+    groups = 'errors="null" leaves such a value out of all groups'
+    assert noted(lambda: lha.by_schema_id(pa.array([b""]))) == [groups]
+    # One message has no other rows.
+    assert noted(lambda: lh.decode(b"\x01", "kafka")) == []
+
+
+def test_a_copy_of_an_error_keeps_its_notes_and_counts_rows_before_it() -> None:
+    error = DecodeError("wrong", format="kafka", code="bad_text", row=2)
+    error.add_note("a note")
+    copied = errors.after_rows(error, 5)
+    assert (copied.row, copied.__notes__, str(copied)) == (7, ["a note"], "kafka: wrong (row 7)")
+    assert errors.after_rows(error, 0) is error
+    assert errors.after_rows(DecodeError("wrong", format="kafka", code="bad_text"), 5).row is None

@@ -5,25 +5,27 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
+import polars
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.types import ORDERS, SELECT_TYPES
+from letterhead.types import SELECT_TYPES, orders_of
 from outcomes import same, selected
 from reference.formats import FORMATS
 from reference.text_forms import TEXT_FORMS
 from strategies import BLOCKS, few, form_values
 
-TYPES = [
-    name + suffix
-    for name in SELECT_TYPES
-    for suffix in (["", *(f":{order}" for order in ORDERS)] if name not in ("string", "binary") else [""])
-] + [*TEXT_FORMS, "int32:text | int32"]
+TYPES = [name + suffix for name in SELECT_TYPES for suffix in ["", *(f":{order}" for order in orders_of(name))]] + [
+    *TEXT_FORMS,
+    "int32:text | int32",
+]
 
 
 def rows_of(lists: Any) -> list[list[tuple[Any, ...]] | None]:
@@ -126,13 +128,14 @@ def test_columns_that_cannot_be_packed_are_rejected(columns: Any, format: str, m
 
 def test_times_dates_and_decimals_are_written_as_text() -> None:
     at = datetime(2026, 1, 31, 8, 30, 0, 120_000, UTC)
+    whole = at.replace(microsecond=0)
     table = pa.table(
         {"at": pa.array([at]), "day": [at.date()], "price": pa.array([Decimal("-0.5")], pa.decimal128(9, 2))}
     )
     [row] = rows_of(lha.pack(table, {"at": "timestamp:iso", "day": "date:text", "price": "decimal(9,3):text"}))
     assert row == [("at", b"2026-01-31T08:30:00.120Z"), ("day", b"2026-01-31"), ("price", b"-0.500")]
     assert rows_of(lha.pack(table, ["day", "price"])) == [[("day", b"2026-01-31"), ("price", b"-0.50")]]
-    assert rows_of(lha.pack(table, {"at": "timestamp:s"})) == [[("at", b"1769848200")]]
+    assert rows_of(lha.pack(pa.table({"at": [whole]}), {"at": "timestamp:s"})) == [[("at", b"1769848200")]]
 
 
 def test_a_list_with_a_separator_becomes_one_header() -> None:
@@ -153,6 +156,139 @@ def test_a_list_with_a_separator_becomes_one_header() -> None:
         lha.pack(table, types, nulls="keep")
 
 
+NEARLY = datetime(2026, 1, 31, 8, 30, 0, 1999, UTC)
+
+
+@pytest.mark.parametrize("type", ["timestamp_ms", "timestamp_ms:text", "timestamp:ms", "timestamp:s"])
+def test_a_time_that_its_type_cannot_represent_is_an_error(type: str) -> None:
+    table = pa.table({"at": pa.array([None, NEARLY.replace(microsecond=0), NEARLY])})
+    with pytest.raises(lh.EncodeError, match='pass "timestamp:iso", or truncate=True') as caught:
+        lha.pack(table, {"at": type})
+    assert (caught.value.code, caught.value.row) == ("out_of_range", 2)
+    assert rows_of(lha.pack(table, {"at": "timestamp:iso"}))[2] == [("at", b"2026-01-31T08:30:00.001999Z")]
+    truncated = lha.select(lha.pack(table, {"at": type}, truncate=True), "kafka", {"at": type}).to_pylist()
+    assert truncated[2]["at"] == NEARLY.replace(microsecond=0 if type.endswith(":s") else 1000)
+    before = pa.table({"at": pa.array([-1], pa.timestamp("us", "UTC"))})
+    last_number = -1
+    assert (
+        lha.pack(before, {"at": type}, truncate=True).to_pylist()
+        == lha.pack(
+            pa.table({"at": pa.array([last_number], pa.timestamp("s" if type.endswith(":s") else "ms", "UTC"))}),
+            {"at": type},
+        ).to_pylist()
+    )
+
+
+def test_a_decimal_is_cut_toward_zero_only_on_request() -> None:
+    table = pa.table({"n": pa.array([Decimal("1.259"), Decimal("-1.259"), Decimal("-0.001")])})
+    with pytest.raises(lh.EncodeError, match="the number has more decimals than"):
+        lha.pack(table, {"n": "decimal(9,2):text"})
+    packed = lha.pack(table, {"n": "decimal(9,2):text"}, truncate=True)
+    assert rows_of(packed) == [[("n", b"1.25")], [("n", b"-1.25")], [("n", b"0.00")]]
+    with pytest.raises(TypeError, match="truncate must be bool, not int"):
+        lha.pack(table, {"n": "decimal(9,2):text"}, truncate=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("type", ["timestamp_ms", "timestamp:iso", "timestamp:us"])
+def test_times_without_a_zone_are_refused(type: str) -> None:
+    table = pa.table({"at": pa.array([0], pa.timestamp("us"))})
+    for columns in ({"at": type}, ["at"]):
+        with pytest.raises(TypeError, match=r"times without a time zone.*assume_timezone"):
+            lha.pack(table, columns)
+    aware = pa.table({"at": pc.assume_timezone(table["at"], "UTC")})
+    assert lha.select(lha.pack(aware, {"at": type}), "kafka", {"at": type}).to_pylist()[0]["at"].timestamp() == 0
+
+
+def hidden(values: pa.Array, large: bool) -> pa.Array:
+    """Return lists of one value each, of which the second is null, and has its value all the same."""
+    offsets = pa.array([0, 1, 2], pa.int64() if large else pa.int32())
+    mask = pa.array([False, True])
+    return (pa.LargeListArray if large else pa.ListArray).from_arrays(offsets, values, mask=mask)
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize(
+    ("values", "type", "format"),
+    [
+        (pa.array([1, 1000]), "int8", "kafka"),
+        (pa.array([Decimal("1.5"), Decimal("1.55")], pa.decimal128(9, 2)), "decimal(9,1):text", "kafka"),
+        (pa.array([datetime(2026, 1, 1, tzinfo=UTC), NEARLY]), "timestamp_ms", "kafka"),
+        (pa.array(["00010203-0405-0607-0809-0a0b0c0d0e0f", "x"]), "uuid", "kafka"),
+        (pa.array([b"a", b"b" * 300]), "binary", "iggy"),
+        (pa.array(["a", "b" * 300]), "string", "iggy"),
+        (pa.array([b"a", b""]), "binary", "iggy"),
+    ],
+)
+def test_values_of_null_lists_are_not_written(values: pa.Array, type: str, format: str, large: bool) -> None:
+    table = pa.table({"k": hidden(values, large)})
+    first, second = lha.pack(table, {"k": f"array<{type}>"}, format=format).to_pylist()
+    assert (len(first), second) == (1, [])
+
+
+def test_values_of_null_structs_are_not_written() -> None:
+    fields = pa.array([1, 1000])
+    structs = pa.StructArray.from_arrays([fields], ["k"], mask=pa.array([False, True]))
+    assert rows_of(lha.pack(structs, {"k": "int8"})) == [[("k", b"\1")], []]
+
+
+def test_a_list_of_nulls_has_no_elements_to_join() -> None:
+    table = pa.table({"tags": pa.array([[None], [""], []], pa.list_(pa.string()))})
+    types = {"tags": lh.field("array<string>", split=",")}
+    for format in ("kafka", "iggy"):
+        rows = pa.table({"tags": table["tags"].take([0, 2])}) if format == "iggy" else table
+        packed = lha.pack(rows, types, format=format)
+        assert [len(row) for row in packed.to_pylist()] == ([0, 0] if format == "iggy" else [0, 1, 0])
+
+
+def test_an_error_names_the_row_of_the_stream() -> None:
+    table = pa.table({"n": pa.chunked_array([[1, 2], [3], [4, 1000]])})
+    for source in (table, table.to_reader()):
+        with pytest.raises(lh.EncodeError) as caught:
+            list(lha.pack(source, {"n": "int8"}))
+        assert caught.value.row == 4
+
+
+def test_a_stream_is_packed_chunk_by_chunk() -> None:
+    read = []
+
+    def batches() -> Any:
+        for number in range(3):
+            read.append(number)
+            yield pa.record_batch({"n": pa.array([number]).dictionary_encode()})
+
+    schema = pa.schema([("n", pa.dictionary(pa.int32(), pa.int64()))])
+    packed = lha.pack(pa.RecordBatchReader.from_batches(schema, batches()), {"n": "int8"})
+    chunks = iter(packed)
+    assert rows_of(pa.array(next(chunks))) == [[("n", b"\0")]]
+    assert read == [0]
+    assert [rows_of(pa.array(chunk)) for chunk in chunks] == [[[("n", b"\1")]], [[("n", b"\2")]]]
+    messages = lha.encode(lha.pack(polars.DataFrame({"n": [1, 2]}), {"n": "int8"}), "kafka")
+    assert [lh.decode(message.as_py(), "kafka")["n"] for message in pa.chunked_array(messages)] == [b"\1", b"\2"]
+
+
+def test_columns_of_the_same_name_are_refused() -> None:
+    table = pa.table([pa.array([1]), pa.array([2])], names=["n", "n"])
+    with pytest.raises(ValueError, match="two columns have the name 'n'"):
+        lha.pack(table)
+
+
+def test_the_order_of_a_guid_is_that_of_dotnet() -> None:
+    text = "00112233-4455-6677-8899-aabbccddeeff"
+    table = pa.table({"id": [text]})
+    for type, data in (
+        ("uuid", UUID(text).bytes),
+        ("uuid:guid", UUID(text).bytes_le),
+        ("uuid:reversed", UUID(text).bytes[::-1]),
+    ):
+        [[(_, written)]] = rows_of(lha.pack(table, {"id": type}))
+        assert written == data, type
+        fixed = pa.table({"id": pa.array([UUID(text).bytes], pa.binary(16))})
+        assert rows_of(lha.pack(fixed, {"id": type})) == [[("id", data)]], type
+        for format in ("kafka", "iggy"):
+            packed = lha.pack(table, {"id": type}, format=format)
+            assert lha.select(packed, format, {"id": type}).to_pylist() == [{"id": text}], (type, format)
+
+
 @pytest.mark.parametrize("format", BLOCKS)
 @few
 @given(st.data())
@@ -161,7 +297,11 @@ def test_select_reads_what_pack_wrote(format: str, data: st.DataObject) -> None:
     keys = [3, 4] if FORMATS[format].traits.keys == "int" else ["a", "b"]
     type = data.draw(st.sampled_from(TYPES))
     values = (
-        st.none() | form_values | st.binary(max_size=17) | st.integers(-(2**15), 2**15).map(lambda n: str(n).encode())
+        st.none()
+        | form_values
+        | st.binary(max_size=17)
+        | st.binary(min_size=16, max_size=16)
+        | st.integers(-(2**15), 2**15).map(lambda n: str(n).encode())
     )
     rows = data.draw(st.lists(st.tuples(values, st.lists(values, max_size=3)), max_size=12))
     kafka = [lh.encode([("a", first), *(("b", value) for value in many)], "kafka") for first, many in rows]

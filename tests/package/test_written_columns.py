@@ -17,7 +17,7 @@ def exact(values: pa.Array, type: pa.DataType, before: int = 0) -> pa.Array:
 
 def test_values_that_the_type_holds_are_converted() -> None:
     assert exact(pa.array([1, None], pa.int64()), pa.int32()) == pa.array([1, None], pa.int32())
-    assert exact(pa.array([1000, None], pa.timestamp("ns")), MICROS).cast(pa.int64()).to_pylist() == [1, None]
+    assert exact(pa.array([1000, None], pa.timestamp("ns", "UTC")), MICROS).cast(pa.int64()).to_pylist() == [1, None]
     assert exact(pa.nulls(2), pa.int32()).null_count == 2
 
 
@@ -47,3 +47,8 @@ def test_the_error_for_another_value_names_the_row_of_the_table_and_not_the_valu
 def test_a_column_that_holds_no_numbers_is_refused() -> None:
     with pytest.raises(TypeError, match="column 'x' is list<item: int64>, and int32 is needed"):
         exact(pa.array([[1]]), pa.int32())
+
+
+def test_times_without_a_zone_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"'x' has times without a time zone.*assume_timezone"):
+        exact(pa.array([1000], pa.timestamp("ns")), MICROS)

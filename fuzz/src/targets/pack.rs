@@ -39,7 +39,7 @@ fn check(name: &str, data: &[u8]) {
     for selection in selections {
         let is_list = selection.repeat == Repeat::All;
         let packed = Packed::Values { key: selection.key.clone(), of, lists: is_list, split: None };
-        let pack = Pack { columns: vec![packed], skips_nulls: !is_list };
+        let pack = Pack { columns: vec![packed], skips_nulls: !is_list, truncates: false };
         let select = Select { selections: vec![selection], dialect, options, on_error: OnError::Column, views: false };
         let selected = apply_to(format, &select, &column).expect("nothing is raised");
         let values = selected.as_struct().column(0);

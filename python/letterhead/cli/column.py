@@ -19,7 +19,7 @@ from letterhead.cli.row_options import RowOptions
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.screen import console
 from letterhead.cli.sniff import AUTO, format_of
-from letterhead.errors import replaced
+from letterhead.errors import after_rows
 from letterhead.table_batches import empty_batch
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def process_column(
                 new = work(batch.column(column.name))
             except lh.errors.HeaderError as error:
                 # Name the row in the file instead of the row in the batch.
-                raise error if error.row is None else replaced(error, row=error.row + tally.values) from error
+                raise after_rows(error, tally.values) from error
             except (ValueError, TypeError) as error:
                 raise Failure(str(error)) from error
             result, errors = _replace_column(batch, column.name, new), new.errors

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from letterhead import arrow as lha
-from letterhead.binary_columns import binary_column
+from letterhead.binary_columns import binary_column, exact_column
 from letterhead.errors import HeaderError, replaced
 from letterhead.iggy.kafka_gateway import IggyMessage, KafkaRecord, to_message
 
@@ -25,7 +25,8 @@ def mapped(batch: pa.RecordBatch, *, lossless: bool, before: int) -> list[IggyMe
     values = binary_column(batch, "value").to_pylist() if "value" in names else nulls
     times = headers = nulls
     if "timestamp" in names:
-        times = batch.column("timestamp").cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()).to_pylist()
+        exact = exact_column(batch, "timestamp", pa.timestamp("ms", "UTC"), before, "kafka")
+        times = exact.cast(pa.int64()).to_pylist()
     if "headers" in names:
         headers = lha.decode(lha.encode(batch.column("headers"), "kafka"), "kafka").to_pylist()
     messages = []

@@ -17,9 +17,10 @@ with needed("writing to a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow.compute as pc
 
 from letterhead import arrow as lha
+from letterhead._arrow_types import read_table
 from letterhead._names import check_name, unknown_name
 from letterhead.binary_columns import binary_column, exact_column
-from letterhead.errors import EncodeError, HeaderError
+from letterhead.errors import EncodeError, HeaderError, after_rows
 from letterhead.iggy.address import Address
 from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MessageFields
 from letterhead.iggy.client import IggyClient, IggyTopic
@@ -122,7 +123,7 @@ def iggy(
     >>> lh.write.iggy(table, "iggy://iggy:iggy@127.0.0.1:8090", stream="shop", topic="orders")  # doctest: +SKIP
     Written(rows=2, batches=[Appended(partition=0, offset=0, rows=2)])
     """
-    source = pa.RecordBatchReader.from_stream(data)
+    source = read_table(data)
     with IggySink(
         address, source.schema, stream=stream, topic=topic, partition=partition, partition_key=partition_key,
         mapping=mapping, types=types, timeout_ms=timeout_ms,
@@ -230,8 +231,7 @@ class IggySink(Closing):
         try:
             return lha.encode(batch.column("headers"), "iggy", types=self._types)
         except HeaderError as error:
-            error.add_note(f"the row is counted from row {self._before} of the table")
-            raise
+            raise after_rows(error, self._before) from None
 
     def _times(self, batch: pa.RecordBatch) -> pa.Array:
         now = time.time_ns() // 1000

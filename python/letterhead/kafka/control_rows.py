@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead.errors import HeaderError, replaced
+from letterhead.errors import HeaderError, after_rows
 from letterhead.kafka.batch_attributes import ControlType, control_type
 from letterhead.kafka.record_sets import COLUMNS, FIELDS, PARTITION_COLUMNS, KafkaRowReader, StoredBatches
 from letterhead.offsets.partition_log import LAST_OFFSET
@@ -55,7 +55,7 @@ class ControlRowReader(KafkaRowReader):
             try:
                 rows = super().__call__(stored._replace(batches=part), start=start, end=end, partition_values=values)
             except HeaderError as error:
-                raise error if error.row is None else replaced(error, row=error.row + before) from None
+                raise after_rows(error, before) from None
             before += len(part)
             parts += [] if rows is None else [rows]
         if len(parts) < 2:

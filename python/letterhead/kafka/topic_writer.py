@@ -16,10 +16,11 @@ with needed("writing to a topic", "'letterhead[arrow,produce]'"):
     from letterhead.kafka.producer import ConnectionErrors, close_producer, open_producer
 
 from letterhead import arrow as lha
+from letterhead._arrow_types import read_table
 from letterhead._names import unknown_name
 from letterhead._signals import DeferredSignals
 from letterhead.binary_columns import binary_column, exact_column
-from letterhead.errors import EncodeError, HeaderError
+from letterhead.errors import EncodeError, HeaderError, after_rows
 from letterhead.kafka.settings import SettingsLike, writer_settings
 from letterhead.written import Appended, DeliveryError, Written
 
@@ -103,7 +104,7 @@ def topic(
     >>> lh.write.topic(table, "orders", bootstrap_servers="127.0.0.1:9092")  # doctest: +SKIP
     Written(rows=1, batches=[Appended(partition=0, offset=0, rows=1)])
     """
-    source = pa.RecordBatchReader.from_stream(data)
+    source = read_table(data)
     column = partition if isinstance(partition, str) else None
     for name in source.schema.names:
         if name not in (*COLUMNS, *_OF_BROKER, column):
@@ -234,15 +235,14 @@ def _headers(batch: pa.RecordBatch, types: Types | None, before: int) -> Sequenc
     try:
         written = lha.encode(batch.column("headers"), "kafka", types=types)
     except HeaderError as error:
-        error.add_note(f"the row is counted from row {before} of the table")
-        raise
+        raise after_rows(error, before) from None
     return lha.decode(written, "kafka").to_pylist()  # type: ignore[no-any-return]
 
 
 def _times(batch: pa.RecordBatch, before: int) -> Sequence[int | None]:
     if "timestamp" not in batch.schema.names:
         return [None] * len(batch)
-    times = batch.column("timestamp").cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
+    times = exact_column(batch, "timestamp", pa.timestamp("ms", "UTC"), before, "kafka").cast(pa.int64())
     row = pc.index(pc.fill_null(pc.less_equal(times, 0), False), pa.scalar(True)).as_py()
     if row >= 0:
         raise EncodeError(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from letterhead import _native
-from letterhead._arrow_types import is_binary, is_list, to_pyarrow
-from letterhead._names import check_name, unknown_name
+from letterhead._arrow_types import is_binary, is_list, is_text, read_table, to_pyarrow
+from letterhead._names import check_name, first_repeated, unknown_name
 from letterhead.fields import Columns, Field, PlainKey, columns_of, field_and_default, plain_key
 
 if TYPE_CHECKING:
@@ -32,9 +32,12 @@ class Pack:
     format: str
     columns: Columns | Sequence[str] | None = None
     nulls: Literal["keep", "skip"] = "skip"
+    truncate: bool = False
 
     def __post_init__(self) -> None:
         check_name("nulls value", self.nulls, ("keep", "skip"))
+        if not isinstance(self.truncate, bool):
+            raise TypeError(f"truncate must be bool, not {type(self.truncate).__name__}")
         columns: Any = self.columns
         if columns is not None:
             is_sequence = isinstance(columns, Sequence) and not isinstance(columns, str)
@@ -44,49 +47,73 @@ class Pack:
             object.__setattr__(self, "columns", columns)
             known = {name: type for name, type in columns.items() if type is not None}
             specs = [_column_spec(name, type) for name, type in known.items()]
-            _native.schema("pack", self.format, pack=(specs, self.nulls == "skip"))
+            _native.schema("pack", self.format, pack=self._native(specs))
 
     def run(self, table: Any) -> Any:
-        """Return the lists: an array for a record batch or struct array, and chunks for a table or stream."""
+        """Return the lists: an array for a record batch or struct array, chunks for a table, else a stream of the core."""
         import pyarrow as pa
 
-        if isinstance(table, pa.RecordBatch):
-            return self._pack_batch(table)
         if isinstance(table, pa.StructArray):
-            return self._pack_batch(pa.RecordBatch.from_struct_array(table))
+            table = pa.RecordBatch.from_struct_array(table)
+        if isinstance(table, pa.RecordBatch):
+            specs = self._specs(table.schema)
+            return to_pyarrow(_native.apply("pack", self._structs(table), self.format, pack=self._native(specs)))
         if isinstance(table, pa.ChunkedArray):
             table = pa.Table.from_struct_array(table)
-        elif not isinstance(table, pa.Table):
-            if not hasattr(table, "__arrow_c_stream__"):
-                raise TypeError(
-                    f"columns are packed from a table, a record batch or structs, not {type(table).__name__}"
-                )
-            table = pa.table(table)
-        chunks = [self._pack_batch(batch) for batch in table.to_batches()]
-        return pa.chunked_array(chunks, type=pa.field(_native.schema("pack", self.format, pack=([], True))).type)
+        if isinstance(table, pa.Table):
+            return to_pyarrow(self._packed(table.to_reader()))
+        if not hasattr(table, "__arrow_c_stream__"):
+            raise TypeError(f"columns are packed from a table, a record batch or structs, not {type(table).__name__}")
+        return self._packed(read_table(table))
 
     def chunks(self, stream: Any) -> Iterator[Any]:
         """Yield the lists of each chunk of a stream of structs."""
+        for chunk in self._packed(read_table(stream)):
+            yield to_pyarrow(chunk)
+
+    def _packed(self, reader: pa.RecordBatchReader) -> _native.Stream:
+        """Return the lists of batches, each of which is read when its lists are requested."""
         import pyarrow as pa
 
-        for chunk in pa.chunked_array(stream).chunks:
-            yield self._pack_batch(pa.RecordBatch.from_struct_array(chunk))
+        specs = self._specs(reader.schema)
+        batches = (pa.RecordBatch.from_struct_array(self._structs(batch)) for batch in reader)
+        structs = pa.RecordBatchReader.from_batches(self._structs_schema(reader.schema), batches)
+        packed = _native.apply("pack", structs, self.format, pack=self._native(specs))
+        if not isinstance(packed, _native.Stream):
+            raise TypeError("a stream is packed into a stream")
+        return packed
 
-    def _pack_batch(self, batch: pa.RecordBatch) -> Any:
+    def _names(self, schema: pa.Schema) -> Mapping[str, Any]:
+        """Return the columns to pack, with their types as requested."""
+        return self.columns or dict.fromkeys(schema.names)  # type: ignore[return-value]
+
+    def _specs(self, schema: pa.Schema) -> list[PackedColumn]:
+        """Return how the columns of a schema are packed; raise for a column that it lacks."""
+        types = dict(zip(schema.names, schema.types, strict=True))
+        if len(types) < len(schema.names):
+            raise ValueError(f"two columns have the name {first_repeated(schema.names)!r}: rename one of them")
+        specs = []
+        for name, type in self._names(schema).items():
+            if name not in types:
+                raise unknown_name("column", name, types)
+            specs.append(_column_spec(name, _type_of(name, _plain_type(types[name])) if type is None else type))
+        return specs
+
+    def _structs(self, batch: pa.RecordBatch) -> pa.StructArray:
+        """Return the columns to pack, in order, as structs whose fields are numbered."""
         import pyarrow as pa
 
-        columns: Mapping[str, Any] = self.columns or dict.fromkeys(batch.schema.names)  # type: ignore[assignment]
-        for name in columns:
-            if name not in batch.schema.names:
-                raise unknown_name("column", name, batch.schema.names)
-        arrays = [_plain(batch.column(name)) for name in columns]
-        types = [
-            _type_of(name, array.type) if type is None else type
-            for (name, type), array in zip(columns.items(), arrays, strict=True)
-        ]
-        specs = [_column_spec(name, type) for name, type in zip(columns, types, strict=True)]
-        struct = pa.StructArray.from_arrays(arrays, [str(number) for number in range(len(arrays))])
-        return to_pyarrow(_native.apply("pack", struct, self.format, pack=(specs, self.nulls == "skip")))
+        arrays = [_plain(batch.column(name)) for name in self._names(batch.schema)]
+        return pa.StructArray.from_arrays(arrays, [str(number) for number in range(len(arrays))])
+
+    def _structs_schema(self, schema: pa.Schema) -> pa.Schema:
+        import pyarrow as pa
+
+        types = [_plain_type(schema.field(name).type) for name in self._names(schema)]
+        return pa.schema([(str(number), type) for number, type in enumerate(types)])
+
+    def _native(self, specs: list[PackedColumn]) -> tuple[list[PackedColumn], bool, bool]:
+        return specs, self.nulls == "skip", self.truncate
 
 
 def _column_spec(name: str, type: object) -> PackedColumn:
@@ -107,6 +134,13 @@ def _plain(array: Any) -> Any:
     return array.dictionary_decode() if hasattr(array, "dictionary_decode") else array
 
 
+def _plain_type(type: Any) -> Any:
+    """Return the type of a column without a dictionary."""
+    import pyarrow as pa
+
+    return type.value_type if pa.types.is_dictionary(type) else type
+
+
 def _type_of(name: str, type: pa.DataType) -> str:
     """Return the type in which the values of a column are written."""
     import pyarrow as pa
@@ -122,7 +156,7 @@ def _type_of(name: str, type: pa.DataType) -> str:
     if pa.types.is_date32(type):
         return "date:text"
     names = {
-        "bool": pa.types.is_boolean, "string": _is_text, "binary": is_binary, "float32": pa.types.is_float32,
+        "bool": pa.types.is_boolean, "string": is_text, "binary": is_binary, "float32": pa.types.is_float32,
         "float64": pa.types.is_float64,
     }  # fmt: skip
     if pa.types.is_integer(type):
@@ -131,9 +165,3 @@ def _type_of(name: str, type: pa.DataType) -> str:
         if is_of(type):
             return known
     raise TypeError(f"column {name!r}: {type} has no type of headers: cast it, or pass columns= with a type")
-
-
-def _is_text(type: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type))

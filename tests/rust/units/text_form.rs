@@ -72,9 +72,12 @@ fn a_decimal_has_no_more_digits_than_its_type() {
         assert_eq!(decimal(text), Err(Code::BadText), "{text}");
     }
     let of = DecimalType { precision: 5, scale: 2 };
-    assert_eq!([of.write(-5, 2).unwrap(), of.write(7, 0).unwrap()], ["-0.05", "7.00"]);
-    assert_eq!(of.write(1500, 3).unwrap(), "1.50");
-    assert!(of.write(1501, 3).is_err() && of.write(100_000, 2).is_err());
+    let write = |number, scale| of.write(number, scale, false);
+    assert_eq!([write(-5, 2).unwrap(), write(7, 0).unwrap()], ["-0.05", "7.00"]);
+    assert_eq!(write(1500, 3).unwrap(), "1.50");
+    assert!(write(1501, 3).is_err() && write(100_000, 2).is_err());
+    assert_eq!([of.write(1509, 3, true).unwrap(), of.write(-1509, 3, true).unwrap()], ["1.50", "-1.50"]);
+    assert!(of.write(100_000, 2, true).is_err());
 }
 
 #[test]

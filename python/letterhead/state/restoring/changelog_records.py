@@ -15,6 +15,7 @@ with needed("the records of a changelog", "'letterhead[arrow,state]'"):
     import pyarrow as pa
     import pyarrow.compute as pc
 
+from letterhead._arrow_types import read_table
 from letterhead.parquet_files import parquet_table, tables_of
 from letterhead.reader import Reader
 
@@ -169,7 +170,7 @@ def read_batches(source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBa
     elif isinstance(source, Reader):
         stream = source  # an error of an Arrow stream would lose its type
     else:
-        stream = pa.RecordBatchReader.from_stream(source)
+        stream = read_table(source)
     for batch in stream:
         step = max(1, min(ROWS, batch.num_rows * BYTES // max(batch.nbytes, 1)))
         for start in range(0, batch.num_rows, step):
