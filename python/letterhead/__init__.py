@@ -21,7 +21,7 @@ from letterhead.conventions import profile
 from letterhead.conventions.spring import spring_columns
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, LetterheadError
 from letterhead.fields import Field, field
-from letterhead.header_edits import lit
+from letterhead.header_edits import hmac, lit
 from letterhead.headers import FrozenHeaders, Header, Headers
 from letterhead.limits import Limits
 from letterhead.message import Message
@@ -100,6 +100,7 @@ __all__ = [
     "encode",
     "errors",
     "field",
+    "hmac",
     "inspect",
     "lit",
     "messages",

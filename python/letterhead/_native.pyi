@@ -1,7 +1,7 @@
 """The compiled core. Private: the public modules call its functions."""
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, final, overload
 
 from _typeshed import ReadableBuffer
@@ -12,6 +12,7 @@ from letterhead.values import Value
 
 __all__ = [
     "Column",
+    "EditedKeys",
     "MessageReader",
     "Packed",
     "Pattern",
@@ -66,8 +67,8 @@ _Where: TypeAlias = tuple[Sequence[_Spec], list[str], list[_Step]]
 _NewValue: TypeAlias = tuple[str, str | None, bytes | None, int]  # source, type, bits, column
 _Edit: TypeAlias = tuple[list[Any], bool, list[tuple[_Key, _NewValue]], bool]
 _Pack: TypeAlias = tuple[
-    list[tuple[_Key | None, str | None, bool, str | None]], bool
-]  # key, type, is_list, split; skips_nulls
+    list[tuple[_Key | None, str | None, bool, str | None]], bool, bool
+]  # key, type, is_list, split; skips_nulls, truncates
 _Read: TypeAlias = tuple[bool, bool, Limits | None]  # lenient, strict_types, limits
 _Write: TypeAlias = tuple[_OnLoss, _Types | None, _NullHeaders, bool]  # on_loss, types, nulls, canonical
 _Operation: TypeAlias = Literal[
@@ -90,6 +91,13 @@ class Stream:
     def __arrow_c_schema__(self) -> object: ...
     def __iter__(self) -> Iterator[Column]: ...
     def __next__(self) -> Column: ...
+
+@final
+class EditedKeys:
+    """Which entries of an edit had a header; the function is called with the places of the others after the last row."""
+
+    def __new__(cls, entries: int, report: Callable[[list[int]], None] | None = None) -> EditedKeys: ...
+    def unseen(self) -> list[int]: ...
 
 @final
 class Packed:
@@ -118,7 +126,7 @@ def types() -> list[dict[str, Any]]: ...
 def codes() -> list[tuple[str, str]]: ...
 def limits(limits: Limits | None = None) -> list[int]: ...
 def select_types() -> list[str]: ...
-def check_type(text: str) -> str: ...
+def check_type(text: str) -> tuple[str, str]: ...  # name, Spark's name
 def xxh3_64(data: bytes) -> int: ...
 
 class _Options(TypedDict, total=False):
@@ -143,6 +151,7 @@ class _Options(TypedDict, total=False):
     max_offset: int
     where: _Where | None
     edit: _Edit
+    edited: EditedKeys | None
     pack: _Pack
 
 def schema(operation: _Operation, format: str, **options: Unpack[_Options]) -> Schema: ...

@@ -154,6 +154,10 @@ identify : sequence of str, optional
     quotes their values, and those of ``topic``, ``partition``, ``offset`` and ``timestamp`` if they are kept; it quotes
     no other values.
 
+identify_columns : sequence of str, optional
+    Columns of the frame that identify a row and contain nothing confidential, such as ``["partition", "offset"]``. A raised
+    error quotes their values.
+
 only : sequence of keys, optional
     Keys of the headers to keep; by default all.
 
@@ -167,14 +171,22 @@ replace : mapping of key to mask or function, optional
     New values of the headers that have a key, all of them, where they stand. Null stays null, and a message without the
     header stays without. ``"hash"`` is the SHA-256 of the value in hexadecimal; ``"redact"`` is ``***``; ``"last4"`` is
     ``****`` and the last four characters, or only ``****`` if the value has fewer than eight bytes or does not end in
-    ASCII. bytes, a :class:`~letterhead.Value` and :func:`letterhead.lit` are constants.
+    ASCII; :func:`letterhead.hmac` is a hash with a secret key. bytes, a :class:`~letterhead.Value` and :func:`letterhead.lit` are constants.
 
 set : mapping of key to value, optional
     Values of headers of which there is one afterwards: the first of the key gets the value, and the others are dropped.
     Without any, one is appended.
 
 append : mapping of key to value, or sequence of pairs, optional
-    Headers to append, whether or not there are others of the key; pairs can repeat a key.
+    Headers to append, whether or not there are others of the key; pairs can repeat a key. New headers are in this order: those
+    of ``set``, then those of ``append``, each in the order of its mapping.
+
+ignore_case : bool, default False
+    Whether ``only``, ``drop``, ``rename`` and ``replace`` find keys without regard to the case of the letters A to Z.
+
+truncate : bool, default False
+    Whether digits of times and decimals that a type has no place for are cut off: of times toward the past, of decimals toward
+    zero. By default such a value is an error.
 
 values : Arrow array or stream of binary
     The values, or the keys of messages.
@@ -211,7 +223,7 @@ _RENAMED = {
     "headers_as_columns": "headers", "draft": "header_format", "header_serializers": "serializers", "header_errors": "errors",
     "key_and_value_serializers": "key_serializer, value_serializer", "iggy_address": "address", "iggy_topic": "stream, topic",
     "offsets": "start, end", "headers_with_ids": "headers", "headers_format": "format", "id_header": "header",
-    "text_or_binary": "column", "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",
+    "identify_columns": "identify", "text_or_binary": "column", "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",
 }  # fmt: skip
 """The parameter that an entry describes, where several entries describe parameters of one name."""
 

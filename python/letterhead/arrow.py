@@ -30,6 +30,7 @@ from letterhead.operations import (
     Convert,
     Decode,
     Edit,
+    EditReport,
     Encode,
     ExplodeBatches,
     Pack,
@@ -42,8 +43,6 @@ from letterhead.results import Types
 from letterhead.where.conditions import Where
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from letterhead.scan.report import Scan
 
 __all__ = [
@@ -248,11 +247,12 @@ def edit(
     format: str,
     *,
     only: Sequence[GivenKey] | None = None,
-    drop: Sequence[GivenKey] = (),
+    drop: Sequence[GivenKey] | None = None,
     rename: Mapping[Any, GivenKey] | None = None,
     replace: Replacements | None = None,
     set: EditValues | None = None,
     append: EditValues | None = None,
+    ignore_case: bool = False,
     nulls: Literal["keep", "skip"] = "keep",
     errors: OnError = "raise",
     error_column: str = "error",
@@ -268,7 +268,8 @@ def edit(
     Parameters
     ----------
     column : Arrow array or stream of binary, large_binary or binary_view; pyarrow array of lists
-        One message per row, or a list of its headers as :func:`decode` returns them. Null stays null.
+        One message per row, or a list of its headers as :func:`decode` returns them. A null message stays null. A null list
+        is a message without headers, and stays null unless a header is added.
     format : str
         Name of a headers format or a message format.
     {only} {drop} {rename} {replace}
@@ -276,7 +277,7 @@ def edit(
         types, strings have the type string, and bytes keep the type of the value that they replace.
     {set}
         A string or binary array has a value for each message.
-    {append}
+    {append} {ignore_case}
     nulls : {"keep", "skip"}, default "keep"
         Whether null in an array becomes a header with a null value, or no header.
     {errors} {error_column} {strict_types} {limits} {threads}
@@ -293,6 +294,11 @@ def edit(
     TypeError, ValueError
         If an argument is not valid, two of them contradict each other, or the format cannot have a key or value.
 
+    Warns
+    -----
+    UnseenHeaderWarning
+        If no message of the column had a header that ``drop`` or ``replace`` names.
+
     Examples
     --------
     >>> import pyarrow as pa
@@ -305,9 +311,11 @@ def edit(
     """
     options = ReadOptions(errors=errors, error_column=error_column, strict_types=strict_types, limits=limits)
     header_edit = HeaderEdit.of(
-        only=only, drop=drop, rename=rename, replace=replace, set=set, append=append, is_column=_is_arrow_data
-    )
-    return Edit(format, header_edit, options, nulls).run(column, threads=threads)
+        only=only, drop=drop, rename=rename, replace=replace, set=set, append=append, ignore_case=ignore_case,
+        is_column=_is_arrow_data,
+    )  # fmt: skip
+    report = EditReport(header_edit, warns=True)
+    return Edit(format, header_edit, options, nulls).run(column, threads=threads, report=report)
 
 
 def _is_arrow_data(value: object) -> bool:
@@ -378,13 +386,15 @@ def messages(
     return ExplodeBatches(format, columns, headers, options, where).run(column, threads=threads)
 
 
+@documented
 def pack(
     table: Any,
     columns: Columns | Sequence[str] | None = None,
     *,
     format: str = "kafka",
     nulls: Literal["keep", "skip"] = "skip",
-) -> pa.Array[Any] | pa.ChunkedArray[Any]:
+    truncate: bool = False,
+) -> Any:
     """Make lists of headers from columns: the inverse of :func:`select`.
 
     Use it to send columns as headers: :func:`encode` writes the lists as bytes, and :mod:`letterhead.write` takes them.
@@ -401,18 +411,20 @@ def pack(
         Name of the format that the headers are for: it decides whether they have types.
     nulls : {"keep", "skip"}, default "skip"
         Whether a null becomes a header with a null value, or no header.
+    {truncate}
 
     Returns
     -------
-    pyarrow.Array or pyarrow.ChunkedArray
-        Lists of headers, as :func:`decode` returns them for the format; chunks for a table or stream.
+    pyarrow.Array, pyarrow.ChunkedArray or Arrow stream
+        Lists of headers, as :func:`decode` returns them for the format: chunks for a table. For any other stream a stream,
+        which reads one chunk at a time.
 
     Raises
     ------
     EncodeError
-        If a value does not fit its type (``out_of_range``, ``bad_text``), or the format cannot carry it.
+        If its type cannot represent a value exactly (``out_of_range``, ``bad_text``), or the format cannot carry it.
     TypeError, ValueError
-        If a type cannot be written from its column, or a name is unknown.
+        If a type cannot be written from its column, or a name is unknown. Times without a time zone are refused.
 
     Examples
     --------
@@ -425,7 +437,7 @@ def pack(
     >>> [message.hex() for message in lha.encode(headers, "kafka").to_pylist()]
     ['080c74656e616e740861636d650a726574727908000000010a726f75746502610a726f7574650262', '020a72657472790800000002']
     """
-    return Pack(format, columns, nulls).run(table)
+    return Pack(format, columns, nulls, truncate).run(table)
 
 
 @documented
@@ -502,8 +514,8 @@ def scan(
     ----------
     column : Arrow array or stream, or iterator of them
         Bytes in ``format``, or a list of headers, distinguished by their Arrow type. An iterator is read array by array,
-        and an array is released after it was read: memory is bounded by the size of the arrays and ``max_keys``. This
-        includes streams that are iterators, such as those that the functions of this module return.
+        short ones are scanned together, up to 10,000 rows or 16 MiB, and all are released afterwards: memory is bounded by
+        the size of the arrays and ``max_keys``. This includes streams that are iterators, such as those that the functions of this module return.
     format : str
         Name of a headers format, a message format, or a batch format, whose messages are the rows.
     errors : {"count", "raise"}, default "count"

@@ -5,7 +5,9 @@ The functions that take the parameters of an edit check them by :meth:`HeaderEdi
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -15,8 +17,8 @@ from letterhead.errors import EncodeError
 from letterhead.values import Binary, String, Value, utf8
 
 __all__ = [
-    "MASKS", "Constant", "EditValues", "Function", "GivenKey", "GivenValue", "HeaderEdit", "HeaderKey", "HeaderValue", "Lit",
-    "Mask", "NewValue", "Replacements", "ColumnValues", "lit",
+    "MASKS", "ColumnValues", "Constant", "EditValues", "Function", "GivenKey", "GivenValue", "HeaderEdit", "HeaderKey", "HeaderValue",
+    "Hmac", "Lit", "Mask", "NewValue", "Replacements", "folded_key", "hmac", "lit",
 ]  # fmt: skip
 
 HeaderKey: TypeAlias = str | int | Value
@@ -55,6 +57,77 @@ def lit(value: GivenValue) -> Lit:
     return Lit(header_value(value), isinstance(value, str))
 
 
+class Hmac:
+    """A mask with a secret key, returned by :func:`hmac`; it does not show the key."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    @property
+    def key(self) -> bytes:
+        """The secret key."""
+        return self._key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hmac) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash((Hmac, self._key))
+
+    def __repr__(self) -> str:
+        return "hmac(...)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Hmac, (self._key,)
+
+
+def hmac(key: str | bytes) -> Hmac:
+    """Return the mask that replaces a value by its HMAC-SHA-256, in hexadecimal.
+
+    Equal values have equal masks, so that they can be counted and joined, but only who knows the key can compute the mask of
+    a guessed value. The mask ``"hash"`` has no key: of values that can be enumerated, such as telephone numbers, it hides
+    nothing. The key appears in no plan, log or representation.
+
+    Parameters
+    ----------
+    key : str or bytes
+        The secret, at least 16 bytes, better 32 random ones. Read it from where secrets are kept, and not from the code.
+
+    Returns
+    -------
+    Hmac
+        The mask, for ``replace=`` of all edits.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the key is not text or bytes, or too short.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> mask = lh.hmac(b"sixteen bytes or more")
+    >>> mask
+    hmac(...)
+    >>> lh.Headers({"ssn": b"078-05-1120"}).edit(replace={"ssn": mask})["ssn"][:16]
+    b'7e03ab9e0d0e9b6c'
+    """
+    if isinstance(key, str):
+        key = utf8(key)
+    if not isinstance(key, bytes | bytearray | memoryview):
+        raise TypeError(f"the key of hmac must be str or bytes, not {type(key).__name__}")
+    if len(key) < _MIN_KEY_BYTES:
+        raise ValueError(
+            f"the key of hmac has fewer than {_MIN_KEY_BYTES} bytes, so that it can be guessed: secrets.token_bytes(32) makes one"
+        )
+    return Hmac(bytes(key))
+
+
+_MIN_KEY_BYTES = 16
+
+
 @dataclass(frozen=True)
 class Constant:
     """The same value for every header."""
@@ -84,12 +157,15 @@ class ColumnValues:
     column: Any
 
 
-NewValue: TypeAlias = Constant | Mask | Function | ColumnValues
+NewValue: TypeAlias = Constant | Mask | Hmac | Function | ColumnValues
 
 
 @dataclass(frozen=True)
 class HeaderEdit:
-    """Changes of headers by their keys: those that they have before the edit, except in ``append``."""
+    """Changes of headers by their keys: those that they have before the edit, except in ``append``.
+
+    With ``ignore_case``, keys in ``only``, ``drop``, ``rename`` and ``replace`` are those of :func:`folded_key`.
+    """
 
     only: tuple[HeaderKey, ...] | None = None
     drop: tuple[HeaderKey, ...] = ()
@@ -97,40 +173,88 @@ class HeaderEdit:
     replace: tuple[tuple[HeaderKey, NewValue], ...] = ()
     set: tuple[tuple[HeaderKey, NewValue], ...] = ()
     append: tuple[tuple[HeaderKey, NewValue], ...] = ()
+    ignore_case: bool = False
 
     @classmethod
     def of(
         cls,
         *,
         only: Any = None,
-        drop: Any = (),
+        drop: Any = None,
         rename: Any = None,
         replace: Any = None,
         set: Any = None,
         append: Any = None,
+        ignore_case: bool = False,
         is_column: Callable[[object], bool] = lambda value: False,
     ) -> HeaderEdit:
         """Return an edit for arguments as users pass them; ``is_column`` tells columns of values from other objects."""
+        if all(argument is None for argument in (only, drop, rename, replace, set, append)):
+            raise ValueError("no edit was requested: pass only, drop, rename, replace, set or append")
+        if not isinstance(ignore_case, bool):
+            raise TypeError(f"ignore_case must be bool, not {type(ignore_case).__name__}")
         edit = cls(
             None if only is None else _keys("only", only),
-            _keys("drop", drop),
+            () if drop is None else _keys("drop", drop),
             tuple((old, header_key(new)) for old, new in _pairs("rename", rename, only_mapping=True)),
             tuple((key, _replacement(key, value)) for key, value in _pairs("replace", replace, only_mapping=True)),
             tuple((key, _new_value(key, value, is_column)) for key, value in _pairs("set", set, only_mapping=True)),
             tuple((key, _new_value(key, value, is_column)) for key, value in _pairs("append", append)),
         )
-        if edit == cls():
-            raise ValueError("no edit was requested: pass only, drop, rename, replace, set or append")
+        if ignore_case:
+            edit = edit._folded()
         edit._check()
         return edit
 
+    def _folded(self) -> HeaderEdit:
+        """Return the edit whose keys are compared without regard to case."""
+        if self.set:
+            raise ValueError("set= has exact keys: with ignore_case=True, pass the header in drop= and append= instead")
+        for name in ("rename", "replace"):
+            seen: dict[HeaderKey, HeaderKey] = {}
+            for key, _ in getattr(self, name):
+                earlier = seen.setdefault(folded_key(key), key)
+                if earlier != key:
+                    raise ValueError(
+                        f"{name} names {earlier!r} and {key!r}, which ignore_case=True makes one: leave one out"
+                    )
+        return dataclasses.replace(
+            self,
+            only=None if self.only is None else tuple(map(folded_key, self.only)),
+            drop=tuple(map(folded_key, self.drop)),
+            rename=tuple((folded_key(old), new) for old, new in self.rename),
+            replace=tuple((folded_key(key), value) for key, value in self.replace),
+            ignore_case=True,
+        )
+
+    def exact(self, keys: Iterable[HeaderKey]) -> HeaderEdit:
+        """Return the edit with exact keys for messages that have no others than these."""
+        if not self.ignore_case:
+            return self
+        spellings: dict[HeaderKey, list[HeaderKey]] = {}
+        for key in dict.fromkeys(keys):
+            spellings.setdefault(folded_key(key), []).append(key)
+
+        def spelled(key: HeaderKey) -> list[HeaderKey]:
+            return spellings.get(key, [key])
+
+        return dataclasses.replace(
+            self,
+            only=None if self.only is None else tuple(exact for key in self.only for exact in spelled(key)),
+            drop=tuple(exact for key in self.drop for exact in spelled(key)),
+            rename=tuple((exact, new) for old, new in self.rename for exact in spelled(old)),
+            replace=tuple((exact, value) for key, value in self.replace for exact in spelled(key)),
+            ignore_case=False,
+        )
+
     def _check(self) -> None:
         """Reject changes of which one would undo another."""
+        # Dictionaries, which keep the order for errors.
         changes = {
-            "drop": self.drop,
-            "rename": [old for old, _ in self.rename],
-            "replace": [key for key, _ in self.replace],
-            "set": [key for key, _ in self.set],
+            "drop": dict.fromkeys(self.drop),
+            "rename": dict.fromkeys(old for old, _ in self.rename),
+            "replace": dict.fromkeys(key for key, _ in self.replace),
+            "set": dict.fromkeys(key for key, _ in self.set),
         }
         for first, second in (
             ("drop", "rename"),
@@ -142,38 +266,42 @@ class HeaderEdit:
             for key in changes[first]:
                 if key in changes[second]:
                     raise ValueError(f"{first} and {second} both name {key!r}: leave it out of one of them")
-        new_keys = [new for _, new in self.rename]
+        new_keys = {new for _, new in self.rename}
         for key in changes["set"]:
             if key in new_keys:
                 raise ValueError(f"rename makes headers {key!r}, which set would have to replace: edit in two steps")
         if self.only is not None:
+            only = dict.fromkeys(self.only)
             for key in self.drop:
-                if key in self.only:
+                if key in only:
                     raise ValueError(f"only and drop both name {key!r}: leave it out of one of them")
             for name in ("rename", "replace"):
                 for key in changes[name]:
-                    if key not in self.only:
+                    if key not in only:
                         raise ValueError(f"{name} names {key!r}, which only does not keep: add it to only")
 
     def edited_keys(self) -> list[HeaderKey]:
-        """Return the keys of headers that may be changed or kept, each once."""
-        pairs = [*self.rename, *self.replace, *self.set]
-        return [*dict.fromkeys([*(self.only or ()), *self.drop, *(key for key, _ in pairs)])]
+        """Return the keys of headers that may be changed or kept, each once; last those that are set, in their order."""
+        set_keys = dict.fromkeys(key for key, _ in self.set)
+        others = [*(self.only or ()), *self.drop, *(key for key, _ in [*self.rename, *self.replace])]
+        return [*(key for key in dict.fromkeys(others) if key not in set_keys), *set_keys]
 
     def apply(self, headers: Iterable[tuple[HeaderKey, HeaderValue]]) -> list[tuple[HeaderKey, HeaderValue]]:
         """Return the edited headers of one message."""
         renamed, replaced, unset = dict(self.rename), dict(self.replace), dict(self.set)
+        dropped, only = frozenset(self.drop), None if self.only is None else frozenset(self.only)
         set_keys, result = frozenset(unset), []
         for key, value in headers:
+            name = folded_key(key) if self.ignore_case else key
             if key in set_keys:
                 if key in unset:
                     result.append((key, _value_of(unset.pop(key), None)))
                 continue
-            if key in self.drop or (self.only is not None and key not in self.only):
+            if name in dropped or (only is not None and name not in only):
                 continue
-            if value is not None and key in replaced:
-                value = _value_of(replaced[key], value)
-            result.append((renamed.get(key, key), value))
+            if value is not None and name in replaced:
+                value = _value_of(replaced[name], value)
+            result.append((renamed.get(name, key), value))
         added = [*unset.items(), *self.append]
         return [*result, *((key, _value_of(value, None)) for key, value in added)]
 
@@ -194,6 +322,20 @@ def header_key(key: Any) -> HeaderKey:
     return int(key)
 
 
+def folded_key(key: HeaderKey) -> HeaderKey:
+    """Return a text key with lower case letters for A to Z; other letters and other keys stay as they are.
+
+    Examples
+    --------
+    >>> folded_key("Content-Type"), folded_key(3)
+    ('content-type', 3)
+    """
+    return key.translate(_LOWER) if isinstance(key, str) else key
+
+
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
 def text_or_value(key: Value) -> str | Value:
     """Return a key that is UTF-8 text as str."""
     try:
@@ -210,14 +352,21 @@ def header_value(value: Any) -> HeaderValue:
         return utf8(value)
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
-    type_name = type(value).__name__
-    raise TypeError(f"the value of a header must be bytes, str, None or a Value such as Int64(3), not {type_name}")
+    raise TypeError(
+        f"the value of a header must be bytes, str, None or a Value, not {type(value).__name__}: a number is lh.Int32(3) in a "
+        "format with types, and lh.Int32(3).bits or '3' in one without"
+    )
 
 
-def masked(name: str, value: bytes | Value) -> bytes | String:
+def masked(mask: Mask | Hmac, value: bytes | Value) -> bytes | String:
     """Return the text that hides a value."""
     bits = value.bits if isinstance(value, Value) else value
-    if name == "hash":
+    name = "hmac" if isinstance(mask, Hmac) else mask.name
+    if isinstance(mask, Hmac):
+        import hmac as codes  # only needed here, and this package should be fast to import
+
+        text = codes.digest(mask.key, bits, "sha256").hex().encode()
+    elif name == "hash":
         text = hashlib.sha256(bits).hexdigest().encode()
     elif name == "redact":
         text = b"***"
@@ -232,8 +381,8 @@ def _value_of(new: NewValue, value: Any) -> HeaderValue:
     match new:
         case Constant():
             return new.value
-        case Mask():
-            return masked(new.name, value)
+        case Mask() | Hmac():
+            return masked(new, value)
         case Function():
             return header_value(new.function(value))
         case ColumnValues():
@@ -261,6 +410,8 @@ def _pairs(parameter: str, pairs: Any, *, only_mapping: bool = False) -> list[tu
 
 
 def _replacement(key: HeaderKey, value: Any) -> NewValue:
+    if isinstance(value, Hmac):
+        return value
     if isinstance(value, str):
         if value not in MASKS:
             raise ValueError(f"{unknown_name('mask', value, MASKS)}; pass lh.lit({value!r}) for a constant")

@@ -46,6 +46,22 @@ class Header(NamedTuple):
     value: HeaderValue
 
 
+class _Index:
+    """Where the headers of each key are in a long list, and those that were removed and are still in it."""
+
+    __slots__ = ("places", "removed")
+
+    def __init__(self, headers: list[Header]) -> None:
+        self.places: dict[HeaderKey, list[int]] = {}
+        self.removed: set[int] = set()
+        for place, header in enumerate(headers):
+            self.places.setdefault(header.key, []).append(place)
+
+
+_FEW_HEADERS = 32
+"""Up to so many headers, comparing keys one by one takes less time than an index."""
+
+
 class _IntegerKey(int):
     """An integer key, as opposed to a position."""
 
@@ -85,10 +101,11 @@ class Headers(Sequence[Header]):
     {'tenant': b'acme', 'route': b'b', 'retry': Int32(3)}
     """
 
-    __slots__ = ("_items",)
+    __slots__ = ("_index", "_items")
     # Decoded headers stay packed until an operation needs more than a key. The list then replaces them, and is changed in
-    # place, so that all threads see the same list.
+    # place, so that all threads see the same list. A long list has an index from the first lookup on.
     _items: list[Header] | Packed
+    _index: _Index
 
     def __init__(
         self, headers: Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]] = ()
@@ -117,10 +134,11 @@ class Headers(Sequence[Header]):
         return self._list()[which]
 
     def __len__(self) -> int:
-        return len(self._items)
+        index = getattr(self, "_index", None)
+        return len(self._items) - (0 if index is None else len(index.removed))
 
     def __iter__(self) -> Iterator[Header]:
-        return iter(self._items)
+        return iter(self._list())
 
     def __contains__(self, item: object) -> bool:
         items: Any = self._items
@@ -130,8 +148,7 @@ class Headers(Sequence[Header]):
             return item in self._list()
         if not isinstance(item, str | int | bytes | Value):
             return False
-        key = header_key(item)
-        return any(header.key == key for header in self._list())
+        return next(self._of_key(item), None) is not None
 
     def __eq__(self, other: object) -> bool:
         return self._list() == other._list() if isinstance(other, Headers) else NotImplemented
@@ -175,8 +192,7 @@ class Headers(Sequence[Header]):
         if type(key) is str and type(items) is not list:
             values: list[HeaderValue] = items.all(key)
             return values
-        stored_key = header_key(key)
-        return [header.value for header in self._list() if header.key == stored_key]
+        return [header.value for header in self._of_key(key)]
 
     def keys(self) -> list[HeaderKey]:
         """Return the keys of all headers, in order and with repeats, as :meth:`values` returns their values.
@@ -191,7 +207,7 @@ class Headers(Sequence[Header]):
         """
         # An int in brackets is a position. These integers are looked up as keys, which `dict(h)` relies on.
         items: Any = self._items
-        keys = [header.key for header in items] if type(items) is list else items.keys()
+        keys = [header.key for header in self._list()] if type(items) is list else items.keys()
         return [_IntegerKey(key) if isinstance(key, int) else key for key in keys]
 
     def values(self) -> list[HeaderValue]:
@@ -215,7 +231,7 @@ class Headers(Sequence[Header]):
         [('route', b'a'), ('route', None)]
         """
         items: Any = self._items
-        return [(key, value) for key, value in items] if type(items) is list else items.pairs()
+        return [(key, value) for key, value in self._list()] if type(items) is list else items.pairs()
 
     def unique(self) -> Self:
         """Return a copy with every key once: its last value, at its first position, as in libraries that use a map.
@@ -237,7 +253,12 @@ class Headers(Sequence[Header]):
         >>> lh.Headers().add("tenant", "acme").add("retry", lh.Int32(3))
         Headers([('tenant', b'acme'), ('retry', Int32(3))])
         """
-        self._list().append(_header(key, value))
+        held: Any = self._items
+        items, header = held if type(held) is list else self._list(), _header(key, value)
+        items.append(header)
+        index = getattr(self, "_index", None)
+        if index is not None:
+            index.places.setdefault(header.key, []).append(len(items) - 1)
         return self
 
     def remove(self, key: GivenKey) -> int:
@@ -250,9 +271,19 @@ class Headers(Sequence[Header]):
         >>> h.remove("route"), h
         (2, Headers([('tenant', b'x')]))
         """
-        items = self._list()
-        before = len(items)
+        items: Any = self._items
         unwanted = header_key(key)
+        if type(items) is not list:
+            items = self._list()
+        if len(items) > _FEW_HEADERS:
+            # They stay in the list until it is read, so that many keys are removed in one pass.
+            index = self._indexed(items)
+            places = index.places.pop(unwanted, ())
+            index.removed.update(places)
+            if len(index.removed) > len(items) // 2:
+                self._list()
+            return len(places)
+        before = len(items)
         items[:] = [header for header in items if header.key != unwanted]
         return before - len(items)
 
@@ -261,11 +292,12 @@ class Headers(Sequence[Header]):
         self,
         *,
         only: Sequence[GivenKey] | None = None,
-        drop: Sequence[GivenKey] = (),
+        drop: Sequence[GivenKey] | None = None,
         rename: Mapping[Any, GivenKey] | None = None,
         replace: Replacements | None = None,
         set: EditValues | None = None,
         append: EditValues | None = None,
+        ignore_case: bool = False,
     ) -> Self:
         """Return a copy with some headers changed; all others keep their order, repeats and nulls.
 
@@ -273,7 +305,7 @@ class Headers(Sequence[Header]):
         ----------
         {only} {drop} {rename} {replace}
             A function gets a value and returns the new one.
-        {set} {append}
+        {set} {append} {ignore_case}
 
         Raises
         ------
@@ -287,7 +319,9 @@ class Headers(Sequence[Header]):
         >>> h.edit(replace={"ssn": "last4"}, set={"route": "c"}, append={"via": "etl"})
         Headers([('ssn', b'****1120'), ('route', b'c'), ('via', b'etl')])
         """
-        edit = HeaderEdit.of(only=only, drop=drop, rename=rename, replace=replace, set=set, append=append)
+        edit = HeaderEdit.of(
+            only=only, drop=drop, rename=rename, replace=replace, set=set, append=append, ignore_case=ignore_case
+        )
         return type(self)._with([Header(key, value) for key, value in edit.apply(self.items())])
 
     def frozen(self) -> FrozenHeaders:
@@ -307,17 +341,36 @@ class Headers(Sequence[Header]):
         if type(key) is str and type(items) is not list:
             value: HeaderValue = items.last(key)
             return value
-        stored_key = header_key(key)
-        for header in reversed(self._list()):
-            if header.key == stored_key:
-                return header.value
+        for header in self._of_key(key, last_first=True):
+            return header.value
         raise KeyError(key)
+
+    def _of_key(self, key: GivenKey, *, last_first: bool = False) -> Iterator[Header]:
+        """Return the headers of a key."""
+        items: Any = self._items
+        stored_key = header_key(key)
+        headers: list[Header] = items if type(items) is list else self._list()
+        if len(headers) > _FEW_HEADERS:
+            places = self._indexed(headers).places.get(stored_key, [])
+            return (headers[place] for place in (reversed(places) if last_first else places))
+        return (header for header in (reversed(headers) if last_first else headers) if header.key == stored_key)
+
+    def _indexed(self, headers: list[Header]) -> _Index:
+        index = getattr(self, "_index", None)
+        if index is None:
+            index = self._index = _Index(headers)
+        return index
 
     def _list(self) -> list[Header]:
         items: Any = self._items
         headers: list[Header] = items if type(items) is list else items.list()
         if headers is not items:
             self._items = headers
+        index = getattr(self, "_index", None) if len(headers) > _FEW_HEADERS else None
+        if index is not None and index.removed:
+            removed = index.removed
+            del self._index
+            headers[:] = [header for place, header in enumerate(headers) if place not in removed]
         return headers
 
     @classmethod

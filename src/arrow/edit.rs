@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BinaryArray};
@@ -12,7 +13,7 @@ use super::input::{Bytes, Texts};
 use super::rows::{Appended, Next, Parsed, RowSource, fill_block};
 use super::run::{Plan, RunResult, run};
 use super::sink::RowSink;
-use super::{Input, Operation, Output, binary_column, written_type};
+use super::{Input, Operation, Output, binary_column, schema, written_type};
 use crate::error::{Direction, Error};
 use crate::header::{Header, RequestedKey};
 use crate::kernel::bitmap::Validity;
@@ -36,6 +37,36 @@ pub struct EditColumn {
     pub edit: Arc<Edit>,
     pub options: ReadOptions,
     pub on_error: OnError,
+    /// Where to note which entries had a header; `None` if nobody reads it.
+    pub seen: Option<Arc<SeenEntries>>,
+}
+
+/// Which entries of an edit had a header in any row.
+#[derive(Debug)]
+pub struct SeenEntries {
+    seen: Vec<AtomicBool>,
+    has_rows: AtomicBool,
+}
+
+impl SeenEntries {
+    pub fn new(entries: usize) -> Self {
+        let seen = std::iter::repeat_with(|| AtomicBool::new(false)).take(entries).collect();
+        SeenEntries { seen, has_rows: AtomicBool::new(false) }
+    }
+
+    fn note(&self, seen: &[bool], rows: usize) {
+        for (flag, _) in self.seen.iter().zip(seen).filter(|(_, is_seen)| **is_seen) {
+            flag.store(true, Ordering::Relaxed);
+        }
+        self.has_rows.fetch_or(rows > 0, Ordering::Relaxed);
+    }
+
+    /// The entries that had no header; none before there was a row.
+    pub fn unseen(&self) -> Vec<usize> {
+        let has_rows = self.has_rows.load(Ordering::Relaxed);
+        let unseen = self.seen.iter().enumerate().filter(|(_, seen)| has_rows && !seen.load(Ordering::Relaxed));
+        unseen.map(|(place, _)| place).collect()
+    }
 }
 
 impl Operation for EditColumn {
@@ -49,7 +80,7 @@ impl Operation for EditColumn {
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let editor = Editor::<E>::new(&self.edit)?;
         let (messages, columns) = match input.column.as_struct_opt() {
-            Some(parts) if parts.num_columns() > 0 => {
+            Some(parts) if self.edit.has_columns() && parts.num_columns() > 0 => {
                 let columns = parts.columns()[1..].iter().map(|column| NewColumn::new(column.as_ref()));
                 (&*parts.columns()[0], columns.collect::<Result<Vec<_>, Error>>()?)
             }
@@ -61,6 +92,7 @@ impl Operation for EditColumn {
         let plan = Plan { target: Some(E::NAME), ..plan };
         let RunResult { sink, findings, until } =
             run(&rows, input.from, &plan, || Ok(EditSink::new(&editor, &columns)))?;
+        self.seen.iter().for_each(|seen| seen.note(&sink.seen, until - input.from));
         let of = written_type(plan.on_loss, plan.on_error);
         let column = binary::binary(sink.messages, binary::nulls(sink.valid));
         Ok(Output::new(of, vec![column], None, &plan, findings, input.from..until))
@@ -80,7 +112,7 @@ impl<'a> NewColumn<'a> {
         let values: &'a dyn Array = lists.map_or(column, |lists| &**lists.values());
         let (bytes, texts) = (Bytes::of(values), Texts::of(values));
         if bytes.is_none() && texts.is_none() {
-            let of = values.data_type();
+            let of = schema::type_name(values.data_type());
             return Err(Error::Type(format!("new values of headers are string or binary, not {of}")));
         }
         Ok(NewColumn { lists, bytes, texts })
@@ -140,6 +172,8 @@ struct EditSink<'a, 'e, E> {
     headers: Vec<Header<'a>>,
     fields: Vec<FieldValue<'a>>,
     hits: Vec<Hit>,
+    /// Which entries had a header in any row.
+    seen: Vec<bool>,
     counts: Counts,
     /// Where the rows of a block end.
     ends: Vec<usize>,
@@ -172,6 +206,7 @@ impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
             headers: Vec::new(),
             fields: Vec::new(),
             hits: Vec::new(),
+            seen: vec![false; editor.edit().entries.len()],
             counts: Counts::default(),
             ends: Vec::new(),
             scratch: Scratch::default(),
@@ -184,6 +219,7 @@ impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
         self.hits.clear();
         let others = self.editor.edit().drops_others;
         let done = find::<LayoutOf<E>>(block, limit, &mut self.scratch, keys, others, &mut self.hits);
+        self.hits.iter().filter_map(|hit| hit.place).for_each(|place| self.seen[place] = true);
         self.messages.reserve_rest(done, block.byte_len(), next.progress);
         let appended = match messages {
             Bytes::Small(array) => self.splice_all(array, done, next),
@@ -277,12 +313,16 @@ fn splice_one<E: MessageFormat, R: Log>(
 
 impl<'a, E: MessageFormat> Sink<'a> for EditSink<'a, '_, E> {
     fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
+        let hit = self.editor.hit(&header);
+        if let Some(place) = hit.and_then(|hit| hit.place) {
+            self.seen[place] = true;
+        }
         if E::CLASS != Class::Headers {
             self.headers.push(header);
             return Ok(());
         }
         let end = header.at.unwrap_or(0) + header.value.map_or(0, <[u8]>::len);
-        if let Some(hit) = self.editor.hit(&header) {
+        if let Some(hit) = hit {
             self.hits.push(Hit { start: self.end, ..hit });
         }
         self.end = end;
@@ -300,6 +340,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
     fn extend(&mut self, other: &Self, progress: Progress) {
         self.messages.extend(&other.messages, progress);
         self.valid.extend(&other.valid);
+        self.seen.iter_mut().zip(&other.seen).for_each(|(seen, other)| *seen |= other);
     }
 
     fn begin_row(&mut self) {

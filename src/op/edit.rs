@@ -4,6 +4,7 @@
 mod splice;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use crate::error::{Code, Error, bad_length};
 use crate::header::{Header, Key, RequestedKey, TypedKey};
@@ -20,6 +21,9 @@ use crate::varint;
 pub use splice::{Piece, RowEdit, headers_end};
 
 const STRING: ValueType = ValueType::Named(Scalar::String);
+
+/// Up to so many entries, comparing keys one by one takes less time than a table.
+const FEW_ENTRIES: usize = 16;
 
 /// The value that a header gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +67,18 @@ pub struct Edit {
     pub skips_nulls: bool,
 }
 
+impl Edit {
+    /// Whether new values are in columns beside the messages.
+    pub fn has_columns(&self) -> bool {
+        let is_column = |value: &NewValue| matches!(value, NewValue::Column(_));
+        let changed = self.entries.iter().any(|entry| match &entry.change {
+            Change::Replace(value) | Change::Set(value) => is_column(value),
+            Change::Keep | Change::Drop => false,
+        });
+        changed || self.appended.iter().any(|(_, value)| is_column(value))
+    }
+}
+
 /// The values of columns beside a message.
 pub trait NewValues {
     /// The value of a column; in a list, the one for the header that is the `nth` with its key. `None` where there are
@@ -87,6 +103,8 @@ pub struct Editor<'e, E> {
     adds: bool,
     /// The number of a header among the headers with its key matters.
     counts: bool,
+    /// The entries by their keys, if there are many.
+    places: Option<HashMap<&'e RequestedKey, usize>>,
     format: std::marker::PhantomData<fn() -> E>,
 }
 
@@ -94,15 +112,15 @@ pub struct Editor<'e, E> {
 struct Written<'e> {
     key: Key<'e>,
     value: Option<&'e NewValue>,
-    ready: Ready,
+    ready: Ready<'e>,
 }
 
 /// The bytes of a header that are known before its message is.
-enum Ready {
+enum Ready<'e> {
     /// All of them.
     Constant(Vec<u8>),
     /// With values of the lengths that a mask makes, the longest first. In every format, the value is last.
-    Masked(Mask, [Vec<u8>; 2]),
+    Masked(&'e Mask, [Vec<u8>; 2]),
     /// Its value is known with the message.
     Nothing,
 }
@@ -130,7 +148,7 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
                 Some(NewValue::Masked(mask)) => {
                     let text = E::Headers::TYPES.is_typed().then_some(STRING);
                     let lengths = mask.texts().map(|value| header_bytes::<E>(&key, text, Some(value)));
-                    Ready::Masked(*mask, lengths)
+                    Ready::Masked(mask, lengths)
                 }
                 _ => Ready::Nothing,
             };
@@ -152,8 +170,10 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         let sets = edit.entries.iter().any(is_set);
         let drops = edit.drops_others || edit.entries.iter().any(|entry| entry.change == Change::Drop);
         let is_column = |entry: &Entry| matches!(entry.change, Change::Replace(NewValue::Column(_)));
+        let places = || edit.entries.iter().enumerate().map(|(place, entry)| (&entry.key, place)).collect();
         Ok(Editor {
             edit,
+            places: (edit.entries.len() > FEW_ENTRIES).then(places),
             changes_count: drops || sets || !edit.appended.is_empty(),
             adds: sets || !edit.appended.is_empty(),
             counts: sets || edit.entries.iter().any(is_column),
@@ -188,8 +208,17 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
 
     /// The headers that are written after the others.
     fn added<'h>(&'h self, hits: &'h [Hit]) -> impl Iterator<Item = &'h Written<'e>> {
+        let is_hit = (self.edit.entries.len() > FEW_ENTRIES).then(|| {
+            let mut is_hit = vec![false; self.edit.entries.len()];
+            hits.iter().filter_map(|hit| hit.place).for_each(|place| is_hit[place] = true);
+            is_hit
+        });
         let is_unset = move |(place, (entry, _)): &(usize, (&Entry, &Written<'_>))| {
-            matches!(entry.change, Change::Set(_)) && !hits.iter().any(|hit| hit.place == Some(*place))
+            matches!(entry.change, Change::Set(_))
+                && !match &is_hit {
+                    Some(is_hit) => is_hit[*place],
+                    None => hits.iter().any(|hit| hit.place == Some(*place)),
+                }
         };
         let pairs = self.edit.entries.iter().zip(&self.entries).enumerate().filter(is_unset);
         pairs.map(|(_, (_, written))| written).chain(&self.appended)
@@ -316,7 +345,10 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
 
     /// The hit of a header that the edit may change. Its `start` is for the caller to set.
     pub fn hit(&self, header: &Header<'_>) -> Option<Hit> {
-        let place = self.edit.entries.iter().position(|entry| entry.key.is(&header.key));
+        let place = match &self.places {
+            Some(places) => places.get(&RequestedKey::from(&header.key)).copied(),
+            None => self.edit.entries.iter().position(|entry| entry.key.is(&header.key)),
+        };
         if place.is_none() && !self.edit.drops_others {
             return None;
         }
@@ -441,7 +473,8 @@ fn check<E: MessageFormat>(value_type: Option<ValueType>, bits: Option<&[u8]>) -
             crate::value::Checks::Value.check(value_type, bits).map_err(|invalid| (invalid.code, invalid.message))
         }
         (Some(value_type), _) => {
-            Err((Code::TypeNotCarried, format!("{} has no values of type {}", E::NAME, value_type.name())))
+            let bytes = if E::Headers::TYPES.is_typed() { "" } else { ": pass its bytes, such as lh.Int64(3).bits" };
+            Err((Code::TypeNotCarried, format!("{} has no values of type {}{bytes}", E::NAME, value_type.name())))
         }
         (None, true) => Err((Code::UnknownType, format!("{} values need a type", E::NAME))),
     }

@@ -1,7 +1,9 @@
 //! [`Mask`]: functions that hide a value.
 
 use std::borrow::Cow;
+use std::fmt;
 
+use hmac::{Hmac, Mac as _};
 use sha2::{Digest, Sha256};
 
 use crate::value::HEX_DIGITS;
@@ -14,21 +16,59 @@ const STARS: [&[u8]; 2] = [b"***", b"****"];
 const MIN_SHOWN: usize = 8;
 
 /// A function from a value to the text that hides it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mask {
     /// SHA-256 as hexadecimal digits.
     Hash,
+    /// HMAC-SHA-256 as hexadecimal digits.
+    Hmac(HmacKey),
     /// Three stars.
     Redact,
     /// Four stars, followed by the last four bytes if the value has at least eight bytes and ends in printable ASCII.
     LastFour,
 }
 
+/// A secret key, which is not shown.
+#[derive(Clone)]
+pub struct HmacKey {
+    key: Vec<u8>,
+    /// The state after the key, which is the same for every value.
+    keyed: Hmac<Sha256>,
+}
+
+impl HmacKey {
+    pub fn new(key: &[u8]) -> Self {
+        let keyed = Hmac::new_from_slice(key).expect("HMAC takes keys of any length");
+        HmacKey { key: key.to_vec(), keyed }
+    }
+
+    /// The code of a value as hexadecimal digits.
+    fn digits(&self, bits: &[u8]) -> [u8; 64] {
+        let mut code = self.keyed.clone();
+        code.update(bits);
+        hex_digits(&code.finalize().into_bytes())
+    }
+}
+
+impl fmt::Debug for HmacKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("HmacKey(...)")
+    }
+}
+
+impl PartialEq for HmacKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for HmacKey {}
+
 impl Mask {
     /// Texts of the lengths that it makes, the longest first.
-    pub(super) fn texts(self) -> [&'static [u8]; 2] {
+    pub(super) fn texts(&self) -> [&'static [u8]; 2] {
         match self {
-            Mask::Hash => [&[b'0'; 64], &[b'0'; 64]],
+            Mask::Hash | Mask::Hmac(_) => [&[b'0'; 64], &[b'0'; 64]],
             Mask::Redact => [STARS[0], STARS[0]],
             Mask::LastFour => [b"****0000", STARS[1]],
         }
@@ -36,7 +76,7 @@ impl Mask {
 
     /// Appends one of two headers, which have a value of [`Mask::texts`], with the text that replaces a value.
     #[inline]
-    pub(super) fn write(self, headers: &[Vec<u8>; 2], value_type: Option<ValueType>, bits: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn write(&self, headers: &[Vec<u8>; 2], value_type: Option<ValueType>, bits: &[u8], out: &mut Vec<u8>) {
         match self {
             Mask::Redact => out.extend_from_slice(&headers[0]),
             Mask::LastFour => match last_four(value_type, bits) {
@@ -46,8 +86,8 @@ impl Mask {
                 }
                 None => out.extend_from_slice(&headers[1]),
             },
-            Mask::Hash => {
-                let digits = hash(bits);
+            Mask::Hash | Mask::Hmac(_) => {
+                let digits = if let Mask::Hmac(key) = self { key.digits(bits) } else { hash(bits) };
                 out.extend_from_slice(&headers[0][..headers[0].len() - digits.len()]);
                 out.extend_from_slice(&digits);
             }
@@ -55,9 +95,10 @@ impl Mask {
     }
 
     /// The text that replaces a value, given as its bits.
-    pub(super) fn apply(self, value_type: Option<ValueType>, bits: &[u8]) -> Cow<'static, [u8]> {
+    pub(super) fn apply(&self, value_type: Option<ValueType>, bits: &[u8]) -> Cow<'static, [u8]> {
         match self {
             Mask::Hash => Cow::Owned(hash(bits).to_vec()),
+            Mask::Hmac(key) => Cow::Owned(key.digits(bits).to_vec()),
             Mask::Redact => Cow::Borrowed(STARS[0]),
             Mask::LastFour => match last_four(value_type, bits) {
                 Some(last) => Cow::Owned([STARS[1], last].concat()),
@@ -77,9 +118,17 @@ fn last_four(value_type: Option<ValueType>, bits: &[u8]) -> Option<&[u8; 4]> {
 
 /// SHA-256 as hexadecimal digits.
 fn hash(bits: &[u8]) -> [u8; 64] {
+    hex_digits(&Sha256::digest(bits))
+}
+
+fn hex_digits(bytes: &[u8]) -> [u8; 64] {
     let mut digits = [0; 64];
-    for (pair, byte) in digits.chunks_exact_mut(2).zip(Sha256::digest(bits)) {
-        pair.copy_from_slice(&HEX_DIGITS[usize::from(byte)]);
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&HEX_DIGITS[usize::from(*byte)]);
     }
     digits
 }
+
+#[cfg(test)]
+#[path = "../../tests/rust/units/mask.rs"]
+mod tests;

@@ -13,6 +13,7 @@ use pyo3::types::PyCapsule;
 
 use super::c_interface::{self, ImportedStream, export_array, export_stream, export_type, import};
 use super::columns::Options;
+use super::edit::EditedKeys;
 use super::gil::{catch_panic, without_gil};
 use crate::arrow::input::Bytes;
 use crate::arrow::types::{ddl, quoted};
@@ -109,7 +110,9 @@ impl Stream {
         let mut chunks = self.take(State::InUse)?.ok_or_else(|| PyStopIteration::new_err(()))?;
         let result = without_gil(py, || chunks.next_chunk());
         // After an error they are put back as well: they repeat that rows are missing.
+        let reported = if matches!(result, Ok(None)) { chunks.report(py) } else { Ok(()) };
         *self.lock()? = if matches!(result, Ok(None)) { State::Ended } else { State::Here(chunks) };
+        reported?;
         result?.map(|array| Column { array }).ok_or_else(|| PyStopIteration::new_err(()))
     }
 }
@@ -233,6 +236,8 @@ struct Chunks {
     /// Chunks that were read, at most one per thread, and the error at which reading ended.
     ahead: VecDeque<Result<Chunk, ArrowError>>,
     failed: bool,
+    /// What to report when all chunks were read.
+    edited: Option<Py<EditedKeys>>,
 }
 
 /// A chunk of the input.
@@ -260,6 +265,11 @@ impl Chunk {
 }
 
 impl Chunks {
+    /// Reports what is known after the last chunk, once.
+    fn report(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.edited.take().map_or(Ok(()), |edited| edited.get().report(py))
+    }
+
     /// The next chunk. After an error there is none: the rows of the chunk that failed would be missing.
     fn next_chunk(&mut self) -> Result<Option<ArrayRef>, Error> {
         // Set first, so that a panic counts as an error.
@@ -321,8 +331,13 @@ impl Iterator for Unattached {
     type Item = Result<ArrayRef, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let attached =
-            Python::try_attach(|py| without_gil(py, || self.0.next_chunk()).map_err(|error| error.to_string()));
+        let attached = Python::try_attach(|py| {
+            let chunk = without_gil(py, || self.0.next_chunk()).map_err(|error| error.to_string())?;
+            if chunk.is_none() {
+                self.0.report(py).map_err(|error| error.to_string())?;
+            }
+            Ok::<_, String>(chunk)
+        });
         match attached {
             Some(Ok(array)) => array.map(Ok),
             Some(Err(text)) => Some(Err(ArrowError::ExternalError(text.into()))),
@@ -343,6 +358,7 @@ pub fn apply<'py>(
     match import(column)? {
         c_interface::Column::Array(array) => {
             let array = without_gil(py, || shared.apply_whole(&array))?;
+            options.edited.iter().try_for_each(|edited| edited.get().report(py))?;
             Ok(Column { array }.into_pyobject(py)?.into_any())
         }
         c_interface::Column::Stream(source) => {
@@ -353,7 +369,8 @@ pub fn apply<'py>(
                 shared.work.output_type()
             })?;
             let (source, ahead) = (source.fuse(), VecDeque::new());
-            let chunks = Chunks { source, shared, rows_before: 0, ahead, failed: false };
+            let edited = options.edited.as_ref().map(|edited| edited.clone_ref(py));
+            let chunks = Chunks { source, shared, rows_before: 0, ahead, failed: false, edited };
             Ok(Stream { field: unnamed(&of), chunks: Mutex::new(State::Here(chunks)) }.into_pyobject(py)?.into_any())
         }
     }

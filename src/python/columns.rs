@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 use super::arguments::{KeyArgument, argument, limits_or_default, named, on_loss, refuses_nulls, type_option};
 use super::c_interface;
 use super::capsule::{self, FormatOperation, Schema};
-use super::edit::edit;
+use super::edit::{EditedKeys, edit};
 use super::filter::filter;
 use super::gil::without_gil;
 use crate::arrow::amqp::ReadAmqp;
@@ -102,6 +102,8 @@ pub struct Options {
     /// Which messages are read; `None` for all.
     filter: Option<Arc<Filter>>,
     edit: Option<Arc<Edit>>,
+    /// Reports which keys of an edit had no header.
+    pub edited: Option<Py<EditedKeys>>,
     pack: Option<Pack>,
 }
 
@@ -137,6 +139,7 @@ impl Options {
                     options.filter = argument.map(filter).transpose()?.map(Arc::new);
                 }
                 "edit" => options.edit = Some(Arc::new(edit(value.extract()?)?)),
+                "edited" => options.edited = value.extract()?,
                 "pack" => options.pack = Some(pack(value.extract()?)?),
                 "target" => options.target = Some(argument::target(&value)?),
                 "max_offset" => options.max_offset = value.extract::<usize>()?.min(MAX_OFFSET),
@@ -162,7 +165,8 @@ impl Options {
             }
             "edit" => {
                 let edit = self.edit.clone().ok_or_else(|| PyTypeError::new_err("edit needs an edit"))?;
-                Box::new(FormatOperation(EditColumn { edit, options: read, on_error }, format))
+                let seen = self.edited.as_ref().map(|edited| Arc::clone(&edited.get().seen));
+                Box::new(FormatOperation(EditColumn { edit, options: read, on_error, seen }, format))
             }
             "messages" => {
                 let columns = self.record_fields.clone();

@@ -1,12 +1,47 @@
 //! Edits of headers as Python passes them; `letterhead.operations.edit` checks them.
 
-use pyo3::FromPyObject;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
 use super::arguments::{KeyArgument, named, type_named};
-use crate::error::Error;
+use crate::arrow::edit::SeenEntries;
+use crate::error::{Error, unknown_name};
 use crate::op::edit::{Change, Edit, Entry, NewValue};
-use crate::op::mask::Mask;
+use crate::op::mask::{HmacKey, Mask};
+
+/// Which entries of an edit had a header in any column that it was passed with. A function, if there is one, is called with
+/// the places of the others when the last row of a column was read.
+#[pyclass(frozen, module = "letterhead._native")]
+pub struct EditedKeys {
+    pub seen: Arc<SeenEntries>,
+    report: Option<Py<PyAny>>,
+}
+
+#[pymethods]
+impl EditedKeys {
+    #[new]
+    #[pyo3(signature = (entries, report=None))]
+    fn new(entries: usize, report: Option<Py<PyAny>>) -> Self {
+        EditedKeys { seen: Arc::new(SeenEntries::new(entries)), report }
+    }
+
+    /// The places of the entries that had no header; none before there was a row.
+    fn unseen(&self) -> Vec<usize> {
+        self.seen.unseen()
+    }
+}
+
+impl EditedKeys {
+    /// Reports the entries that had no header, if there are any.
+    pub fn report(&self, py: Python<'_>) -> PyResult<()> {
+        match (self.seen.unseen(), &self.report) {
+            (unseen, Some(report)) if !unseen.is_empty() => report.call1(py, (unseen,)).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+}
 
 /// `(source, type, bits, column)`: a constant has a type and bits, and a value from a column its number.
 type ValueArgument = (PyBackedStr, Option<PyBackedStr>, Option<PyBackedBytes>, usize);
@@ -45,10 +80,14 @@ fn new_value((source, value_type, bits, column): ValueArgument) -> Result<NewVal
         let value_type = value_type.as_deref().map(type_named).transpose()?;
         Ok(NewValue::Constant(value_type, bits.as_ref().map(|bits| bits.to_vec())))
     };
-    let masks = [("hash", Mask::Hash), ("redact", Mask::Redact), ("last4", Mask::LastFour)];
     match &*source {
         "constant" => constant(),
         "column" => Ok(NewValue::Column(column)),
-        mask => Ok(NewValue::Masked(named("mask", mask, &masks)?)),
+        // Its bits are the key.
+        "hmac" => Ok(NewValue::Masked(Mask::Hmac(HmacKey::new(bits.as_deref().unwrap_or_default())))),
+        "hash" => Ok(NewValue::Masked(Mask::Hash)),
+        "redact" => Ok(NewValue::Masked(Mask::Redact)),
+        "last4" => Ok(NewValue::Masked(Mask::LastFour)),
+        other => Err(unknown_name("mask", other, ["hash", "redact", "last4"].into_iter())),
     }
 }

@@ -29,6 +29,8 @@ mod _native {
     #[pymodule_export]
     use super::columns::{amqp_column, apply, check_type, json_lines, schema};
     #[pymodule_export]
+    use super::edit::EditedKeys;
+    #[pymodule_export]
     use super::filter::PatternObject;
     #[pymodule_export]
     use super::log::{batch, record_batches, uncompressed, with_checksum};

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 import pty
@@ -467,6 +469,28 @@ def test_messages_that_cannot_be_read_are_reported_and_not_edited(run, tmp_path)
     first, second = pq.read_table(out).to_pylist()
     assert lh.decode(first["h"], "kafka").keys() == ["retry"]
     assert (second["h"], second["error"][0]["code"]) == (None, "count_too_large")
+
+
+def test_an_hmac_reads_its_key_from_the_environment_or_a_file(run, tmp_path, monkeypatch):
+    key = b"sixteen bytes or more"
+    (tmp_path / "key").write_bytes(key + b"\n")
+    monkeypatch.setenv("MASK_KEY", key.decode())
+    expected = hmac.new(key, b"acme", hashlib.sha256).hexdigest().encode()
+    for secret in ("${env:MASK_KEY}", f"${{file:{tmp_path / 'key'}}}"):
+        edit = f"replace tenant=hmac:{secret}"
+        result = run("convert", "-f", "kafka", "--to", "kafka", "--edit", edit, stdin=PLAIN)
+        assert lh.decode(result.raw, "kafka")["tenant"] == expected
+
+
+@pytest.mark.parametrize(
+    "mask", ["hmac", "hmac:", "hmac:sixteen bytes or more", "hmac:${env:NO_SUCH_KEY}", "hmac:${env:SHORT}"]
+)
+def test_an_hmac_whose_key_is_literal_absent_or_short_is_a_usage_error(run, monkeypatch, mask):
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    monkeypatch.setenv("SHORT", "too short")
+    result = run("convert", "-f", "kafka", "--to", "kafka", "--edit", f"replace tenant={mask}", stdin=PLAIN)
+    assert result.code == 2
+    assert "sixteen" not in result.err
 
 
 @pytest.mark.parametrize("edit", ["drop", "mask a=b", "drop a=b", "set a", "replace a=hsh"])

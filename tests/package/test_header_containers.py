@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -46,3 +48,41 @@ def test_all_containers_share_one_reading_protocol(container: str) -> None:
     assert headers == make(pairs)
     assert headers != make(pairs[:1])
     assert dict(headers) == dict(pairs)
+
+
+def test_long_lists_of_headers_read_and_change_as_short_ones_do() -> None:
+    """Lists of more headers than are compared one by one have an index, and forget removed headers when they are read."""
+    chance = random.Random(9)
+    for count in (0, 31, 32, 33, 70) * 12:
+        expected = [(f"k{chance.randrange(30)}", str(number).encode()) for number in range(count)]
+        headers = lh.Headers(expected)
+        if chance.random() < 0.5:
+            headers = lh.decode(lh.encode(expected, "kafka") or b"", "kafka")
+        for _ in range(30):
+            key = f"k{chance.randrange(32)}"
+            values = [value for name, value in expected if name == key]
+            match chance.choice(
+                ["get", "all", "in", "remove", "remove", "remove", "add", "len", "iter", "last", "equal"]
+            ):
+                case "get":
+                    assert headers.get(key, b"none") == (values[-1] if values else b"none")
+                case "all":
+                    assert headers.get_all(key) == values
+                case "in":
+                    assert (key in headers) == bool(values)
+                case "remove":
+                    assert headers.remove(key) == len(values)
+                    expected = [pair for pair in expected if pair[0] != key]
+                case "add":
+                    headers.add(key, b"new")
+                    expected.append((key, b"new"))
+                case "len":
+                    assert len(headers) == len(expected)
+                case "iter":
+                    assert [tuple(header) for header in headers] == expected
+                case "last" if expected:
+                    assert tuple(headers[len(expected) - 1]) == expected[-1]
+                case "equal":
+                    assert headers == lh.Headers(expected)
+        assert headers.items() == expected
+        assert pickle.loads(pickle.dumps(headers)) == headers

@@ -48,7 +48,7 @@ fn check(name: &str, data: &[u8]) {
         true => beside(column, Arc::new(StringArray::from(texts.to_vec()))),
         false => column,
     };
-    let operation = EditColumn { edit: Arc::new(edit), options, on_error: OnError::Column };
+    let operation = EditColumn { edit: Arc::new(edit), options, on_error: OnError::Column, seen: None };
     let output = apply_to(format, &operation, &input).expect("nothing is raised");
     let expectation = Model { format, options, edit: &operation.edit, keys };
     for (row, (serialized, text)) in rows.iter().zip(texts).enumerate() {
@@ -220,7 +220,7 @@ impl Model<'_> {
             NewValue::Constant(_, bits) => bits.clone(),
             NewValue::Column(_) => text.map(|text| text.as_bytes().to_vec()),
             NewValue::Masked(mask) => {
-                original.and_then(|head| Some(masked(*mask, head.value_type, head.value.as_ref()?)))
+                original.and_then(|head| Some(masked(mask, head.value_type, head.value.as_ref()?)))
             }
         };
         let is_typed = self.format.info().types.is_typed() && value.is_some();
@@ -228,10 +228,10 @@ impl Model<'_> {
     }
 }
 
-fn masked(mask: Mask, value_type: Option<ValueType>, bits: &[u8]) -> Vec<u8> {
+fn masked(mask: &Mask, value_type: Option<ValueType>, bits: &[u8]) -> Vec<u8> {
     let is_text = matches!(value_type, None | Some(ValueType::Named(Scalar::String | Scalar::Binary)));
     match bits.last_chunk::<4>() {
-        _ if mask == Mask::Redact => b"***".to_vec(),
+        _ if *mask == Mask::Redact => b"***".to_vec(),
         Some(last) if is_text && bits.len() >= 8 && last.iter().all(|byte| matches!(byte, b' '..=b'~')) => {
             [b"****", &last[..]].concat()
         }

@@ -11,7 +11,8 @@ from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.options import option
 from letterhead.cli.spelling import read_key, read_value
-from letterhead.header_edits import HeaderEdit, lit
+from letterhead.header_edits import HeaderEdit, hmac, lit
+from letterhead.kafka.properties import expand
 from letterhead.operations import Edit, Validate
 from letterhead.values import String
 
@@ -27,7 +28,8 @@ EditOption = Annotated[
     option(
         "--edit",
         "Change headers first: 'drop KEY', 'only KEY', 'rename KEY=KEY', 'replace KEY=hash|redact|last4', "
-        "'set KEY=VALUE' or 'append KEY=VALUE'. Repeat it for other changes.",
+        "'replace KEY=hmac:${env:SECRET}' (or '${file:PATH}'), 'set KEY=VALUE' or 'append KEY=VALUE'. "
+        "Repeat it for other changes.",
         "CHANGE",
     ),
 ]
@@ -48,8 +50,10 @@ def parse_edits(edits: Sequence[str], format: str) -> HeaderEdit:
                 changes[name].append(header)
             elif name == "rename":
                 changes[name].append((header, read_key(value, row.keys)))
+            elif name == "replace":
+                changes[name].append((header, _mask(value)))
             else:
-                changes[name].append((header, value if name == "replace" else _constant(value, row.types)))
+                changes[name].append((header, _constant(value, row.types)))
     with usage_errors():
         return HeaderEdit.of(
             only=changes["only"] or None,
@@ -94,6 +98,20 @@ def edit_rows(batch: pa.RecordBatch, edit: Edit) -> pa.RecordBatch:
     place = batch.schema.get_field_index("headers")
     field = batch.schema.field(place)
     return batch.set_column(place, field, edit.run(batch.column(place)))
+
+
+def _mask(text: str) -> Any:
+    """Return the mask that the text names; the secret key of an HMAC is only referred to: arguments are seen by others."""
+    name, colon, secret = text.partition(":")
+    if name != "hmac":
+        return text
+    key = expand("--edit", secret)
+    if not colon or key == secret:
+        raise Failure(
+            "--edit: 'hmac' refers to its secret key: 'replace ssn=hmac:${env:SECRET}' or 'replace ssn=hmac:${file:PATH}'; "
+            "in double quotes the shell would replace it"
+        )
+    return hmac(key)
 
 
 def _constant(text: str, has_types: bool) -> Any:

@@ -8,7 +8,7 @@ methods.
 from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.convert import Convert
 from letterhead.operations.decode import Decode
-from letterhead.operations.edit import Edit
+from letterhead.operations.edit import Edit, EditReport
 from letterhead.operations.encode import Encode
 from letterhead.operations.explode_batches import ExplodeBatches
 from letterhead.operations.options import ReadOptions, WriteOptions
@@ -18,6 +18,6 @@ from letterhead.operations.validate import Validate
 from letterhead.operations.where import Where
 
 __all__ = [
-    "ColumnOperation", "Convert", "Decode", "Edit", "Encode", "ExplodeBatches", "Pack", "ReadOptions", "Select", "Validate",
+    "ColumnOperation", "Convert", "Decode", "Edit", "EditReport", "Encode", "ExplodeBatches", "Pack", "ReadOptions", "Select", "Validate",
     "Where", "WriteOptions",
 ]  # fmt: skip

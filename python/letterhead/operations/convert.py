@@ -25,6 +25,11 @@ class Convert(ColumnOperation):
     reading: ReadOptions = READ_DEFAULTS
     writing: WriteOptions = WRITE_DEFAULTS
 
+    @property
+    def reads(self) -> ReadOptions:
+        """The options that say what happens to a row that cannot be read."""
+        return self.reading
+
     def arguments(self) -> _native._Options:
         """Return the keyword arguments of `_native.apply`."""
         return {**self.reading.arguments(), **self.writing.arguments(), "target": self.target}

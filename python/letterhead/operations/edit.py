@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from letterhead import _native
-from letterhead._arrow_types import Column, ColumnT, is_list
+from letterhead._arrow_types import Column, ColumnT, check_column, is_list, is_pyarrow, is_text, to_pyarrow
 from letterhead._formats import format_info
 from letterhead._names import check_name
+from letterhead._warnings import warn
+from letterhead.errors import HeaderError, UnseenHeaderWarning, after_rows
 from letterhead.fields import plain_key
-from letterhead.header_edits import ColumnValues, Constant, Function, HeaderEdit, HeaderKey, Mask, NewValue
-from letterhead.operations.column_operation import ColumnOperation
+from letterhead.header_edits import (
+    ColumnValues,
+    Constant,
+    Function,
+    HeaderEdit,
+    HeaderKey,
+    Hmac,
+    Mask,
+    NewValue,
+    folded_key,
+    header_key,
+)
+from letterhead.operations.column_operation import ColumnOperation, noting_remedy
 from letterhead.operations.decode import Decode
 from letterhead.operations.encode import Encode
 from letterhead.operations.options import READ_DEFAULTS, ReadOptions
-from letterhead.values import Value
+from letterhead.values import Value, of_message
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Edit"]
+__all__ = ["Edit", "EditReport"]
 
 NativeValue = tuple[str, str | None, bytes | None, int]
 
@@ -55,9 +69,11 @@ class Edit(ColumnOperation):
         def native(value: NewValue) -> NativeValue:
             return _native_value(value, has_types, numbers.get(id(value), 0))
 
+        dropped = frozenset(edit.drop)
+
         def entry(key: HeaderKey) -> tuple[Any, ...]:
             value = replaced.get(key) or set_values.get(key)
-            change = "drop" if key in edit.drop else "replace" if key in replaced else "set" if value else "keep"
+            change = "drop" if key in dropped else "replace" if key in replaced else "set" if value else "keep"
             new_key = renamed.get(key)
             return (
                 plain_key(key), None if new_key is None else plain_key(new_key), change, None if value is None else native(value)
@@ -67,30 +83,47 @@ class Edit(ColumnOperation):
         appended = [(plain_key(key), native(value)) for key, value in edit.append]
         return {**self.options.arguments(), "edit": (entries, edit.only is not None, appended, self.nulls == "skip")}
 
-    def run(self, column: ColumnT, *, threads: int = 1) -> ColumnT:
-        """Return the edited messages, or lists of headers; functions get the values of a chunk at a time."""
+    def run(self, column: ColumnT, *, threads: int = 1, report: EditReport | None = None) -> ColumnT:
+        """Return the edited messages, or lists of headers; functions get the values of a chunk at a time.
+
+        ``report`` is told which keys had a header.
+        """
+        with noting_remedy(self.options.errors):
+            return self._run(column, threads, report or EditReport(self.edit))  # type: ignore[no-any-return]
+
+    def _run(self, column: Any, threads: int, report: EditReport) -> Any:
         type: Any = getattr(column, "type", None)
         if type is not None and is_list(type):
-            return self._run_on_lists(column, type, threads)  # type: ignore[no-any-return]
-        if not self._computed_values():
-            return super().run(column, threads=threads)
+            return self._run_on_lists(column, type, threads, report)
+        if not (self._computed_values() or self.edit.ignore_case):
+            result = self._applied(column, threads, report.until_end())
+            return to_pyarrow(result) if is_pyarrow(column) else result
         import pyarrow as pa
 
-        stream: Any = column
-        if not hasattr(column, "__arrow_c_stream__"):
-            edited: ColumnT = self._run_with_values(pa.array(stream), threads)
-            return edited
-        if any(isinstance(value, ColumnValues) for _, value in self._computed_values()):
+        check_column(column)
+        is_stream = not hasattr(column, "__arrow_c_array__")
+        if is_stream and any(isinstance(value, ColumnValues) for _, value in self._computed_values()):
             raise TypeError("a column of values needs an array of messages, not a stream: combine its chunks")
-        chunks = [self._run_with_values(chunk, threads) for chunk in pa.chunked_array(stream).chunks]
-        result: Any = pa.chunked_array(chunks, type=self.result_type(pa.binary()))
-        return result  # type: ignore[no-any-return]
+        chunks, rows = [], 0
+        for chunk in pa.chunked_array(column).chunks if is_stream else [pa.array(column)]:
+            try:
+                chunks.append(self._run_with_values(chunk, threads, report))
+            except HeaderError as error:
+                raise after_rows(error, rows) from None
+            rows += len(chunk)
+        report.end()
+        return pa.chunked_array(chunks, type=self.result_type(pa.binary())) if is_stream else chunks[0]
 
     def run_native(self, column: Column, threads: int = 1) -> _native.Column | _native.Stream:
-        """Return the edited messages as an object of the core, for edits without functions and columns of values."""
-        if self._computed_values():
-            raise TypeError("functions and columns of values are applied by run()")
+        """Return the edited messages as an object of the core, for edits that it applies alone."""
+        if self._computed_values() or self.edit.ignore_case:
+            raise TypeError("functions, columns of values and ignore_case= are applied by run()")
         return super().run_native(column, threads)
+
+    def _applied(self, column: Any, threads: int, edited: _native.EditedKeys | None) -> _native.Column | _native.Stream:
+        check_column(column)
+        arguments: _native._Options = {**self.arguments(), "threads": threads, "edited": edited}
+        return _native.apply("edit", column, self.format, **arguments)
 
     def result_type(self, input: pa.DataType) -> pa.DataType:
         """Return the type of the result."""
@@ -98,64 +131,172 @@ class Edit(ColumnOperation):
 
         return pa.field(_native.schema("edit", self.format, **self.arguments())).type
 
-    def _run_on_lists(self, lists: Any, type: pa.DataType, threads: int) -> Any:
-        """Encode the lists, edit the messages, and decode them again."""
+    def _run_on_lists(self, lists: Any, type: pa.DataType, threads: int, report: EditReport) -> Any:
+        """Encode the lists, edit the messages, and decode them again.
+
+        A null list is a message without headers, and stays null unless a header is added.
+        """
         if self.options.errors != "raise":
             raise ValueError("errors= is for messages in bytes, not for lists of headers")
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        encoded = Encode(self.format).run(lists, threads=threads)
-        # `Encode` writes null as an empty message.
-        messages = self.run(pc.if_else(pc.is_valid(lists), encoded, pa.scalar(None, pa.binary())), threads=threads)
-        return Decode(self.format, self.options).run(messages, threads=threads).cast(type)
+        messages = self._run(Encode(self.format).run(lists, threads=threads), threads, report)
+        decoded = Decode(self.format, self.options).run(messages, threads=threads).cast(type)
+        if not lists.null_count:
+            return decoded
+        is_kept = pc.or_(pc.is_valid(lists), pc.greater(pc.list_value_length(decoded), 0))
+        return pc.if_else(is_kept, decoded, pa.scalar(None, type))
 
     def _computed_values(self) -> list[tuple[HeaderKey, Function | ColumnValues]]:
         """Return the new values that are columns beside the messages."""
         pairs = [*self.edit.replace, *self.edit.set, *self.edit.append]
         return [(key, value) for key, value in pairs if isinstance(value, Function | ColumnValues)]
 
-    def _run_with_values(self, messages: pa.Array, threads: int) -> Any:
+    def _run_with_values(self, messages: pa.Array, threads: int, report: EditReport) -> Any:
         import pyarrow as pa
 
+        if self.edit.ignore_case:
+            keys = self._keys_in(messages)
+            report.note(keys, len(messages))
+            exact = replace(self, edit=self.edit.exact(keys))
+            return exact._run_with_values(messages, threads, EditReport(exact.edit))
+        computed = self._computed_values()
+        new_values = self._apply_functions(
+            {key: value for key, value in computed if isinstance(value, Function)}, messages
+        )
         values = [
-            self._apply_function(key, value, messages)
-            if isinstance(value, Function)
-            else _check_new_values(key, value.column, len(messages))
-            for key, value in self._computed_values()
+            new_values[key] if isinstance(value, Function) else _check_new_values(key, value.column, len(messages))
+            for key, value in computed
         ]
         names = [str(number) for number in range(len(values) + 1)]
-        struct = pa.StructArray.from_arrays([messages, *values], names)
-        return pa.array(super().run_native(struct, threads))
+        struct = pa.StructArray.from_arrays([messages, *values], names) if values else messages
+        return pa.array(self._applied(struct, threads, report.keys))
 
-    def _apply_function(self, key: HeaderKey, function: Function, messages: pa.Array) -> pa.ListArray:
-        """Return the new values of a key, a list for each message."""
+    def _keys_in(self, messages: pa.Array) -> list[HeaderKey]:
+        """Return the keys of all headers, each once."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        options = ReadOptions(errors="null", strict_types=self.options.strict_types, limits=self.options.limits)
+        headers = self._headers_of(messages, options, views=True).flatten()
+        keys = headers.field("key")
+        if "key_type" not in headers.type.names:
+            distinct = pc.unique(keys.cast(pa.binary()) if is_text(keys.type) else keys).drop_null().to_pylist()
+            return [key.decode() if isinstance(key, bytes) else key for key in distinct]
+        types = headers.field("key_type")
+        typed: list[HeaderKey] = []
+        for type in pc.unique(types).drop_null().to_pylist():
+            bits = pc.unique(keys.filter(pc.equal(types, type)).cast(pa.binary())).drop_null().to_pylist()
+            typed += [header_key(of_message(type, key)) for key in bits]
+        return typed
+
+    def _headers_of(self, messages: pa.Array, options: ReadOptions, *, views: bool = False) -> pa.ListArray:
+        """Return the headers of messages."""
+        import pyarrow as pa
+
+        decoded = Decode(self.format, options, views=views).run(messages)
+        return decoded.field("headers") if pa.types.is_struct(decoded.type) else decoded
+
+    def _apply_functions(
+        self, functions: dict[HeaderKey, Function], messages: pa.Array
+    ) -> dict[HeaderKey, pa.ListArray]:
+        """Return the new values of each key, a list for each message."""
+        if not functions:
+            return {}
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
 
         policy: Literal["raise", "null"] = "raise" if self.options.errors == "raise" else "null"
         options = ReadOptions(errors=policy, strict_types=self.options.strict_types, limits=self.options.limits)
-        decoded = Decode(self.format, options).run(messages)
-        lists = decoded.field("headers") if pa.types.is_struct(decoded.type) else decoded
-        headers, rows = lists.flatten(), pc.list_parent_indices(lists)
-        is_replaced = _has_key(headers, key)
-        old = headers.field("value").filter(is_replaced)
-        counts = np.bincount(rows.filter(is_replaced).to_numpy(zero_copy_only=False), minlength=len(messages))
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        new = function.function(old)
-        return pa.ListArray.from_arrays(pa.array(offsets), _check_new_values(key, new, len(old)))
+        lists = self._headers_of(messages, options)
+        headers, rows = lists.flatten(), pc.list_parent_indices(lists).to_numpy()
+        numbers = _numbers_of_keys(headers, list(functions))
+        order = np.argsort(numbers, kind="stable")
+        bounds = np.searchsorted(numbers[order], np.arange(len(functions) + 1))
+        values, new_values = headers.field("value"), {}
+        for (key, function), start, end in zip(functions.items(), bounds[:-1], bounds[1:], strict=True):
+            places = order[start:end]
+            counts = np.bincount(rows[places], minlength=len(messages))
+            offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+            new = function.function(values.take(pa.array(places)))
+            new_values[key] = pa.ListArray.from_arrays(pa.array(offsets), _check_new_values(key, new, len(places)))
+        return new_values
 
 
-def _has_key(headers: pa.StructArray, key: HeaderKey) -> pa.Array:
-    """Return which headers have a key."""
+class EditReport:
+    """Which headers that an edit hides, by dropping them or by other values, no message had.
+
+    With ``warns``, the end of a column that had none of a key emits :class:`~letterhead.errors.UnseenHeaderWarning`.
+    """
+
+    def __init__(self, edit: HeaderEdit, *, warns: bool = False) -> None:
+        self._edit = edit
+        self._keys = edit.edited_keys()
+        self._seen: set[HeaderKey] = set()
+        self._has_rows = False
+        self._warns = warns
+        self.keys = _native.EditedKeys(len(self._keys))
+        """What the core notes."""
+
+    def until_end(self) -> _native.EditedKeys:
+        """Return what the core notes in a column, after which it calls :meth:`end`."""
+        if self._warns:
+            self.keys = _native.EditedKeys(len(self._keys), lambda _: self.end())
+        return self.keys
+
+    def note(self, keys: Iterable[HeaderKey], rows: int) -> None:
+        """Note the keys of all headers of some messages."""
+        self._has_rows |= rows > 0
+        self._seen.update(folded_key(key) if self._edit.ignore_case else key for key in keys)
+
+    def unseen(self) -> list[HeaderKey]:
+        """Return the keys that are dropped or get other values, and of which no message had a header."""
+        hidden = {*self._edit.drop, *(key for key, _ in self._edit.replace)}
+        unseen = {self._keys[place] for place in self.keys.unseen()}
+        if self._has_rows:
+            unseen |= set(self._keys) - self._seen
+        return [key for key in self._keys if key in hidden and key in unseen]
+
+    def end(self) -> None:
+        """Warn of the keys that no message had."""
+        unseen = self.unseen() if self._warns else []
+        if unseen:
+            keys = ", ".join(map(repr, unseen[:_MAX_KEYS])) + (", …" if len(unseen) > _MAX_KEYS else "")
+            case = (
+                "" if self._edit.ignore_case else "; keys are compared with their case, which ignore_case=True ignores"
+            )
+            warn(
+                f"no message had a header {keys}, so that nothing was hidden{case}; only= keeps the headers that it names and drops "
+                "all others",
+                UnseenHeaderWarning,
+            )
+
+
+_MAX_KEYS = 10
+
+
+def _numbers_of_keys(headers: pa.StructArray, keys: list[HeaderKey]) -> Any:
+    """Return the number of each header's key among some keys; that of other keys is the number of keys."""
+    import numpy as np
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    keys = headers.field("key")
+    of_headers = headers.field("key")
     if "key_type" not in headers.type.names:
-        return pc.equal(keys, key)
-    type, bits = (key.type, key.bits) if isinstance(key, Value) else ("string", str(key).encode())
-    return pc.and_(pc.equal(keys, bits), pc.equal(headers.field("key_type"), type))
+        found = pc.index_in(of_headers, pa.array(keys, of_headers.type))
+        return found.fill_null(len(keys)).to_numpy()
+    numbers = np.full(len(headers), len(keys))
+    typed = [(key.type, key.bits) if isinstance(key, Value) else ("string", str(key).encode()) for key in keys]
+    bits = of_headers.cast(pa.binary())
+    for type in {type for type, _ in typed}:
+        of_type = {key: number for number, (type_of_key, key) in enumerate(typed) if type_of_key == type}
+        found = pc.index_in(bits, pa.array(list(of_type), pa.binary()))
+        is_found = pc.and_(found.is_valid(), pc.equal(headers.field("key_type"), type)).fill_null(False)
+        places = is_found.to_numpy(zero_copy_only=False)
+        numbers[places] = np.array(list(of_type.values()))[found.filter(is_found).to_numpy()]
+    return numbers
 
 
 def _check_new_values(key: HeaderKey, values: Any, rows: int) -> Any:
@@ -178,6 +319,8 @@ def _check_new_values(key: HeaderKey, values: Any, rows: int) -> Any:
 def _native_value(value: NewValue, typed: bool, number: int) -> NativeValue:
     if isinstance(value, Mask):
         return value.name, None, None, 0
+    if isinstance(value, Hmac):
+        return "hmac", None, value.key, 0
     if not isinstance(value, Constant):
         return "column", None, None, number
     constant = value.value
