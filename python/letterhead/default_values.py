@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import TypeAlias
 from uuid import UUID
 
+from letterhead.types import base_type
+
 __all__ = ["Default", "default_of", "json_default"]
 
 Default: TypeAlias = tuple[str, str]
@@ -14,7 +16,7 @@ Default: TypeAlias = tuple[str, str]
 
 
 def default_of(type: str, value: object) -> Default:
-    """Return a value of a type as text, and the type that reads it; of alternatives the first type counts.
+    """Return a value of a type as text, and the type that reads it; of alternatives the type that has the values of all.
 
     Examples
     --------
@@ -23,7 +25,7 @@ def default_of(type: str, value: object) -> Default:
     """
     from letterhead import _native  # columns are described without the native module, too
 
-    name = type.partition(" | ")[0].partition(":")[0]
+    name = base_type(type)
     spec = _spec(name, value)
     if spec is None:
         raise TypeError(f"default= must be a value of {name}, not {value.__class__.__name__}")
@@ -53,7 +55,11 @@ def _spec(name: str, value: object) -> Default | None:
             value = datetime.fromisoformat(value)
         if isinstance(value, datetime):
             _check_zone(value)
-            value = (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+            value, rest = divmod(value - datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1))
+            if rest:
+                raise ValueError(
+                    "default= has microseconds, and timestamp_ms has milliseconds: round it, or pass 'timestamp:iso'"
+                )
         return ("timestamp_ms:text", str(value)) if isinstance(value, int) and not isinstance(value, bool) else None
     if name == "timestamp":
         if isinstance(value, datetime):

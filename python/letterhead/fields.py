@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import UnionType
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from letterhead._names import check_name
+from letterhead._ddl import parse_ddl
+from letterhead._names import check_name, first_repeated
 from letterhead.default_values import Default, default_of
 from letterhead.header_edits import text_or_value
 from letterhead.headers import GivenKey
@@ -75,10 +75,11 @@ class SchemaLike(Protocol):
 Columns: TypeAlias = Mapping[str, object] | str | SchemaLike | type
 """Names of output columns, and a :data:`ValueType` or a :class:`Field` for each; or a schema.
 
-A schema is Spark's DDL (``"tenant string, retry int"``), a ``StructType``, a schema of pyarrow, or a dataclass, whose
-annotations are ``str int float bool bytes datetime`` and lists of these, possibly with ``| None``. Type checkers infer
-``dict[str, object]``, or a sequence, for a variable with types of several classes, and a mapping to the union of them would
-refuse it. Values of other classes raise ``TypeError``.
+A schema is Spark's DDL (``"tenant string not null, retry int"``), a ``StructType``, a schema of pyarrow, or a dataclass. The
+header of a column that is not nullable is required. Annotations of a dataclass are ``str int float bool bytes datetime UUID``
+and lists of these, possibly with ``| None``, or with another type, as in ``Annotated[int, "int32"]``; a default is the value of
+a message without the header. Type checkers infer ``dict[str, object]``, or a sequence, for a variable with types of several
+classes, and a mapping to the union of them would refuse it. Values of other classes raise ``TypeError``.
 """
 
 
@@ -191,18 +192,22 @@ def columns_of(columns: Columns) -> Mapping[str, object]:
     """Return a type or field for each output column, whichever form the columns have."""
     if isinstance(columns, Mapping):
         return columns
+    pairs: list[tuple[str, object]]
     if isinstance(columns, str):
-        return _columns_of_ddl(columns)
+        pairs = [
+            (name, Field(type, required=True) if required else type) for name, type, required in parse_ddl(columns)
+        ]
+        check_distinct([name for name, _ in pairs])
+        return dict(pairs)
     if dataclasses.is_dataclass(columns) and isinstance(columns, type):
-        hints = get_type_hints(columns)
-        return {field.name: _type_of_hint(field.name, hints[field.name]) for field in dataclasses.fields(columns)}
-    pairs: list[tuple[str, object]] = []
+        hints = get_type_hints(columns, include_extras=True)
+        return {field.name: _column_of_attribute(field, hints[field.name]) for field in dataclasses.fields(columns)}
     module = type(columns).__module__.partition(".")[0]
     schema: Any = columns
     if module == "pyspark" and hasattr(schema, "fields"):
-        pairs = [(field.name, field.dataType) for field in schema.fields]
+        pairs = [(field.name, _column_of_schema(field.dataType, field.nullable)) for field in schema.fields]
     elif module == "pyarrow" and hasattr(schema, "names"):
-        pairs = [(field.name, field.type) for field in schema]
+        pairs = [(field.name, _column_of_schema(field.type, field.nullable)) for field in schema]
     else:
         raise TypeError(
             "columns must be a mapping of output column to type, Spark's DDL, a StructType, a schema of pyarrow or a "
@@ -212,22 +217,26 @@ def columns_of(columns: Columns) -> Mapping[str, object]:
     return dict(pairs)
 
 
-def _columns_of_ddl(ddl: str) -> dict[str, object]:
-    """Return the columns of DDL: names, in backticks if need be, and types."""
-    columns = list(_DDL_COLUMN.finditer(ddl))
-    parts = [match[0] for match in columns]
-    if not columns or "".join(parts) != ddl:
-        raise ValueError(
-            f"columns {ddl!r} are not DDL such as 'tenant string, `content-type` string, route array<string>'"
-        )
-    names = [(match["quoted"] or match["name"] or "").replace("``", "`") for match in columns]
-    check_distinct(names)
-    return dict(zip(names, [match["type"].strip() for match in columns], strict=True))
+def _column_of_schema(type: Any, nullable: bool) -> object:
+    """Return the type of a column of a schema, or a field whose header is required."""
+    # A list is never null: it is empty for a message without the header.
+    is_list = "list" in str(type).partition("<")[0].lower() or type.__class__.__name__ == "ArrayType"
+    return type if nullable or is_list else Field(type, required=True)
 
 
-_DDL_COLUMN = re.compile(
-    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<name>\w+))[\s:]\s*(?P<type>\w[^<>(),`]*(?:<[^<>]*>|\([^()]*\)[^<>(),`]*)?)\s*(?:,(?=\s*[\w`])|$)"
-)
+def _column_of_attribute(attribute: dataclasses.Field[Any], hint: Any) -> object:
+    """Return the type of an attribute of a dataclass, or a field with its default."""
+    column = _type_of_hint(attribute.name, hint)
+    default = attribute.default
+    if attribute.default_factory is not dataclasses.MISSING:
+        default = attribute.default_factory()
+    if default is dataclasses.MISSING or default is None or (isinstance(default, list | tuple) and not default):
+        return column
+    field = column if isinstance(column, Field) else Field(str(column))
+    if field.default is not None:
+        raise ValueError(f"column {attribute.name!r} has two defaults: leave one out")
+    return field._replace(default=default)
+
 
 _TYPES_OF_HINTS: dict[object, str] = {
     str: "string", int: "int64", float: "float64", bool: "bool", bytes: "binary", datetime: "timestamp_ms",
@@ -236,16 +245,26 @@ _TYPES_OF_HINTS: dict[object, str] = {
 
 
 def _type_of_hint(name: str, hint: Any) -> object:
-    """Return the type of an attribute of a dataclass."""
+    """Return the type of an attribute of a dataclass, or a field."""
     if isinstance(hint, Field):
         return hint
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        # Other libraries annotate, too: beside a field or a type, text is a note of theirs.
+        types = [extra for extra in arguments[1:] if isinstance(extra, Field) or _is_type_object(extra)]
+        types = types or [extra for extra in arguments[1:] if isinstance(extra, str)]
+        if len(types) > 1:
+            raise TypeError(f"column {name!r} is annotated with {len(types)} types: leave one")
+        return types[0] if types else _type_of_hint(name, arguments[0])
     if origin in (Union, UnionType):
         others = [argument for argument in arguments if argument is not type(None)]
         if len(others) == 1:
             return _type_of_hint(name, others[0])
     if origin is list and len(arguments) == 1:
-        return f"array<{_type_of_hint(name, arguments[0])}>"
+        element = _type_of_hint(name, arguments[0])
+        if not isinstance(element, str):
+            raise TypeError(f"column {name!r}: the elements of a list need a type such as Annotated[int, 'int32']")
+        return f"array<{element}>"
     if hint not in _TYPES_OF_HINTS:
         known = ", ".join(getattr(type, "__name__", str(type)) for type in _TYPES_OF_HINTS)
         raise TypeError(
@@ -254,13 +273,17 @@ def _type_of_hint(name: str, hint: Any) -> object:
     return _TYPES_OF_HINTS[hint]
 
 
+def _is_type_object(extra: object) -> bool:
+    return extra.__class__.__module__.partition(".")[0] in ("pyarrow", "pyspark")
+
+
 def check_distinct(names: Sequence[str], errors: str = "raise", error_column: str = "error") -> None:
     """Raise if two output columns have the same name."""
     if errors == "column" and error_column in names:
         raise ValueError(f"two columns {error_column!r} would be made: give error_column= another name")
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"two columns {name!r} would be made: rename one of them")
+    name = first_repeated(names)
+    if name is not None:
+        raise ValueError(f"two columns {name!r} would be made: rename one of them")
 
 
 def _spec(name: object, column: object, sql: bool) -> ColumnSpec:

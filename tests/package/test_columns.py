@@ -8,7 +8,7 @@ import pytest
 
 import letterhead as lh
 from letterhead.fields import REPEATS, normalise
-from letterhead.types import ORDERS, SELECT_TYPES
+from letterhead.types import ORDERS, SELECT_TYPES, UUID_ORDERS, orders_of
 from letterhead.values import of_message
 from reference import types
 
@@ -74,19 +74,22 @@ def test_an_integer_key_has_32_bits(key: int) -> None:
 
 @pytest.mark.parametrize("name", SELECT_TYPES)
 def test_every_type_takes_its_suffixes_and_no_other(name: str) -> None:
-    for order in ORDERS:
-        if name in ("string", "binary"):
-            with pytest.raises(ValueError, match=f"{name} has neither byte order nor digits"):
-                lh.field(f"{name}:{order}")
-        else:
-            assert lh.field(f"{name}:{order}").type == f"{name}:{order}"
+    for order in orders_of(name):
+        assert lh.field(f"{name}:{order}").type == f"{name}:{order}"
+    refused = {"string": "neither byte order", "binary": "neither byte order", "uuid": "does not say which order"}
+    if name in refused:
+        with pytest.raises(ValueError, match=refused[name]):
+            lh.field(f"{name}:le")
+    else:
+        with pytest.raises(ValueError, match="only uuid has the suffix"):
+            lh.field(f"{name}:guid")
     with pytest.raises(ValueError, match="suffix"):
         lh.field(f"{name}:")
 
 
 def test_the_reference_has_the_same_types() -> None:
     assert set(types.TYPES) == set(SELECT_TYPES)
-    assert types.SUFFIXES == ORDERS
+    assert (types.SUFFIXES, types.UUID_ORDERS) == (ORDERS, UUID_ORDERS)
     assert len(REPEATS) == 4
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pytest
@@ -59,8 +60,69 @@ def test_a_struct_type_is_a_mapping_of_its_columns() -> None:
 
 def test_annotations_of_a_dataclass_are_types() -> None:
     assert columns_of(Order) == {
-        "tenant": "string", "retry": "int64", "route": "array<string>", "at": "timestamp_ms", "weight": "float64"
+        "tenant": "string", "retry": "int64", "route": "array<string>", "at": "timestamp_ms",
+        "weight": lh.Field("float64", default=0.0),
     }  # fmt: skip
+
+
+@dataclass
+class Typed:
+    retry: Annotated[int, "int32"] = 3
+    sizes: list[Annotated[int, "int32:le"]] = dataclasses.field(default_factory=list)
+    id: Annotated[str | None, lh.field("uuid:guid", key="x-id"), "a note of another library"] = None
+    level: Annotated[int | None, pa.int16()] = None
+    region: str = "eu"
+
+
+def test_annotations_name_the_type_of_a_header() -> None:
+    assert columns_of(Typed) == {
+        "retry": lh.Field("int32", default=3), "sizes": "array<int32:le>", "id": lh.Field("uuid:guid", "x-id"),
+        "level": pa.int16(), "region": lh.Field("string", default="eu"),
+    }  # fmt: skip
+    data = lh.encode([("sizes", b"\1\0\0\0"), ("level", b"\0\7")], "kafka")
+    read = {"retry": 3, "sizes": [1], "id": None, "level": 7, "region": "eu"}
+    assert lh.select(data, "kafka", Typed) == read
+    assert lha.select(pa.array([data]), "kafka", Typed).to_pylist() == [read]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "default", "message"),
+    [
+        (Annotated[int, "int23"], None, "column 'x': unknown type 'int23'"),
+        (Annotated[int, "int32", "int64"], None, "column 'x' is annotated with 2 types"),
+        (int, "three", "column 'x': default= must be a value of int64|default= is not a value"),
+        (list[int], [3], "column 'x': default= is the value of a message without the header, which has an empty list"),
+        (Annotated[int, lh.field("int32", default=1)], 2, "column 'x' has two defaults"),
+        (list[Annotated[int, lh.field("int32")]], None, "column 'x': the elements of a list need a type"),
+    ],
+)
+def test_what_a_dataclass_cannot_say_is_refused(annotation: Any, default: Any, message: str) -> None:
+    made = dataclasses.make_dataclass("Made", [("x", annotation, dataclasses.field(default_factory=lambda: default))])
+    with pytest.raises((TypeError, ValueError), match=message):
+        normalise(made)
+
+
+def test_a_column_that_is_not_nullable_is_required() -> None:
+    types = pytest.importorskip("pyspark.sql.types")
+    struct = types.StructType(
+        [
+            types.StructField("tenant", types.StringType(), False),
+            types.StructField("retry", types.LongType()),
+            types.StructField("route", types.ArrayType(types.StringType()), False),
+        ]
+    )
+    fields = [("tenant", pa.string(), False), ("retry", pa.int64(), True), ("route", pa.list_(pa.string()), False)]
+    arrow = pa.schema([pa.field(name, type, nullable=nullable) for name, type, nullable in fields])
+    ddl = "tenant string NOT NULL COMMENT 'who, and \\'why\\'', retry bigint COMMENT 'it''s, a number', `route` array<string> not null"
+    for schema in (struct, arrow, "tenant string not null, retry bigint, route array<string>"):
+        assert [(spec.name, spec.required) for spec in normalise(schema)] == [
+            ("tenant", True), ("retry", False), ("route", False)
+        ]  # fmt: skip
+        with pytest.raises(lh.DecodeError, match="column tenant: the header is required and absent"):
+            lh.select(b"", "kafka", schema)
+        assert lh.select(DATA, "kafka", schema) == {"tenant": "acme", "retry": 3, "route": ["a", "b"]}
+    # Spark writes DDL so, and a list that must not be null is one of a header that must be there.
+    assert [spec.required for spec in normalise(ddl)] == [True, False, True]
 
 
 def test_ddl_has_names_in_backticks_and_encodings() -> None:
@@ -72,8 +134,17 @@ def test_ddl_has_names_in_backticks_and_encodings() -> None:
 @pytest.mark.parametrize(
     ("columns", "error", "message"),
     [
-        ("tenant", ValueError, "are not DDL"),
-        ("tenant string,", ValueError, "are not DDL"),
+        ("tenant", ValueError, "at the end: column 'tenant' has no type"),
+        ("tenant string,", ValueError, "at the end: a column is missing"),
+        (", tenant string", ValueError, r"at character 0, ', tenant string': a column is missing"),
+        ("tenant string default 'x'", ValueError, r"lh\.field\(\.\.\., default=\.\.\.\) has a default"),
+        ("tenant 'string'", ValueError, "at character 7, .*: a type has no quotes"),
+        ("`tenant string", ValueError, "at character 0, .*: it has no end"),
+        ("a array<string, b int", ValueError, "'>' is missing"),
+        ("a string>, b int", ValueError, "at character 8, .*: it closes nothing"),
+        ("'a' string", ValueError, "a name is a word, or in backticks"),
+        ("`` string", ValueError, "a name is a word, or in backticks"),
+        ("a not null", ValueError, "column 'a': unknown type 'not null'"),
         ("a string, a int", ValueError, "two columns 'a'"),
         ("a strin", ValueError, "column 'a': unknown type 'strin': did you mean 'string'"),
         (["tenant"], TypeError, "columns must be a mapping of output column to type, Spark's DDL"),

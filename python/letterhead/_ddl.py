@@ -1,0 +1,120 @@
+"""Columns of a schema in the DDL of Spark SQL, as ``StructType.toDDL()`` writes them: :func:`parse_ddl`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple, NoReturn
+
+from letterhead._names import shortened
+
+__all__ = ["DdlColumn", "parse_ddl"]
+
+
+class DdlColumn(NamedTuple):
+    """A column: its name, its type as written, and whether it is ``NOT NULL``."""
+
+    name: str
+    type: str
+    required: bool
+
+
+class _Token(NamedTuple):
+    text: str
+    start: int
+    kind: str
+
+
+# Each repetition is possessive, and text that is no token ends the reading: it takes time proportional to the text.
+_TOKEN = re.compile(
+    r"(?P<space>\s++)|(?P<quoted>`(?:[^`]|``)*+`)|(?P<string>'(?:[^'\\]|\\.|'')*+'|\"(?:[^\"\\]|\\.|\"\")*+\")"
+    r"|(?P<mark>[<>(),:])|(?P<word>[^\s<>(),:`'\"]++)",
+    re.DOTALL,
+)
+
+_CLOSING = {"<": ">", "(": ")"}
+
+_EXAMPLE = "'tenant string not null, `content-type` string, route array<string>'"
+
+
+def parse_ddl(ddl: str) -> list[DdlColumn]:
+    """Return the columns of DDL: names, in backticks if need be, types, and ``NOT NULL``; comments are ignored.
+
+    Examples
+    --------
+    >>> parse_ddl("tenant string NOT NULL, `content-type` string")
+    [DdlColumn(name='tenant', type='string', required=True), DdlColumn(name='content-type', type='string', required=False)]
+    """
+    columns: list[DdlColumn] = []
+    parts: list[_Token] = []
+    for token in [*_tokens(ddl), _Token(",", len(ddl), "comma")]:
+        if token.kind != "comma":
+            parts.append(token)
+            continue
+        columns.append(_column(ddl, parts, token.start))
+        parts = []
+    return columns
+
+
+def _tokens(ddl: str) -> Iterator[_Token]:
+    """Yield the tokens; commas inside brackets are marks, those between columns are of the kind ``comma``."""
+    at = 0
+    closing: list[str] = []
+    while at < len(ddl):
+        match = _TOKEN.match(ddl, at)
+        if match is None:
+            _refuse(ddl, at, "it has no end" if ddl[at] in "`'\"" else "no column has it")
+        text, kind = match[0], match.lastgroup or ""
+        if text in _CLOSING:
+            closing.append(_CLOSING[text])
+        elif text in (">", ")") and (not closing or closing.pop() != text):
+            _refuse(ddl, at, "it closes nothing")
+        if kind == "mark" and text == "," and not closing:
+            kind = "comma"
+        yield _Token(text, at, kind)
+        at = match.end()
+    if closing:
+        _refuse(ddl, at, f"'{closing[-1]}' is missing")
+
+
+def _column(ddl: str, parts: list[_Token], end: int) -> DdlColumn:
+    tokens = [token for token in parts if token.kind != "space"]
+    if not tokens:
+        _refuse(ddl, end, "a column is missing")
+    name, *rest = tokens
+    if name.kind not in ("word", "quoted") or name.text == "``":
+        _refuse(ddl, name.start, "a name is a word, or in backticks")
+    if rest and rest[0].text == ":":
+        rest = rest[1:]
+    rest, required = _without_options(ddl, rest)
+    if not rest or rest[0].kind != "word":
+        _refuse(ddl, rest[0].start if rest else end, f"column {shortened(_name(name))} has no type")
+    last = rest[-1]
+    return DdlColumn(_name(name), ddl[rest[0].start : last.start + len(last.text)], required)
+
+
+def _without_options(ddl: str, tokens: list[_Token]) -> tuple[list[_Token], bool]:
+    """Return the tokens of a type, and whether ``NOT NULL`` follows it; a comment is dropped."""
+    words = [token.text.lower() if token.kind == "word" else "" for token in tokens]
+    if len(tokens) > 2 and words[-2] == "comment" and tokens[-1].kind == "string":
+        tokens, words = tokens[:-2], words[:-2]
+    for at, token in enumerate(tokens):
+        if token.kind in ("string", "quoted"):
+            _refuse(ddl, token.start, "a type has no quotes")
+        if words[at] in ("default", "generated", "comment") and at:
+            _refuse(
+                ddl,
+                token.start,
+                "lh.field(..., default=...) has a default; only NOT NULL and COMMENT may follow a type",
+            )
+    required = len(tokens) > 2 and words[-2:] == ["not", "null"]
+    return (tokens[:-2] if required else tokens), required
+
+
+def _name(token: _Token) -> str:
+    return token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text
+
+
+def _refuse(ddl: str, at: int, reason: str) -> NoReturn:
+    where = f"at character {at}, {shortened(ddl[at : at + 40])}" if at < len(ddl) else "at the end"
+    raise ValueError(f"columns are not DDL such as {_EXAMPLE}: {where}: {reason}")
