@@ -169,7 +169,7 @@ def test_rows_of_an_iterator_are_counted_on():
 
 @pytest.mark.parametrize("column", [b"\x00", [b"\x00"], iter([b"\x00"]), None])
 def test_objects_that_are_no_column_are_rejected(column):
-    with pytest.raises(TypeError, match="a column is an Arrow array or stream, or an iterator of them, not "):
+    with pytest.raises(TypeError, match=r"a column is any Arrow array or stream .*, and this is "):
         lha.scan(column, "kafka")
 
 
@@ -443,6 +443,17 @@ def test_columns_are_scanned_in_pieces_of_bounded_rows_and_bytes():
     assert [len(piece) for piece in _pieces(small)] == [60_000, 60_000, 30_000]
     large = pa.array([bytes(6 << 20)] * 5, pa.binary())
     assert [len(piece) for piece in _pieces(large)] == [2, 2, 1]
+
+
+def test_short_arrays_are_scanned_together():
+    column = lha.encode(pa.array([[{"key": f"k{n}", "value": b"v"}] for n in range(30)], HEADERS), "kafka")
+    single = [column.slice(n, 1) for n in range(len(column))]
+    assert [len(piece) for piece in _pieces(iter(single))] == [30]
+    assert [len(piece) for piece in _pieces(iter([*single, pa.array([b""], pa.large_binary())]))] == [30, 1]
+    assert [len(piece) for piece in _pieces(pa.chunked_array(single * 2500))] == [65_536, 9464]
+    large = [pa.array([bytes(6 << 20)], pa.binary())] * 5
+    assert [len(piece) for piece in _pieces(iter(large))] == [2, 2, 1]
+    assert lha.scan(iter(single), "kafka").to_dict() == lha.scan(column, "kafka").to_dict()
 
 
 def test_a_time_is_never_more_than_likely_and_the_number_it_is_stays_possible():

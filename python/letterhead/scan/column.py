@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from letterhead._arrow_types import check_column
 from letterhead._formats import format_table
 from letterhead._names import check_name
 from letterhead.errors import DecodeError, ErrorDetail, as_error
@@ -47,39 +48,42 @@ def scan_column(
 
 
 def _pieces(column: Any) -> Iterator[Any]:
-    """Return the rows of a column in large pieces: small arrays are joined."""
-    joined: list[Any] = []
+    """Return the rows of a column in large pieces: each piece takes a time of its own for each key."""
+    waiting: list[Any] = []
+    free = (_ROWS, _BYTES)
     for array in _arrays(column):
-        if joined and not (
-            array.type == joined[0].type
-            and sum(map(len, joined)) + len(array) <= _ROWS
-            and _size([*joined, array]) <= _BYTES
-        ):
-            yield pa.concat_arrays(joined)
-            joined = []
-        if len(array) <= _ROWS and _size([array]) <= _BYTES:
-            joined.append(array)
-            continue
-        rows = min(_ROWS, max(1, len(array) * _BYTES // array.nbytes))
-        for row in range(0, len(array), rows):
-            yield array.slice(row, rows)
-    if joined:
-        yield pa.concat_arrays(joined)
+        # Bytes that the array keeps in memory, also beyond a slice.
+        size = array.get_total_buffer_size()
+        if waiting and (len(array) > free[0] or size > free[1] or array.type != waiting[0].type):
+            yield _joined(waiting)
+            free = (_ROWS, _BYTES)
+        if len(array) <= _ROWS and size <= _BYTES:
+            waiting.append(array)
+            free = (free[0] - len(array), free[1] - size)
+        else:
+            rows = min(_ROWS, max(1, len(array) * _BYTES // max(array.nbytes, 1)))
+            for row in range(0, len(array), rows):
+                yield array.slice(row, rows)
+        # What is read next replaces it, and may need its memory.
+        del array
+    if waiting:
+        yield _joined(waiting)
 
 
-def _size(arrays: Iterable[Any]) -> int:
-    """Return the bytes that arrays keep in memory, also beyond a slice."""
-    return sum(array.get_total_buffer_size() for array in arrays)
+def _joined(parts: list[Any]) -> Any:
+    """Return one array of several, and forget them."""
+    joined = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+    parts.clear()
+    return joined
 
 
 def _arrays(column: Any) -> Iterable[Any]:
-    """Return the arrays of a column; an iterator advances only when the array before has been scanned."""
+    """Return the arrays of a column; an iterator advances only when the one before was taken."""
     if hasattr(column, "__arrow_c_array__"):
         return [pa.array(column)]
     if isinstance(column, Iterator):
         return chain.from_iterable(map(_arrays, column))
-    if not hasattr(column, "__arrow_c_stream__"):
-        raise TypeError(f"a column is an Arrow array or stream, or an iterator of them, not {type(column).__name__}")
+    check_column(column)
     whole = pa.chunked_array(column)
     return whole.chunks or [pa.array([], whole.type)]
 

@@ -219,7 +219,8 @@ def _milliseconds(column: Any) -> Any:
 
 
 def _true(mask: Any) -> Any:
-    return np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False), bool)
+    known = pc.fill_null(mask, False) if mask.null_count else mask
+    return np.asarray(known.to_numpy(zero_copy_only=False), bool)
 
 
 def _json(values: Values) -> Any:
@@ -232,10 +233,13 @@ def _json(values: Values) -> Any:
     return is_json
 
 
+_IS_CODE = np.isin(np.arange(256), list(CODES))
+
+
 def _amqp(values: Values) -> Any:
     first = _byte_at(values, 0)
     # A constructor without data is one byte, which is too little evidence; text is read as text.
-    is_amqp = np.isin(first, list(CODES)) & (values.sizes == _amqp_sizes(values, first)) & ~values.printable
+    is_amqp = _IS_CODE[first] & (values.sizes == _amqp_sizes(values, first)) & ~values.printable
     if not is_amqp.any():
         return is_amqp
     amqp_values, _ = values.filtered(is_amqp)

@@ -123,11 +123,6 @@ class Sample:
                 self._add(hash, values[place].as_py(), int(counts[place]))
         self._shrink()
 
-    def add_one(self, value: bytes, count: int) -> None:
-        """Add one value with its count."""
-        self._add(hashed(value), value, count)
-        self._shrink()
-
     def merge(self, other: Sample) -> None:
         """Add another sample."""
         for hash, value in other.values.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -199,9 +199,11 @@ class Statistics:
         back = sum(hashed(_key_bytes(key)) in self.more.values for key in self.keys)
         return self.more.distinct - back
 
-    def _drop(self, key: Key, headers: int) -> None:
-        self.more.add_one(_key_bytes(key), headers)
-        self.more_headers += headers
+    def _drop(self, headers: Iterable[tuple[Key, int]]) -> None:
+        """Forget keys with so many headers."""
+        dropped = [(_key_bytes(key), count) for key, count in headers]
+        self.more.add(pa.array([key for key, _ in dropped], pa.binary()), [count for _, count in dropped])
+        self.more_headers += sum(count for _, count in dropped)
 
     def _shrink(self) -> None:
         if len(self.keys) <= self.max_keys:
@@ -210,8 +212,9 @@ class Statistics:
             self.keys.items(),
             key=lambda key_and_statistics: (-key_and_statistics[1].headers, _key_bytes(key_and_statistics[0])),
         )
-        for key, statistics in ranked[self.max_keys :]:
-            self._drop(key, statistics.headers)
+        dropped = ranked[self.max_keys :]
+        self._drop((key, statistics.headers) for key, statistics in dropped)
+        for key, _ in dropped:
             del self.keys[key]
 
 
@@ -253,8 +256,7 @@ def _by_key(parts: dict[str, Any], drop: Any, max_keys: int) -> Iterator[tuple[K
 
     if len(groups) > max_keys:
         groups.sort(key=lambda group: (-len(group[1]), _key_bytes(key_of(group[0]))))
-        for code, places in groups[max_keys:]:
-            drop(key_of(code), len(places))
+        drop((key_of(code), len(places)) for code, places in groups[max_keys:])
     for code, places in groups[:max_keys]:
         yield key_of(code), places
 
