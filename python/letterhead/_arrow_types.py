@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "is_binary", "is_list", "to_pyarrow",
+    "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "check_column", "is_binary", "is_list",
+    "is_pyarrow", "is_text", "read_table", "to_pyarrow",
 ]  # fmt: skip
 
 
@@ -47,6 +48,54 @@ def to_pyarrow(exported: _native.Column | _native.Stream) -> Any:
         return pa.array(exported)
     # Read chunk by chunk and not as a C stream, so that an error keeps its class and attributes.
     return pa.chunked_array([pa.array(chunk) for chunk in exported], type=pa.field(exported).type)
+
+
+def check_column(column: object) -> None:
+    """Raise ``TypeError`` for an object that is no Arrow array or stream of the values of one column."""
+    name = type(column).__name__
+    if _package(column) == "pyspark":
+        # A DataFrame is an Arrow stream of all its columns, and one of a stream fails an assertion of Spark.
+        raise TypeError(
+            f"a {name} of Spark is no column of Arrow data: pass it to a function of letterhead.spark, as in "
+            "df.transform(lhs.select_headers(...)), or pass df.toArrow()['headers']"
+        )
+    if not (hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__")):
+        raise TypeError(
+            f"a column is any Arrow array or stream (__arrow_c_array__ or __arrow_c_stream__), and this is {name}"
+        )
+
+
+def read_table(table: Any) -> pa.RecordBatchReader:
+    """Return a reader of the batches of a table or stream of any Arrow library."""
+    import pyarrow as pa
+
+    is_frame = _package(table) == "pyspark"
+    # pyspark asserts that a frame is no stream and has no times, and says nothing.
+    if is_frame and getattr(table, "isStreaming", None) is True:
+        raise TypeError(
+            "a streaming DataFrame of Spark is no table: pass it to a function of letterhead.spark such as "
+            "lhs.pack_headers, or use foreachBatch"
+        )
+    try:
+        return pa.RecordBatchReader.from_stream(table)
+    except AssertionError:
+        if not is_frame:
+            raise
+        raise TypeError("pyspark exports no times of a DataFrame as Arrow data: pass df.toArrow()") from None
+
+
+def is_pyarrow(column: object) -> bool:
+    """Return whether an object is one of pyarrow."""
+    return _package(column) == "pyarrow"
+
+
+def _package(value: object) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def is_text(type: pa.DataType) -> bool:
+    """Return whether a column has text, in any of Arrow's layouts."""
+    return str(type) in ("string", "large_string", "string_view")
 
 
 def is_binary(type: pa.DataType) -> bool:

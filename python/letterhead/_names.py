@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["check_name", "first_repeated", "listed", "unknown_name"]
+__all__ = ["check_name", "first_repeated", "listed", "shortened", "unknown_name"]
 
 MOST_LISTED = 50
 """Names that an error lists; the others are counted."""
+
+MOST_QUOTED = 60
+"""Characters of a wrong name that an error quotes."""
 
 MOST_COMPARED = 1000
 """Characters of a name, and names, that are compared: the time grows with their product."""
@@ -37,7 +40,12 @@ def unknown_name(noun: str, wrong: object, names: Iterable[str]) -> ValueError:
     near = difflib.get_close_matches(str(wrong).lower(), plain, n=1, cutoff=0.6) if is_name else []
     hint = f": did you mean '{plain[near[0]]}'?" if near else ""
     plural = noun if noun.endswith("s") else f"{noun}es" if noun.endswith("x") else f"{noun}s"
-    return ValueError(f"unknown {noun} {wrong!r}{hint} ({plural}: {listed(names)})")
+    return ValueError(f"unknown {noun} {shortened(wrong)}{hint} ({plural}: {listed(names)})")
+
+
+def shortened(name: object) -> str:
+    """Return a wrong name as Python writes it; of a long one, the beginning."""
+    return f"{name[:MOST_QUOTED]!r}…" if isinstance(name, str) and len(name) > MOST_QUOTED else repr(name)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from letterhead import _native
-from letterhead._arrow_types import ArrowArray, ArrowStream, Column, Dialect, OnError, to_pyarrow
+from letterhead._arrow_types import ArrowArray, ArrowStream, Column, Dialect, OnError, check_column, to_pyarrow
 from letterhead._names import check_name
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
@@ -20,6 +20,7 @@ from letterhead.conventions.amqp import checked_type
 from letterhead.conventions.trace_links import check_names_of_baggage
 from letterhead.limits import Limits
 from letterhead.operations import ReadOptions, Select
+from letterhead.operations.column_operation import NULL_ROWS, noting_remedy
 from letterhead.types import ValueType
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ class ParseAmqp:
         """Return the values as a pyarrow Array or ChunkedArray."""
         with needed("lha.amqp", _INSTALL):
             import pyarrow  # noqa: F401
-        return to_pyarrow(_native.amqp_column(column, self.type_name, errors=self.errors, dialect=self.dialect))
+        check_column(column)
+        with noting_remedy(self.errors):
+            return to_pyarrow(_native.amqp_column(column, self.type_name, errors=self.errors, dialect=self.dialect))
 
 
 @overload
@@ -210,12 +213,13 @@ def trace_links(
 
     select = Select(format, columns_of_links(format), ReadOptions(errors="column", limits=limits))
     selected = to_pyarrow(select.run_native(column))
-    if isinstance(selected, pa.Array):
-        return read_links(selected, format, baggage, errors, 0)
     links, row = [], 0
-    for chunk in selected.chunks:
-        links.append(read_links(chunk, format, baggage, errors, row))
-        row += len(chunk)
+    with noting_remedy(errors, NULL_ROWS):
+        for chunk in [selected] if isinstance(selected, pa.Array) else selected.chunks:
+            links.append(read_links(chunk, format, baggage, errors, row))
+            row += len(chunk)
+    if isinstance(selected, pa.Array):
+        return links[0]
     return pa.chunked_array(links, LINK)
 
 

@@ -16,6 +16,7 @@ from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
 from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
 from letterhead.fields import check_distinct
+from letterhead.operations.column_operation import noting_remedy
 from letterhead.operations.options import READ_DEFAULTS, ReadOptions
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def by_schema_id(
         from letterhead.conventions.readers.schema_groups import as_binary, group_by_schema
 
     options = ReadOptions(limits=limits)
-    groups, _ = group_by_schema(as_binary(values), headers, format, header, errors, options.limits)
+    with noting_remedy(errors, 'errors="null" leaves such a value out of all groups'):
+        groups, _ = group_by_schema(as_binary(values), headers, format, header, errors, options.limits)
     return groups
 
 
@@ -174,7 +176,8 @@ class DecodeBySchema:
         with needed("lha.decode_by_schema", _INSTALL):
             from letterhead.conventions.readers.schema_groups import decode_groups
 
-        return decode_groups(values, headers, self.decode, self.schema, self.format, self.header, self.options)
+        with noting_remedy(self.options.errors):
+            return decode_groups(values, headers, self.decode, self.schema, self.format, self.header, self.options)
 
     def chunks(self, stream: ArrowStream) -> Iterator[pa.StructArray]:
         """Yield the result for each chunk of a stream of structs."""

@@ -13,12 +13,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead._arrow_types import check_column
 from letterhead._formatting import printable
 from letterhead._invariants import present
 from letterhead._names import check_name
 from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Field
 from letterhead.operations import Encode, ReadOptions, Select
+from letterhead.operations.column_operation import noting_remedy
 
 __all__ = ["Bools", "ColumnReader", "present_rows", "read_values", "result_type", "run"]
 
@@ -59,15 +61,15 @@ class ColumnReader(Protocol):
 def run(column: Any, reader: ColumnReader, errors: Literal["raise", "null", "column"]) -> Any:
     """Read a column of any Arrow library: an array into an array, a stream into a chunked array."""
     check_name("errors value", errors, ("raise", "null", "column"))
-    if hasattr(column, "__arrow_c_array__"):
-        return _read_array(pa.array(column), reader, errors, 0)
-    if not hasattr(column, "__arrow_c_stream__"):
-        raise TypeError(f"column must be an Arrow array or stream, not {type(column).__name__}")
-    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array(column)
-    results, row = [], 0
-    for chunk in chunked.chunks:
-        results.append(_read_array(chunk, reader, errors, row))
-        row += len(chunk)
+    check_column(column)
+    with noting_remedy(errors):
+        if hasattr(column, "__arrow_c_array__"):
+            return _read_array(pa.array(column), reader, errors, 0)
+        chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array(column)
+        results, row = [], 0
+        for chunk in chunked.chunks:
+            results.append(_read_array(chunk, reader, errors, row))
+            row += len(chunk)
     return pa.chunked_array(results, type=result_type(reader.type, errors))
 
 
