@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import itertools
 import os
+import pickle
 import random
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from letterhead.state import (
     Int64Serde,
     Record,
     RecordContext,
+    Serde,
     SessionKey,
     StateSerdes,
     Stores,
@@ -816,6 +818,28 @@ def test_a_flush_listener_hears_of_a_value_with_its_headers_and_time() -> None:
     ]
     assert records[0].value == (value(b"1", ODD), None)
     assert records[1].value == (value(b"2", timestamp=8), value(b"1", ODD))
+
+
+class Pickled(Serde[Any]):
+    def serialize(self, topic: str, headers: Headers, data: Any) -> bytes | None:
+        return None if data is None else pickle.dumps(data)
+
+    def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:
+        return None if data is None else pickle.loads(data)
+
+
+@pytest.mark.parametrize("written", [datetime(2026, 1, 31, tzinfo=UTC), 0])
+def test_a_flush_listener_hears_the_time_of_the_record_for_values_of_the_application(written: Any) -> None:
+    """A datetime has a method of the name that our own values have their time under."""
+    supplier = Stores.in_memory_key_value_store("times")
+    builder = Stores.key_value_store_builder(supplier, None, Pickled())
+    opened = Opened(builder.with_caching_enabled())
+    records = heard(opened)
+    opened.store.put(b"k", written)
+    opened.store.flush()
+    assert [(record.key, record.value.new_value, type(record.timestamp)) for record in records] == [
+        (b"k", written, int)
+    ]
 
 
 def test_a_flush_listener_hears_of_no_row_that_never_left_the_cache() -> None:

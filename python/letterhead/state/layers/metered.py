@@ -31,7 +31,7 @@ from letterhead.state.serdes import (
     ValueTimestampHeadersSerde,
 )
 from letterhead.state.storage.keys import RowKey, encode_key
-from letterhead.state.values import Origin
+from letterhead.state.values import Origin, ValueAndTimestamp, ValueTimestampHeaders
 
 __all__ = ["Change", "Metered", "MeteredIterator", "ScanErrors", "timed"]
 
@@ -200,8 +200,11 @@ class Metered(Layer, Generic[K, V]):
 
     def _change(self, row: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
         value, before = self._deserialize_value(row, new), self._deserialize_value(row, old)
-        timestamp = context.timestamp if value is None else getattr(value, "timestamp", context.timestamp)
-        return Record(self._deserialize_key(row, value or before), Change(value, before), timestamp, context.headers)
+        # A value of the application may have an attribute of this name, as a datetime does.
+        is_ours = isinstance(value, ValueAndTimestamp | ValueTimestampHeaders)
+        timestamp = value.timestamp if is_ours else context.timestamp  # type: ignore[union-attr]
+        key = self._deserialize_key(row, before if value is None else value)
+        return Record(key, Change(value, before), timestamp, context.headers)
 
     # Serializing.
 
