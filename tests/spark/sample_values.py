@@ -8,14 +8,12 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from letterhead.types import ORDERS, SELECT_TYPES
+from letterhead.types import SELECT_TYPES, orders_of
 from letterhead.values import VALUE_TYPES
 from reference.text_forms import is_form
 from strategies import form_values
 
-TYPES = list(SELECT_TYPES) + [
-    f"{name}:{order}" for name in SELECT_TYPES if name not in ("string", "binary") for order in ORDERS if order != "be"
-]
+TYPES = list(SELECT_TYPES) + [f"{name}:{order}" for name in SELECT_TYPES for order in orders_of(name) if order != "be"]
 """Every type in every spelling; ``:be`` is the same as none, which the Python tests hold."""
 
 WIDTHS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import itertools
 import math
@@ -317,7 +318,7 @@ def bytes_of_value(spark, value, type, value_type):
         ("Zürich", "string", "string", "Zürich".encode()),
         ("00010203-0405-0607-0809-0A0B0C0D0E0F", "string", "uuid", bytes(range(16))),
         ("00010203-0405-0607-0809-0A0B0C0D0E0F", "string", "uuid:text", b"00010203-0405-0607-0809-0a0b0c0d0e0f"),
-        (datetime(2026, 1, 1, 0, 0, 0, 123999, UTC), "timestamp", "timestamp_ms", struct.pack(">q", 1767225600123)),
+        (datetime(2026, 1, 1, 0, 0, 0, 123000, UTC), "timestamp", "timestamp_ms", struct.pack(">q", 1767225600123)),
         (datetime(2026, 1, 1, tzinfo=UTC), "timestamp", "timestamp_ms:text", b"1767225600000"),
         (-0.0, "double", "float64", struct.pack(">d", -0.0)),
         (0.1, "double", "float64:le", struct.pack("<d", 0.1)),
@@ -444,6 +445,130 @@ def test_a_frame_that_does_not_fit_is_refused(spark, options, message):
     with pytest.raises((TypeError, ValueError)) as raised:
         df.transform(lhs.edit_headers(**{"drop": ["z"], **options}))
     assert str(raised.value).startswith(message)
+
+
+# Masks with a key, keys in any case, and what is not found -------------------------------------------------------------
+
+SECRET = b"a key of more than sixteen bytes"
+
+
+@pytest.mark.parametrize("key", [SECRET, SECRET * 4], ids=["short", "long"])
+def test_hmac_is_that_of_python(spark, key):
+    df = frame_of(spark, ROWS)
+    masks = {"a": lh.hmac(key), "b": lh.hmac(SECRET)}
+    assert edited(df, replace=masks) == [
+        None if row is None else lh.Headers(row).edit(replace=masks).items() for row in ROWS
+    ]
+    # Columns of the frame may have any names.
+    named = frame_of(spark, ROWS, inner_0=pa.array([1] * 4), OUTER_0=pa.array([2] * 4))
+    result = named.transform(lhs.edit_headers(replace=masks, append={"n": ("inner_0", "int8")}))
+    assert result.columns == ["headers", "inner_0", "OUTER_0"]
+    assert [row.headers[-1].value for row in result.collect()] == [b"\1"] * 4
+
+
+def spellings(secret: bytes) -> list[str]:
+    """Return how a plan might write bytes."""
+    signed = [byte - 256 if byte > 127 else byte for byte in secret]
+    return [
+        secret.decode("latin-1"), secret.hex(), secret.hex().upper(), secret.hex(" ").upper(),
+        base64.b64encode(secret).decode(), ",".join(map(str, signed)), ", ".join(map(str, signed)),
+    ]  # fmt: skip
+
+
+@pytest.mark.spark_only
+def test_the_key_of_hmac_is_in_no_plan(spark):
+    inner, outer = (bytes(byte ^ pad for byte in SECRET.ljust(64, b"\0")) for pad in (0x36, 0x5C))
+    transform = lhs.edit_headers(replace={"a": lh.hmac(SECRET)})
+    df = frame_of(spark, ROWS).transform(transform)
+    rows = df.collect()
+    query = df._jdf.queryExecution()
+    plans = [query.logical(), query.analyzed(), query.optimizedPlan(), query.sparkPlan(), query.executedPlan()]
+    executions = spark._jsparkSession.sharedState().statusStore().executionsList()
+    texts = [
+        *(explained(df, how) for how in ("simple", "extended", "codegen", "cost", "formatted")),
+        query.toString(), *(plan.toJSON() for plan in plans), *(plan.treeString() for plan in plans),
+        *(executions.apply(number).physicalPlanDescription() for number in range(executions.size())),
+        repr(transform), str(transform), df._jdf.toString(), repr(df),
+    ]  # fmt: skip
+    assert any("sha2" in text for text in texts)
+    for secret in (SECRET, inner, outer, inner[: len(SECRET)], outer[: len(SECRET)]):
+        for spelled in spellings(secret):
+            assert not any(spelled in text for text in texts), spelled
+    # A constant would have been found.
+    shown = explained(df.select(F.lit(SECRET)), "extended")
+    assert any(spelled in shown for spelled in spellings(SECRET))
+    assert len(rows) == len(ROWS)
+
+
+@pytest.mark.spark_only
+def test_hmac_masks_the_headers_of_a_stream(spark, tmp_path):
+    source = frame_of(spark, ROWS)
+    source.coalesce(1).write.parquet(str(tmp_path / "source"))
+    stream = spark.readStream.schema(source.schema).parquet(str(tmp_path / "source"))
+    query = (
+        stream.transform(lhs.edit_headers(replace={"a": lh.hmac(SECRET)}))
+        .writeStream.format("parquet").option("path", str(tmp_path / "sink"))
+        .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+    )  # fmt: skip
+    query.awaitTermination(60)
+    written = spark.read.parquet(str(tmp_path / "sink"))
+    assert {row.headers[0].value for row in written.where("get(headers, 0).key = 'a'").collect()} == {
+        lh.Headers({"a": b"1"}).edit(replace={"a": lh.hmac(SECRET)})["a"]
+    }
+    kept = [path.read_bytes() for path in (tmp_path / "checkpoint").rglob("*") if path.is_file()]
+    assert not any(SECRET in data or SECRET.hex().encode() in data for data in kept)
+
+
+def test_keys_are_found_in_any_case_on_request(spark):
+    rows = [[("SSN", b"1"), ("Ssn", b"2"), ("É", b"3"), ("\u0130d", b"4")], None]
+    df = frame_of(spark, rows)
+    for changes in (
+        {"replace": {"sSn": "redact"}}, {"drop": ["ssn", "é", "i\u0307d"]}, {"only": ["SSn"]}, {"rename": {"ssn": "id"}},
+        {"drop": ["SSN"], "append": {"ssn": lh.lit(b"x")}},
+    ):  # fmt: skip
+        expected = [lh.Headers(row or ()).edit(**changes, ignore_case=True).items() for row in rows]
+        assert edited(df, **changes, ignore_case=True) == [expected[0], expected[1] or None]
+    with pytest.raises(ValueError, match="set= has exact keys"):
+        lhs.edit_headers(set={"a": lh.lit(b"1")}, ignore_case=True)
+
+
+def test_empty_changes_change_nothing(spark):
+    df = frame_of(spark, ROWS)
+    for changes in ({"drop": []}, {"rename": {}}, {"replace": {}}, {"set": {}}, {"append": []}, {"append": {}}):
+        assert edited(df, **changes) == ROWS
+    assert edited(df, only=[]) == [[], [], [], None]
+
+
+@pytest.mark.spark_only
+def test_headers_that_are_hidden_are_counted(spark):
+    from pyspark.sql import Observation
+
+    df = frame_of(spark, ROWS)
+    for ignore_case, counts in ((False, {"a": 2, "A": 0, "B": 0}), (True, {"b": 2, "a": 2})):
+        observation = Observation("hidden")
+        changes = {"drop": ["B"]} if ignore_case else {"drop": ["A", "B"]}
+        edit = lhs.edit_headers(replace={"a": "hash"}, **changes, observe=observation, ignore_case=ignore_case)
+        df.transform(edit).collect()
+        assert observation.get == counts
+    with pytest.raises(ValueError, match="observe= counts the keys in drop= and replace="):
+        df.transform(lhs.edit_headers(append={"a": lh.lit(b"1")}, observe="hidden"))
+
+
+def test_a_mask_in_python_is_refused(spark):
+    mask = F.udf(lambda value: value, "binary")
+    with pytest.raises(TypeError, match=r"header 'a': the function of replace runs Python.*lh\.hmac\(key\)"):
+        frame_of(spark, ROWS).transform(lhs.edit_headers(replace={"a": mask}))
+
+
+def test_times_are_exact_or_truncated_on_request(spark):
+    df = spark.createDataFrame([(None, datetime(2026, 1, 1, 0, 0, 0, 123999, UTC))], f"{LIST}, at timestamp")
+    for type, written in (("timestamp_ms", struct.pack(">q", 1767225600123)), ("timestamp:s", b"1767225600")):
+        change = {"k": ("at", type)}
+        assert "header k: the time has more decimals than" in failure(df.transform(lhs.edit_headers(append=change)))
+        assert edited(df, append=change, truncate=True) == [[("k", written)]]
+    assert edited(df, set={"k": ("at", "timestamp:iso")}) == [[("k", b"2026-01-01T00:00:00.123999Z")]]
+    with pytest.raises(TypeError, match="truncate must be bool"):
+        lhs.edit_headers(drop=["a"], truncate=1)
 
 
 def test_a_column_that_is_no_bytes_needs_a_type(spark):

@@ -485,3 +485,46 @@ def test_an_encoding_that_only_arrow_reads_is_read_by_arrow(spark, type, data, v
     assert df.select(lhs.header("headers", "k", type)).first().k == value
     with pytest.raises(ValueError, match="is not read by Spark's expressions"):
         lhs.header("headers", "k", type, engine="spark")
+
+
+def test_a_required_list_is_null_where_the_header_is_absent(spark, engines):
+    df = spark.createDataFrame(
+        [([("k", bytearray(b"v"))],), ([],), (None,)], "headers array<struct<key:string,value:binary>>"
+    )
+    for engine in engines:
+        column = lhs.header("headers", "k", "array<string>", required=True, errors="null", engine=engine)
+        assert [row.k for row in df.select(column).collect()] == [["v"], None, None]
+    columns = {"k": lh.field("array<string>", required=True)}
+    selected = df.transform(lhs.select_headers("headers", "kafka", columns, errors="null"))
+    assert [row.k for row in selected.collect()] == [["v"], None, None]
+
+
+@pytest.mark.spark_only
+@pytest.mark.parametrize(
+    ("type", "format", "remedy"),
+    [
+        (
+            "array<struct<key:string,value:string>>",
+            None,
+            "transform(headers, h -> struct(h.key as key, cast(h.value as binary) as value))",
+        ),
+        ("array<struct<key:string,type:string,value:binary>>", None, "pass format='kip82-typed'"),
+        ("array<struct<key:int,value:binary>>", None, "pass format='kip82-int'"),
+        ("array<struct<key:string,value:binary>>", "kip82-int", "pass format='kafka'"),
+        ("array<struct<key:string,value:binary,more:int>>", None, None),
+    ],
+)
+def test_a_column_of_another_type_has_a_remedy_that_works(spark, type, format, remedy):
+    df = spark.createDataFrame([([],)], f"headers {type}")
+    with pytest.raises(Exception, match="the column is array<struct") as caught:
+        df.select(lhs.header("headers", 1 if format else "k", "string", format=format, engine="spark")).collect()
+    message = str(caught.value)
+    assert ("format=" in message) == (remedy is not None and "format=" in remedy)
+    if remedy is None:
+        return
+    assert remedy in message
+    if "transform(" in remedy:
+        df = df.selectExpr(f"{remedy} as headers")
+    named = remedy.partition("format='")[2].rstrip("'") or None
+    key = 1 if named == "kip82-int" else "k"
+    assert df.select(lhs.header("headers", key, "string", format=named, engine="spark").alias("k")).first().k is None

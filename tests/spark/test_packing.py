@@ -61,3 +61,22 @@ def test_a_value_that_does_not_fit_names_header_and_record(spark):
     df = spark.createDataFrame([("t", 0, 7, 300)], "topic string, partition int, offset bigint, n int")
     output = failure(df.transform(lhs.pack_headers({"n": "int8"})))
     assert "header n: the number does not fit int8 in the row with topic='t', partition=0, offset=7" in output
+
+
+def test_a_time_without_a_zone_is_refused(spark):
+    df = spark.sql("select timestamp_ntz'2026-01-31 08:30:00' as at")
+    for columns in ({"at": "timestamp_ms"}, ["at"], {"at": "timestamp:iso"}):
+        with pytest.raises(TypeError, match=r"column 'at' is timestamp_ntz.*cast it to timestamp"):
+            df.transform(lhs.pack_headers(columns))
+    cast = df.selectExpr("cast(at as timestamp) as at").transform(lhs.pack_headers(["at"]))
+    assert (
+        cast.select(lhs.header("headers", "at", "int64")).first().at
+        == df.selectExpr("unix_millis(cast(at as timestamp)) as n").first().n
+    )
+
+
+def test_times_are_exact_or_truncated_on_request(spark):
+    df = spark.sql("select timestamp_micros(1999) as at")
+    assert "the time has more decimals than timestamp_ms" in failure(df.transform(lhs.pack_headers(["at"])))
+    packed = df.transform(lhs.pack_headers(["at"], truncate=True))
+    assert packed.select(lhs.header("headers", "at", "int64")).first().at == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,21 @@ def test_unknown_names_are_rejected_before_a_job_runs(spark) -> None:
         lhs.trace_links("headers", errors="column")
     with pytest.raises(TypeError, match="column must be str or a Column"):
         lhs.trace_links(7)
+
+
+@pytest.mark.spark_only
+def test_columns_of_conventions_have_names_and_their_errors_name_rows(spark) -> None:
+    df = spark.sql("select 7 as `a.b`, id as offset, 'x' as text, cast('x' as binary) as data from range(1)")
+    identify = ["offset", "a.b"]
+    functions = {
+        "traceparent": partial(lhs.traceparent, "text"), "rfc3339": partial(lhs.rfc3339, "text"),
+        "schema_id": partial(lhs.schema_id, "data"), "trace_links": partial(lhs.trace_links, "data"),
+        "amqp": partial(lhs.amqp, "data", "string"),
+    }  # fmt: skip
+    for name, function in functions.items():
+        assert df.select(function()).columns == [f"{name}({function.args[0]})"]
+        with pytest.raises(Exception, match=r"in the row with offset=0, a\.b=7") as caught:
+            df.select(function(identify=identify)).collect()
+        assert ('errors="null"' if name == "trace_links" else 'errors="column"') in str(caught.value)
+    with pytest.raises(TypeError, match="identify must be a list of column names, not str"):
+        lhs.traceparent("text", identify="offset")

@@ -79,12 +79,7 @@ def first_valid(results: Sequence[Checked]) -> Checked:
         value = F.when(is_bad, value).otherwise(result.value)
 
     def joined(own: Column) -> Column:
-        parts = [*messages, own]
-        texts = [
-            part if not place else F.when(part.isin(*parts[:place]), "").otherwise(F.concat(F.lit("; "), part))
-            for place, part in enumerate(parts)
-        ]
-        return F.concat(*texts)
+        return F.array_join(F.array_distinct(F.array(*messages, own)), "; ")
 
     checks = [
         Check(F.when(all_bad, check.when).otherwise(no), check.code, joined(check.message)) for check in last.checks

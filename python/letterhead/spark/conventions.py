@@ -16,7 +16,7 @@ from letterhead import arrow as lha
 from letterhead._shared_parameters import documented
 from letterhead.conventions.columns import ParseAmqp
 from letterhead.limits import Limits
-from letterhead.spark.frame import check_column
+from letterhead.spark.frame import check_column, check_names
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.schemas import spark_type
 from letterhead.types import ValueType
@@ -25,7 +25,13 @@ __all__ = ["amqp", "rfc3339", "schema_id", "trace_links", "traceparent"]
 
 
 @documented
-def amqp(column: str | Column, type: ValueType, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
+def amqp(
+    column: str | Column,
+    type: ValueType,
+    *,
+    identify: Sequence[str] = (),
+    errors: Literal["raise", "null", "column"] = "raise",
+) -> Column:
     """Parse AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub write them into headers; needs Spark 4.1.
 
     :func:`letterhead.spark.select_headers` parses headers without this function: request the type ``"int64:amqp"``.
@@ -36,7 +42,7 @@ def amqp(column: str | Column, type: ValueType, *, errors: Literal["raise", "nul
         One value per row: binary.
     type : str, pyspark.sql.types.DataType or pyarrow.DataType
         Type of the values, one of those that :func:`letterhead.arrow.amqp` lists; a value of another type is an error.
-    {value_errors}
+    {identify_columns} {value_errors}
 
     Returns
     -------
@@ -56,16 +62,18 @@ def amqp(column: str | Column, type: ValueType, *, errors: Literal["raise", "nul
     >>> spark.range(1).select(lhs.amqp(F.unhex(F.lit("a10461636d65")), "string").alias("tenant")).first()
     Row(tenant='acme')
     """
-    return _parsed(ParseAmqp(type, errors, dialect="spark").run, column)
+    return _parsed("amqp", ParseAmqp(type, errors, dialect="spark").run, column, identify)
 
 
 @documented
-def traceparent(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
+def traceparent(
+    column: str | Column, *, identify: Sequence[str] = (), errors: Literal["raise", "null", "column"] = "raise"
+) -> Column:
     """Parse W3C's ``traceparent``, as :func:`letterhead.arrow.traceparent` does; needs Spark 4.1.
 
     Parameters
     ----------
-    {text_or_binary_column} {value_errors}
+    {text_or_binary_column} {identify_columns} {value_errors}
 
     Returns
     -------
@@ -80,7 +88,7 @@ def traceparent(column: str | Column, *, errors: Literal["raise", "null", "colum
     >>> spark.range(1).select(trace).select("trace.parent_id", "trace.sampled").first()
     Row(parent_id='b7ad6b7169203331', sampled=True)
     """
-    return _parsed(partial(lha.traceparent, errors=errors), column)
+    return _parsed("traceparent", partial(lha.traceparent, errors=errors), column, identify)
 
 
 @documented
@@ -89,6 +97,7 @@ def trace_links(
     format: str = "kafka",
     *,
     baggage: Sequence[str] | None = None,
+    identify: Sequence[str] = (),
     errors: Literal["raise", "null"] = "raise",
     limits: Limits | None = None,
 ) -> Column:
@@ -102,7 +111,7 @@ def trace_links(
         Headers as Spark's Kafka source returns them with ``includeHeaders``, or in bytes of ``format``.
     format : str, default "kafka"
         Name of the format, which has text keys.
-    {baggage} {link_errors} {limits}
+    {baggage} {identify_columns} {link_errors} {limits}
 
     Returns
     -------
@@ -116,19 +125,21 @@ def trace_links(
     >>> links.count(), orders.count()
     (9700, 10000)
     """
-    check_column("column", column)
-    return _parsed(partial(lha.trace_links, format=format, baggage=baggage, errors=errors, limits=limits), column)
+    links = partial(lha.trace_links, format=format, baggage=baggage, errors=errors, limits=limits)
+    return _parsed("trace_links", links, column, identify)
 
 
 @documented
-def schema_id(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
+def schema_id(
+    column: str | Column, *, identify: Sequence[str] = (), errors: Literal["raise", "null", "column"] = "raise"
+) -> Column:
     """Parse Confluent's schema ids, as :func:`letterhead.arrow.schema_id` does; needs Spark 4.1.
 
     Parameters
     ----------
     column : str or Column
         Values of ``__key_schema_id`` or ``__value_schema_id``: binary.
-    {value_errors}
+    {identify_columns} {value_errors}
 
     Returns
     -------
@@ -142,18 +153,20 @@ def schema_id(column: str | Column, *, errors: Literal["raise", "null", "column"
     >>> spark.range(1).select(lhs.schema_id(F.unhex(F.lit("0000000007"))).alias("schema")).select("schema.id").first()
     Row(id=7)
     """
-    return _parsed(partial(lha.schema_id, errors=errors), column)
+    return _parsed("schema_id", partial(lha.schema_id, errors=errors), column, identify)
 
 
 @documented
-def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
+def rfc3339(
+    column: str | Column, *, identify: Sequence[str] = (), errors: Literal["raise", "null", "column"] = "raise"
+) -> Column:
     """Parse times such as ``ce_time`` of CloudEvents, as :func:`letterhead.arrow.rfc3339` does; needs Spark 4.1.
 
     Unlike Spark's cast, it rejects a date without a time, and a time without an offset.
 
     Parameters
     ----------
-    {text_or_binary_column} {value_errors}
+    {text_or_binary_column} {identify_columns} {value_errors}
 
     Returns
     -------
@@ -168,11 +181,12 @@ def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] 
     >>> spark.range(1).select(time.cast("long").alias("seconds")).first()
     Row(seconds=1767225600)
     """
-    return _parsed(partial(lha.rfc3339, unit="us", errors=errors), column)
+    return _parsed("rfc3339", partial(lha.rfc3339, unit="us", errors=errors), column, identify)
 
 
-def _parsed(parse: Callable[[pa.Array], pa.Array], column: str | Column) -> Column:
+def _parsed(name: str, parse: Callable[[pa.Array], pa.Array], column: str | Column, identify: Sequence[str]) -> Column:
     """Return the result of a function on a column."""
+    check_column("column", column)
     # A call without rows returns the type, and rejects misspelt names before a job runs.
     type = parse(pa.array([], pa.binary())).type
-    return ArrowFunction(parse).column(column, spark_type(type))
+    return ArrowFunction(name, parse).column(column, spark_type(type), identify=check_names("identify", identify) or ())

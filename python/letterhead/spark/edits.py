@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType, StringType, StructField
+from pyspark.sql.types import BinaryType, DataType, DecimalType, StringType, StructField
 
+from letterhead._invariants import present
 from letterhead._names import check_name, unknown_name
-from letterhead.header_edits import Constant, Function, HeaderEdit, Lit, Mask, NewValue
+from letterhead._shared_parameters import documented
+from letterhead.header_edits import Constant, Function, HeaderEdit, Hmac, Lit, Mask, NewValue
 from letterhead.spark.checks import chosen, guarded, raised
 from letterhead.spark.frame import (
     HEADERS,
@@ -25,23 +30,25 @@ from letterhead.spark.frame import (
     unused_name,
 )
 from letterhead.spark.runner import ArrowFunction
-from letterhead.spark.sail import is_sail, unfiltered, written_values
+from letterhead.spark.sail import is_sail, not_on_sail, unfiltered, written_values
 from letterhead.spark.schemas import spelled
-from letterhead.spark.text_forms import form_parser
 from letterhead.spark.transform import Transform
 from letterhead.spark.writing import writer, written_from
 from letterhead.types import is_only_read, type_name
 from letterhead.values import Value
 
 if TYPE_CHECKING:
+    from pyspark.sql import Observation
+
     Keys: TypeAlias = Sequence[str] | Callable[[Column], Column]
     Renames: TypeAlias = Mapping[str, str] | Callable[[Column], Column]
-    Replacements: TypeAlias = Mapping[str, str | bytes | Lit | Callable[[Column], Column]]
+    Replacements: TypeAlias = Mapping[str, str | bytes | Hmac | Lit | Callable[[Column], Column]]
     Added: TypeAlias = str | bytes | Lit | Column | tuple[str | Column, str] | None
 
 __all__ = ["edit_headers"]
 
 
+@documented
 def edit_headers(
     column: str | Column = "headers",
     *,
@@ -52,7 +59,10 @@ def edit_headers(
     replace: Replacements | None = None,
     set: Mapping[str, Added] | None = None,
     append: Mapping[str, Added] | Sequence[tuple[str, Added]] | None = None,
+    ignore_case: bool = False,
     nulls: Literal["keep", "skip"] = "keep",
+    truncate: bool = False,
+    observe: str | Observation | None = None,
 ) -> Transform:
     """Drop, keep, rename, mask, set and append headers; all others are unchanged.
 
@@ -77,19 +87,24 @@ def edit_headers(
         an existing key becomes another header of that key.
     replace : mapping of str to mask or function of Column, optional
         New values of the headers that have a key, all of them, where they stand: a function of the value, which is binary,
-        that returns string or binary (``lambda v: F.sha2(v, 256)``); a mask by name, ``"hash"``, ``"redact"`` or
-        ``"last4"``, as in :func:`letterhead.arrow.edit`; or bytes and :func:`letterhead.lit` for a constant. Null stays
-        null, and a message without the header stays without.
+        that returns string or binary (``lambda v: F.sha2(v, 256)``); a mask, ``"hash"``, ``"redact"``, ``"last4"`` or
+        :func:`letterhead.hmac`, as in :func:`letterhead.arrow.edit`; or bytes and :func:`letterhead.lit` for a constant.
+        Null stays null, and a message without the header stays without.
     set : mapping of str to value, optional
         Values of headers of which there is one afterwards: the first of the key gets the value, and the others are
         dropped. Without any, one is appended.
     append : mapping or sequence of pairs, optional
         Headers to append, in order; pairs can repeat a key. Here and in ``set``, a value is the name of a column or a
-        Column, of strings or binary; ``(column, type)`` for any other, with a type as in :func:`select_headers`,
-        ``name[:be|le|text]``; or :func:`letterhead.lit`, bytes or ``None`` (null) for a constant. Times are truncated to
-        the millisecond.
+        Column, of strings or binary; ``(column, type)`` for any other, with a type as in :func:`pack_headers`; or
+        :func:`letterhead.lit`, bytes or ``None`` (null) for a constant. New headers are in this order: those of ``set``,
+        then those of ``append``, each in the order of its mapping.
+    {ignore_case}
     nulls : {"keep", "skip"}, default "keep"
         Whether null in a column becomes a header with a null value, or no header: then nothing is set or appended.
+    {truncate}
+    observe : str or Observation, optional
+        Counts the headers of each key in ``drop`` and ``replace``, as :meth:`DataFrame.observe` does: a key with 0 headers may
+        be misspelt, so that nothing was hidden.
 
     Returns
     -------
@@ -128,27 +143,32 @@ def edit_headers(
     """
     result_name = name_of_result(column, into)
     check_name("nulls value", nulls, ("keep", "skip"))
+    if not isinstance(truncate, bool):
+        raise TypeError(f"truncate must be bool, not {truncate.__class__.__name__}")
     only, drop, rename = _keys("only", only), _keys("drop", drop), _renames(rename)
     # All edits have the same rules for keys; a function of a Column has no keys to check.
     has_function = any(map(callable, (only, drop, rename)))
-    if not has_function or replace or set or append:
-        HeaderEdit.of(
-            only=None if callable(only) else only,
-            drop=() if callable(drop) or drop is None else drop,
-            rename=None if callable(rename) else rename,
-            replace=_constants(replace),
-            set=_constants(set),
-            append=_constants(append),
-        )
+    edit = HeaderEdit.of(
+        only=None if callable(only) else only,
+        drop=() if callable(drop) or (drop is None and has_function) else drop,
+        rename=None if callable(rename) else rename,
+        replace=_constants(replace),
+        set=_constants(set),
+        append=_constants(append),
+        ignore_case=ignore_case,
+    )
     step = _EditStep(
         result_name,
-        only,
-        drop,
-        rename,
-        _replacements(replace),
+        only if callable(only) else edit.only,  # type: ignore[arg-type]
+        drop if callable(drop) else edit.drop,  # type: ignore[arg-type]
+        rename if callable(rename) else dict(edit.rename),  # type: ignore[arg-type]
+        _replacements(replace, ignore_case),
         _added("set", set),
         _added("append", append),
+        ignore_case,
         nulls == "skip",
+        truncate,
+        observe,
     )
     return Transform((Input(column, "headers are edited in", (HEADERS,)),), step)
 
@@ -164,7 +184,10 @@ class _EditStep:
     replaced: tuple[tuple[str, NewValue], ...]
     set: tuple[_AddedHeader, ...]
     appended: tuple[_AddedHeader, ...]
+    ignore_case: bool
     skip_nulls: bool
+    truncate: bool
+    observe: str | Observation | None
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the frame with the edited headers in the column ``result_name``."""
@@ -173,13 +196,19 @@ class _EditStep:
         for key, value in self.replaced:
             if isinstance(value, Function):
                 _check_function(df, key, value)
+        if self.observe is not None:
+            df = self._observed(df, named(inputs[0].name))
+        df, pads = _with_pads(df, fields, self.replaced)
         # New values become columns first: a random expression, which is used several times, is drawn once.
         added = [*self.set, *self.appended]
         columns = {unused_name(f"inserted_{n}", fields): header for n, header in enumerate(added)}
         wide = df.select("*", *(_column_of(header, fields).alias(name) for name, header in columns.items()))
         types = {field.name: field.dataType for field in wide.schema.fields}
         new = [
-            F.struct(F.lit(header.key).alias("key"), _written(header, name, types[name], on_sail).alias("value"))
+            F.struct(
+                F.lit(header.key).alias("key"),
+                _written(header, name, types[name], self.truncate, on_sail).alias("value"),
+            )
             for name, header in columns.items()
         ]
         set_values = dict(zip((header.key for header in self.set), new, strict=False))
@@ -188,7 +217,7 @@ class _EditStep:
             # Sail concatenates only arrays that agree in what may be null.
             headers = headers.cast(HEADERS)
         missing = [_missing(headers, key, value) for key, value in set_values.items()]
-        edited = self._changed(self._remaining(headers, set_values), set_values)
+        edited = self._changed(self._remaining(headers, set_values), set_values, pads)
         if new:
             appended = F.concat(*missing, F.array(*new[len(missing) :]).cast(HEADERS))
             edited = _with_appended(edited, appended, self.skip_nulls)
@@ -215,36 +244,62 @@ class _EditStep:
 
             headers = F.filter(headers, is_kept)
         only, drop = self.only, self.drop
-        if only is None and drop is None:
+        if only is None and not drop:
             return headers
 
         def stays(header: Column) -> Column:
             key, stays = header["key"], F.lit(True)
             if only is not None:
-                stays = F.coalesce(_matches(key, only, "only"), F.lit(False))
-            if drop is not None:
-                stays = stays & ~F.coalesce(_matches(key, drop, "drop"), F.lit(False))
+                stays = F.coalesce(self._matches(key, only, "only"), F.lit(False))
+            if drop:
+                stays = stays & ~F.coalesce(self._matches(key, drop, "drop"), F.lit(False))
             return stays | key.isin(*set_values) if set_values else stays
 
         return F.filter(headers, stays)
 
-    def _changed(self, headers: Column, set_values: Mapping[str, Column]) -> Column:
+    def _changed(self, headers: Column, set_values: Mapping[str, Column], pads: Mapping[str, _Pads]) -> Column:
         """Return headers under their new keys and with their new values."""
         if not (self.rename or self.replaced or set_values):
             return headers
 
         def changed(header: Column) -> Column:
             key, old = header["key"], header["value"]
-            new_key = key if self.rename is None else _renamed(key, self.rename)
+            name = self._name(key)
+            new_key = _renamed(key, name, self.rename) if self.rename else key
             if callable(self.rename) and set_values:
                 new_key = F.when(key.isin(*set_values), key).otherwise(new_key)
-            values = [((key == name) & old.isNotNull(), _replaced(new, old)) for name, new in self.replaced]
-            for name, struct in set_values.items():
+            values = [
+                ((name == replaced) & old.isNotNull(), _replaced(new, old, pads.get(replaced)))
+                for replaced, new in self.replaced
+            ]
+            for set_key, struct in set_values.items():
                 written = struct["value"]
-                values.append((key == name, F.coalesce(written, old) if self.skip_nulls else written))
+                values.append((key == set_key, F.coalesce(written, old) if self.skip_nulls else written))
             return F.struct(new_key.alias("key"), chosen(values, old).alias("value"))
 
         return F.transform(headers, changed)
+
+    def _name(self, key: Column) -> Column:
+        """Return a key as keys are compared; see :func:`letterhead.header_edits.folded_key`."""
+        return F.translate(key, ascii_uppercase, ascii_lowercase) if self.ignore_case else key
+
+    def _matches(self, key: Column, keys: Any, parameter: str) -> Column:
+        if callable(keys):
+            return _checked_column(parameter, keys(key))
+        return self._name(key).isin(*keys) if keys else F.lit(False)
+
+    def _observed(self, df: DataFrame, headers: Column) -> DataFrame:
+        """Return a frame that counts the headers of each key that is dropped or replaced."""
+        not_on_sail(df.sparkSession, "observe=", "count the headers with lhs.scan_headers")
+        keys = dict.fromkeys([*(() if callable(self.drop) else self.drop or ()), *(key for key, _ in self.replaced)])
+        if not keys:
+            raise ValueError("observe= counts the keys in drop= and replace=, and there are none")
+
+        def count(key: str) -> Column:
+            found = F.filter(headers, lambda header: self._name(header["key"]) == key)
+            return F.coalesce(F.sum(F.greatest(F.size(found), F.lit(0))), F.lit(0)).alias(key)
+
+        return df.observe(self.observe, *map(count, keys))
 
 
 class _AddedHeader(NamedTuple):
@@ -289,8 +344,8 @@ def _constants(values: Any) -> Any:
     return [(pair[0], b"") if isinstance(pair, tuple) and len(pair) == 2 else pair for pair in values]
 
 
-def _replacements(replace: Any) -> tuple[tuple[str, NewValue], ...]:
-    edit = HeaderEdit.of(replace=replace) if replace else HeaderEdit()
+def _replacements(replace: Any, ignore_case: bool) -> tuple[tuple[str, NewValue], ...]:
+    edit = HeaderEdit() if replace is None else HeaderEdit.of(replace=replace, ignore_case=ignore_case)
     for key, value in edit.replace:
         check_str("a key of replace", key)
         if isinstance(value, Constant) and isinstance(value.value, Value):
@@ -322,14 +377,11 @@ def _added_header(key: str, value: Any) -> _AddedHeader:
         type = type_name(value[1], sql=True)
     except (TypeError, ValueError) as error:
         raise error.__class__(f"header {key!r}: {error}") from None
-    if is_only_read(type):
-        name, suffix = type.split(":")
+    # Of alternatives the first is written.
+    if is_only_read(type.partition(" | ")[0]):
+        name, suffix = type.partition(" | ")[0].split(":")
         raise ValueError(
             f"header {key!r}: type '{type}' can be read, but not written: pass '{name}' without ':{suffix}'"
-        )
-    if " | " in type or form_parser(type) is not None:
-        raise ValueError(
-            f"header {key!r}: type '{type}' is written by pack_headers, and not here: pass text, or int64:text"
         )
     return _AddedHeader(key, value[0], type)
 
@@ -350,15 +402,65 @@ def _missing(headers: Column, key: str, value: Column) -> Column:
 
 def _check_function(df: DataFrame, key: str, function: Function) -> None:
     """Reject a function that does not return strings or bytes; the query is analyzed and does not run."""
-    result = function.function(F.lit(b"").cast("binary"))
-    type = df.select(_checked_column("replace", result).alias("value")).schema[0].dataType
+    values = F.array(F.lit(b"").cast("binary"))
+    changed = F.transform(values, lambda value: _checked_column("replace", function.function(value)))
+    try:
+        type = df.select(changed.alias("values")).schema[0].dataType.elementType
+    except AnalysisException as error:
+        if "LAMBDA_FUNCTION_WITH_PYTHON_UDF" not in str(error):
+            raise
+        raise TypeError(
+            f"header {key!r}: the function of replace runs Python, which Spark does not do for the elements of a list: pass a "
+            "function of Spark's own expressions, such as lambda value: F.sha2(value, 256), or a mask, 'hash' or lh.hmac(key)"
+        ) from None
     if not isinstance(type, StringType | BinaryType):
         raise TypeError(f"header {key!r}: the function of replace returns {spelled(type)}: cast it to string or binary")
 
 
-def _replaced(new: NewValue, value: Column) -> Column:
-    """Return the new value for a value that is not null."""
+class _Pads(NamedTuple):
+    """The names of the columns with the two keys of HMAC, which are made of the secret key."""
+
+    inner: str
+    outer: str
+
+
+def _with_pads(
+    df: DataFrame, fields: Mapping[str, StructField], replaced: Sequence[tuple[str, NewValue]]
+) -> tuple[DataFrame, dict[str, _Pads]]:
+    """Return a frame with the keys of HMAC as columns, and their names by the keys of the headers.
+
+    They are data of another frame, because a plan shows the constants in it: in the user interface of Spark, and in its logs.
+    """
+    masks = [(key, mask) for key, mask in replaced if isinstance(mask, Hmac)]
+    if not masks:
+        return df, {}
+    pads = {
+        key: _Pads(*(unused_name(f"{name}_{n}", fields) for name in _Pads._fields)) for n, (key, _) in enumerate(masks)
+    }
+    names = [name for pad in pads.values() for name in pad]
+    row = tuple(key for _, mask in masks for key in _hmac_keys(mask))
+    keys = df.sparkSession.createDataFrame([row], ", ".join(f"{name} binary" for name in names))
+    return df.crossJoin(F.broadcast(keys)), pads
+
+
+def _hmac_keys(mask: Hmac) -> tuple[bytes, bytes]:
+    """Return what HMAC-SHA-256 hashes before a value, and before that hash; RFC 2104, section 2."""
+    key = hashlib.sha256(mask.key).digest() if len(mask.key) > _BLOCK_BYTES else mask.key
+    padded = key.ljust(_BLOCK_BYTES, b"\0")
+    inner, outer = (bytes(byte ^ pad for byte in padded) for pad in (0x36, 0x5C))
+    return inner, outer
+
+
+_BLOCK_BYTES = 64
+
+
+def _replaced(new: NewValue, value: Column, pads: _Pads | None) -> Column:
+    """Return the new value for a value that is not null; ``pads`` are those of HMAC."""
     match new:
+        case Hmac():
+            inner, outer = map(named, present(pads, "the keys of HMAC"))
+            hashed = F.unhex(F.sha2(F.concat(inner, value), 256))
+            return F.sha2(F.concat(outer, hashed), 256).cast("binary")
         case Function():
             return _checked_column("replace", new.function(value)).cast("binary")
         case Mask("hash"):
@@ -377,16 +479,12 @@ def _replaced(new: NewValue, value: Column) -> Column:
             raise AssertionError(new)
 
 
-def _matches(key: Column, keys: Any, parameter: str) -> Column:
-    return _checked_column(parameter, keys(key)) if callable(keys) else key.isin(*keys)
-
-
-def _renamed(key: Column, rename: Any) -> Column:
+def _renamed(key: Column, name: Column, rename: Any) -> Column:
     if callable(rename):
         # A header without a key could not be written.
         no_key = F.raise_error(F.lit("rename makes the key of a header null (null_key)"))
         return F.coalesce(_checked_column("rename", rename(key)), F.when(key.isNotNull(), no_key).cast("string"))
-    return chosen([(key == old_key, F.lit(new_key)) for old_key, new_key in rename.items()], key)
+    return chosen([(name == old_key, F.lit(new_key)) for old_key, new_key in rename.items()], key)
 
 
 def _checked_column(parameter: str, result: Any) -> Column:
@@ -412,7 +510,7 @@ def _column_of(header: _AddedHeader, fields: Mapping[str, StructField]) -> Colum
     return named(header.column)
 
 
-def _written(header: _AddedHeader, name: str, column_type: DataType, on_sail: bool) -> Column:
+def _written(header: _AddedHeader, name: str, column_type: DataType, truncate: bool, on_sail: bool) -> Column:
     """Return the bytes of a header, whose value is in the column ``name``."""
     column = f"column {header.column!r}" if isinstance(header.column, str) else "the column"
     where = f"header {header.key!r}: {column}"
@@ -429,7 +527,8 @@ def _written(header: _AddedHeader, name: str, column_type: DataType, on_sail: bo
     if on_sail:
         if type in ("string", "binary"):
             return named(name).cast("binary")
-        write = partial(written_values, key=header.key, type=type)
-        return ArrowFunction(write).column(named(name), BinaryType())
-    written = writer(type)(named(name))
+        write = partial(written_values, key=header.key, type=type, truncate=truncate)
+        return ArrowFunction("written_values", write).column(named(name), BinaryType())
+    scale = column_type.scale if isinstance(column_type, DecimalType) else 0
+    written = writer(type, scale=scale, truncate=truncate)(named(name))
     return guarded(written.checks, written.value, lambda check: raised(f"header {header.key}: ", check))

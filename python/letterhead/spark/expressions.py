@@ -23,11 +23,12 @@ from functools import partial
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from letterhead import _native
 from letterhead.spark.checks import Check, Checked, check, chosen, either, first_valid
 from letterhead.spark.text_forms import form_parser
 from letterhead.values import VALUE_TYPES
 
-__all__ = ["header_parser", "is_type", "is_utf8", "parser"]
+__all__ = ["guid_digits", "header_parser", "is_type", "is_utf8", "parser"]
 
 
 def parser(type: str) -> Callable[[Column], Checked]:
@@ -46,7 +47,9 @@ def parser(type: str) -> Callable[[Column], Checked]:
     name, _, suffix = type.partition(":")
     if suffix == "text":
         return partial(_TEXT.get(name, _integer_text), name)
-    return partial(_BYTES.get(name, _integer), name, suffix == "le")
+    if suffix == "guid":
+        return lambda bytes: _uuid(name, False, F.unhex(guid_digits(bytes)))
+    return partial(_BYTES.get(name, _integer), name, suffix in ("le", "reversed"))
 
 
 def header_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
@@ -55,8 +58,17 @@ def header_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
     If headers have a type, it decides: a value of another type is invalid, and its bits are big-endian. The suffix of
     ``type`` applies to values without a type. If there are alternatives, the first that reads the value applies.
     """
-    parsers = [_type_parser(alternative, has_types) for alternative in type.split(" | ")]
-    return lambda header: first_valid([parse(header) for parse in parsers])
+    alternatives = type.split(" | ")
+    parsers = [_type_parser(alternative, has_types) for alternative in alternatives]
+    if len(parsers) == 1:
+        return parsers[0]
+    column_type = _native.check_type(type)[1]
+
+    def parse(header: Column) -> Checked:
+        checks, value = first_valid([parse(header) for parse in parsers])
+        return Checked(checks, value.cast(column_type))
+
+    return parse
 
 
 def _type_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
@@ -336,6 +348,16 @@ def hex_digits(bytes: Column, width: int, little: bool) -> Column:
     if not little or width == 1:
         return digits
     return F.concat(*[F.substring(digits, 2 * byte + 1, 2) for byte in reversed(range(width))])
+
+
+def guid_digits(bytes: Column) -> Column:
+    """Return the digits of a UUID whose first three groups are little-endian, in the order of its text, or back.
+
+    Bytes of another length keep their number.
+    """
+    digits = F.hex(bytes)
+    swapped = [F.substring(digits, 2 * byte + 1, 2) for byte in (3, 2, 1, 0, 5, 4, 7, 6)]
+    return F.when(F.length(bytes) == 16, F.concat(*swapped, F.substring(digits, 17, 16))).otherwise(digits)
 
 
 def complement(digits: Column) -> Column:

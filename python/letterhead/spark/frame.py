@@ -15,6 +15,7 @@ from letterhead.spark.schemas import same_but_for_case, spelled
 __all__ = [
     "HEADERS",
     "KAFKA_COLUMNS",
+    "VALUES_AS_BYTES",
     "Input",
     "check_column",
     "check_names",
@@ -167,7 +168,7 @@ def check_types(fields: Mapping[str, StructField], inputs: Iterable[Input]) -> N
         if type not in column.types:
             hint = _CASTS.get((type, column.types[0]), "")
             if type.replace("value:string", "value:binary") in column.types:
-                hint = f": {_VALUES_AS_BYTES.format(column.name)} makes it one"
+                hint = f": {VALUES_AS_BYTES.format(column.name)} makes it one"
             fits = " or ".join(column.types)
             raise TypeError(f"column {column.name!r} is {type}, and {column.purpose} {fits}{hint}")
 
@@ -223,7 +224,8 @@ _POSITION_TYPES = {
 }  # fmt: skip
 """Columns with the position of a record in its topic, and their types."""
 
-_VALUES_AS_BYTES = "transform({}, h -> struct(h.key as key, cast(h.value as binary) as value))"
+VALUES_AS_BYTES = "transform({}, h -> struct(h.key as key, cast(h.value as binary) as value))"
+"""The expression of SQL that makes headers with text values such with bytes."""
 
 _CASTS = {
     ("timestamp", "bigint"): ": unix_millis makes it one",

@@ -20,6 +20,7 @@ from letterhead.fields import Field, field_and_default, plain_key
 from letterhead.operations import ReadOptions, Select
 from letterhead.spark.checks import Check, chosen, guarded, raised
 from letterhead.spark.expressions import header_parser, is_type, is_utf8, parser
+from letterhead.spark.frame import VALUES_AS_BYTES
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import declared
@@ -145,7 +146,7 @@ def header(
         return _by_spark(column, name, field, errors, _header_list_type(format)).alias(name)
     select = Select(format, {name: field}, ReadOptions(errors=errors, limits=limits), dialect="spark")
     type_in_spark = declared(select).spark[0].dataType
-    function = ArrowFunction(select.run, first_field=True)
+    function = ArrowFunction("header", select.run_once, first_field=True)
     return function.column(column, type_in_spark, remedy=": use select_headers").alias(name)
 
 
@@ -180,7 +181,7 @@ def _by_spark(
     count = F.coalesce(F.size(matching), F.lit(0))
     checks = []
     if field.required and strict:
-        # With errors="null" an absent header is null or an empty list in any case.
+        # With errors="null" an absent header is null in any case.
         checks.append(Check(count <= 0, "missing_key", F.lit("the header is required and absent")))
     if field.repeat == "error":
         checks.append(Check(count > 1, "repeated_key", F.lit("the key occurs a second time")))
@@ -188,6 +189,9 @@ def _by_spark(
     def fail(check: Check) -> Column:
         return raised(f"header {name}: ", check) if strict else F.lit(None)
 
+    if field.required and not strict and field.repeat == "all":
+        # Otherwise an absent header would be an empty list.
+        checks.append(Check(count <= 0, "missing_key", F.lit("")))
     if field.split is not None:
         matching = _elements(matching, field.split, header_list)
     if field.repeat != "all":
@@ -301,6 +305,18 @@ def _check_column_type(column: str | Column, header_list: _HeaderList, value: Co
     """
     # Spark Connect writes out the default collation of strings.
     column_type = F.regexp_replace(F.typeof(column), r" collate UTF8_BINARY\b", "")
-    remedy = f", and a header of {header_list.format} is read from {header_list.type}: pass format= with the format of the headers"
-    error = F.raise_error(F.concat(F.lit("the column is "), column_type, F.lit(remedy)))
+    others: dict[str, str] = {}
+    for name, info in format_table().items():
+        if info.is_ == "headers":
+            others.setdefault(_header_list_type(name).type, name)
+    remedies = [
+        (column_type == type, F.lit(f": pass format='{name}', or another format of such headers"))
+        for type, name in others.items()
+    ]
+    own_name = column if isinstance(column, str) else "headers"
+    as_bytes = F.lit(f": {VALUES_AS_BYTES.format(own_name)} has the values as bytes")
+    is_text = F.replace(column_type, F.lit("value:string"), F.lit("value:binary")) == header_list.type
+    remedy = chosen([*remedies, (is_text, as_bytes)], F.lit(""))
+    expected = F.lit(f", and a header of {header_list.format} is read from {header_list.type}")
+    error = F.raise_error(F.concat(F.lit("the column is "), column_type, expected, remedy))
     return F.when(column_type != header_list.type, error).otherwise(value)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructField, StructType, TimestampNTZType
 
 from letterhead._names import unknown_name
 from letterhead._shared_parameters import documented
 from letterhead.fields import Columns, columns_of
 from letterhead.operations import Pack
+from letterhead.operations.pack import HEADERS
 from letterhead.spark.frame import Input, check_names, check_str, is_column
 from letterhead.spark.schemas import Declared, arrow_schema, spark_type
 from letterhead.spark.transform import ArrowStep, Transform
@@ -30,6 +31,7 @@ def pack_headers(
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
     nulls: Literal["keep", "skip"] = "skip",
+    truncate: bool = False,
 ) -> Transform:
     """Make a column of headers from columns: the inverse of :func:`select_headers`.
 
@@ -48,6 +50,7 @@ def pack_headers(
     {keep} {identify}
     nulls : {"keep", "skip"}, default "skip"
         Whether a null becomes a header with a null value, or no header.
+    {truncate}
 
     Returns
     -------
@@ -58,6 +61,7 @@ def pack_headers(
     ------
     TypeError, ValueError
         If an argument is not valid; when called, if the frame lacks a column, or a type cannot be written from its column.
+        A ``timestamp_ntz`` is refused, because it is no point in time.
 
     Examples
     --------
@@ -74,7 +78,7 @@ def pack_headers(
     for name in columns if isinstance(columns, Sequence) and not isinstance(columns, str) else ():
         if is_column(name):
             raise TypeError("columns are named by str: add a Column to the frame first, with withColumn")
-    pack = Pack(format, columns, nulls)
+    pack = Pack(format, columns, nulls, truncate)
     return Transform((), _PackStep(pack, into, check_names("keep", keep), check_names("identify", identify) or ()))
 
 
@@ -93,6 +97,12 @@ class _PackStep:
         for name in names:
             if name not in fields:
                 raise unknown_name("column", name, fields)
+        for name, type in columns_of(self.pack.columns or {}).items():  # type: ignore[arg-type]
+            if isinstance(fields[name].dataType, TimestampNTZType) and type != HEADERS:
+                raise TypeError(
+                    f"column {name!r} is timestamp_ntz, and headers have points in time: cast it to timestamp, which reads it in "
+                    "the time zone of the session"
+                )
         schema = arrow_schema(StructType([fields[name] for name in names]))
         # Types that cannot be written from their columns are errors of the driver.
         type = self.pack.run(empty_batch(schema)).type

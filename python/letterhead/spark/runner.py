@@ -5,7 +5,7 @@ These objects are pickled on the driver: they hold an operation, which has names
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from letterhead._formatting import as_text, printable
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.errors import HeaderError, replaced
 from letterhead.operations import ColumnOperation, ExplodeBatches, Pack, Where
+from letterhead.spark.frame import named
 
 __all__ = ["ArrowFunction", "Runner"]
 
@@ -108,27 +109,47 @@ class Runner:
 
 @dataclass(frozen=True)
 class ArrowFunction:
-    """An Arrow UDF of a function on arrays, which is pickled; ``first_field`` returns that field of a struct."""
+    """An Arrow UDF of a function on arrays, which is pickled.
 
+    Attributes
+    ----------
+    name : str
+        Its name in Spark, and in the default name of its column: ``name(column)``.
+    function : callable
+        The function.
+    first_field : bool
+        Whether to return the first field of the result, which is a struct.
+    """
+
+    name: str
     function: Callable[[pa.Array], pa.Array]
     first_field: bool = False
 
-    def evaluate(self, values: pa.Array) -> pa.Array:
-        """Evaluate the function on a batch; Spark takes the type of UDF from the type hints."""
+    def evaluate(self, values: pa.Array, *identify: pa.Array, names: Sequence[str] = ()) -> pa.Array:
+        """Evaluate the function on a batch; an error quotes the other columns, which have these names."""
         try:
             result = self.function(values)
         except HeaderError as error:
-            # The row number is that within an Arrow batch, and does not identify a row of the frame.
-            raise replaced(error, row=None) from None
+            batch = pa.RecordBatch.from_arrays([*identify], [*names])
+            raise _in_row(error, batch, dict(zip(names, range(len(names)), strict=True))) from None
         return result.flatten()[0] if self.first_field else result
 
-    def column(self, column: str | Column, type: DataType, remedy: str = "") -> Column:
-        """Return the result for a column, with its type in Spark; an older Spark is an error that names the remedy."""
+    def column(self, column: str | Column, type: DataType, remedy: str = "", identify: Sequence[str] = ()) -> Column:
+        """Return the result for a column, with its type in Spark; an older Spark is an error that names the remedy.
+
+        ``identify`` names columns that errors quote.
+        """
         if not hasattr(F, "arrow_udf"):
             raise ValueError(
                 f"this needs Arrow UDFs, which came with Spark 4.1, and this is {pyspark.__version__}{remedy}"
             )
-        return F.arrow_udf(self.evaluate, type)(column)
+
+        # Spark takes the type of UDF from the type hints, and the name of the column from that of the function.
+        def evaluate(values: pa.Array, *identifying: pa.Array) -> pa.Array:
+            return self.evaluate(values, *identifying, names=identify)
+
+        evaluate.__name__ = self.name
+        return F.arrow_udf(evaluate, type)(column, *map(named, identify))
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ is false, ``conv`` of more than 63 bits is null). There, Arrow UDFs read and wri
 
 from __future__ import annotations
 
-import math
-import re
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -16,10 +14,9 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
-from letterhead.errors import EncodeError
-from letterhead.spark.expressions import FLOATS, RANGES
+from letterhead.fields import Field
+from letterhead.operations import Pack
 from letterhead.spark.frame import HEADERS
-from letterhead.values import Value
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSource
@@ -73,54 +70,8 @@ def _unchanged(values: pa.Array) -> pa.Array:
     return values
 
 
-# Values to write ------------------------------------------------------------------------------------------------------
-
-
-def written_values(values: pa.Array, key: str, type: str) -> pa.Array:
-    """Write a column as the bytes of a type ``name[:be|le|text]``, with the rules of :mod:`letterhead.spark.writing`."""
-    name, _, order = type.partition(":")
-    if name == "timestamp_ms":
-        values = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
-    write = _text if order == "text" else _bytes
-    written = [None if value is None else write(name, _checked(key, name, value)) for value in values.to_pylist()]
-    if order == "le":
-        written = [None if data is None else data[::-1] for data in written]
-    return pa.array(written, pa.binary())
-
-
-def _checked(key: str, name: str, value: Any) -> Any:
-    """Return a value in the range of its type; raise ``EncodeError`` for any other."""
-    if name == "timestamp_ms":
-        return value // 1000
-    if name in RANGES:
-        low, high = RANGES[name]
-        if not low <= value <= high:
-            raise _error(key, f"the number does not fit {name}", "out_of_range")
-        return int(value)
-    if name in _SPELLINGS and not _SPELLINGS[name].fullmatch(value):
-        raise _error(key, f"the text does not spell {name}", "bad_text")
-    return value
-
-
-def _error(key: str, message: str, code: str) -> EncodeError:
-    return EncodeError(f"header {key}: {message} ({code})", format=None, code=code, key=key)
-
-
-def _bytes(name: str, value: Any) -> bytes:
-    if name == "uuid":
-        return bytes.fromhex(value.replace("-", ""))
-    return Value("int64" if name == "timestamp_ms" else name, value).bits
-
-
-def _text(name: str, value: Any) -> bytes:
-    if name in FLOATS and not math.isfinite(value):
-        return b"NaN" if math.isnan(value) else b"Infinity" if value > 0 else b"-Infinity"
-    text = str(value)
-    return (text.lower() if name in ("bool", "uuid") else text).encode()
-
-
-_HEX = "[0-9a-fA-F]"
-_SPELLINGS = {
-    "char": re.compile(r"[\0-\uffff]"),
-    "uuid": re.compile(rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"),
-}
+def written_values(values: pa.Array, key: str, type: str, truncate: bool) -> pa.Array:
+    """Write a column as the bytes of a type, by the native module."""
+    rows = pa.RecordBatch.from_arrays([values], ["value"])
+    lists = Pack("kafka", {"value": Field(type, key)}, "keep", truncate).run(rows)
+    return lists.flatten().field("value")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from letterhead import _native
+from letterhead._arrow_types import is_list, is_text
+from letterhead._formatting import counted
 from letterhead.errors import HeaderError, replaced
 from letterhead.fields import field
 from letterhead.operations import ReadOptions, Select
@@ -51,24 +53,41 @@ class _ReadHeader:
     type: str
     errors: Literal["raise", "null"]
 
-    def read(self, headers: pa.Array, keys: pa.Array, types: pa.Array = None) -> pa.Array:
+    def read(self, *arguments: pa.Array) -> pa.Array:
         """Return the values of a batch; the key and the type are the same in all its rows."""
-        key, type = self._constant("key", keys), self.type if types is None else self._constant("type", types)
+        usage = f"{self.name}(headers, 'key') or {self.name}(headers, 'key', 'type')"
+        if len(arguments) not in (2, 3):
+            raise TypeError(f"{self.name} has {counted(len(arguments), 'argument')}: write {usage}")
+        headers, keys, *types = arguments
+        if not is_list(headers.type):
+            raise TypeError(f"{self.name} reads lists of headers, not {headers.type}: write {usage}")
+        key, type = self._constant("key", keys), self._constant("type", types[0]) if types else self.type
         columns = {"value": field(type, key=key)}
-        returned = _native.check_type(columns["value"].type)
+        returned = _native.check_type(columns["value"].type)[1]
         if columns["value"].repeat == "all":
             returned = f"array<{returned}>"
         if returned != self.result:
-            raise ValueError(f"{self.name} returns {self.result}, and a header of type '{type}' is {returned}")
+            raise ValueError(
+                f"{self.name} returns {self.result}, and a header of type '{type}' is {returned}: {self._remedy(returned)}"
+            )
         try:
-            selected: Any = Select("kafka", columns, ReadOptions(errors=self.errors), dialect="spark").run(headers)
+            selected = Select("kafka", columns, ReadOptions(errors=self.errors), dialect="spark").run_once(headers)
         except HeaderError as error:
-            # Rows are counted in a batch, so the number does not identify a row of the query.
-            raise replaced(error, row=None) from None
+            # Rows are counted in a batch, so the number does not identify a row of the query. The column has no name.
+            message = f"header {key}: {error.message}: try_{self.name} returns null"
+            raise replaced(error, message, row=None, column=None) from None
         return selected.field("value")
 
+    def _remedy(self, returned: str) -> str:
+        names = [name for name, (result, _) in FUNCTIONS.items() if result == returned]
+        prefix = self.name.partition("header_")[0]
+        return f"write {prefix}header_{names[0]}" if names else "lhs.header reads every type"
+
     def _constant(self, parameter: str, values: pa.Array) -> str:
-        distinct = pc.unique(values).to_pylist()
-        if len(distinct) != 1 or not isinstance(distinct[0], str):
-            raise ValueError(f"{self.name}: the {parameter} must be one string, such as 'tenant', in all rows")
-        return distinct[0]
+        distinct = pc.unique(values).to_pylist() if is_text(values.type) else []
+        if len(distinct) != 1 or distinct[0] is None:
+            given = f"{values.type}" if not is_text(values.type) else "several, or null"
+            raise TypeError(
+                f"{self.name}: the {parameter} must be one string, such as 'tenant', in all rows, and is {given}"
+            )
+        return str(distinct[0])

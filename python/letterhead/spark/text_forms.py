@@ -15,14 +15,16 @@ from pyspark.sql import functions as F
 
 from letterhead.spark.checks import Check, Checked, check
 
-__all__ = ["form_parser"]
+__all__ = ["UNITS", "form_parser", "in_years"]
 
 _DATE = r"([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _HOUR = r"([01][0-9]|2[0-3]):([0-5][0-9])"
 _ISO = rf"{_DATE}[Tt ]{_HOUR}:([0-5][0-9])(?:\.([0-9]+))?(?:[Zz]|([+-]){_HOUR})"
 _DECIMAL = r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?)0*([0-9]+))?"
 
-_UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""Units of time, and how many of each are a second."""
+
 _FIRST, _END = -62_135_596_800, 253_402_300_800
 """The years 1 to 9999 in seconds since 1970."""
 
@@ -57,7 +59,7 @@ def _iso(bytes: Column) -> Checked:
     offset = F.when(part(8) == "-", -seconds(9, 10)).otherwise(seconds(9, 10))
     time = days.cast("bigint") * 86_400 + seconds(4, 5) + _number(part(6)) - offset
     micros = time * 1_000_000 + F.rpad(F.substring(part(7), 1, 6), 6, "0").cast("bigint")
-    return Checked([*checks, _in_years(time, 1)], F.timestamp_micros(micros))
+    return Checked([*checks, in_years(time, 1)], F.timestamp_micros(micros))
 
 
 def _epoch(unit: str, bytes: Column) -> Checked:
@@ -68,14 +70,17 @@ def _epoch(unit: str, bytes: Column) -> Checked:
     too_long = F.length(digits) > 27
     size = F.concat(F.lit("0"), F.when(~too_long, digits)).cast("decimal(38,0)")
     number = F.when(text.startswith("-"), F.lit(Decimal(0)) - size).otherwise(size)
-    per_second = _UNITS[unit]
-    whole_micros = F.lit(Decimal(max(1, 1_000_000 // per_second)))
-    micros = F.floor(number / F.lit(Decimal(1000))) if unit == "ns" else number * whole_micros
-    in_years = _in_years(number, per_second)
+    per_second = UNITS[unit]
+    if unit == "ns":
+        # A quotient of decimals is rounded, to a number of places that depends on the configuration.
+        size = F.when(text.startswith("-"), size + F.lit(Decimal(999))).otherwise(size)
+        whole = F.call_function("div", size, F.lit(Decimal(1000)))
+        micros = F.when(text.startswith("-"), -whole).otherwise(whole)
+    else:
+        micros = number * F.lit(Decimal(1_000_000 // per_second))
+    within = in_years(number, per_second)
     bad_text = check(~spelled, "bad_text", f"the text does not spell timestamp:{unit}")
-    return Checked(
-        [bad_text, in_years._replace(when=too_long | in_years.when)], F.timestamp_micros(micros.cast("bigint"))
-    )
+    return Checked([bad_text, within._replace(when=too_long | within.when)], F.timestamp_micros(micros.cast("bigint")))
 
 
 def _date(bytes: Column) -> Checked:
@@ -162,6 +167,7 @@ def _days(part: Callable[[int], Column], spelled: Column, message: str) -> tuple
     return checks, F.datediff(date, F.lit("1970-01-01").cast("date"))
 
 
-def _in_years(number: Column, per_second: int) -> Check:
+def in_years(number: Column, per_second: int) -> Check:
+    """Return the check that a number of units since 1970 is in the years 1 to 9999."""
     outside = (number < F.lit(Decimal(_FIRST * per_second))) | (number >= F.lit(Decimal(_END * per_second)))
     return check(outside, "out_of_range", "the time is not in the years 1 to 9999")

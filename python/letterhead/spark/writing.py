@@ -5,7 +5,8 @@ Numbers are written by the digits of ``hex``::
     int32     258    hex = '102'   padded to '00000102'   unhex = 00 00 01 02
     float64   -1.5   = -(1 + fraction) * 2 ** exponent    the three are put side by side as the bits of a long
 
-Text is checked by the parser of the same type, so that nothing is written that the parser would reject.
+Text is checked by the parser of the same type, so that nothing is written that the parser would reject. A value that its
+type cannot represent exactly is an error; with ``truncate``, digits of times and decimals are cut off.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from letterhead.spark.checks import Check, Checked
-from letterhead.spark.expressions import FLOATS, RANGES, WIDE, WIDTHS, complement, hex_digits, parser
+from letterhead.spark.checks import Check, Checked, check
+from letterhead.spark.expressions import FLOATS, RANGES, WIDE, WIDTHS, complement, guid_digits, hex_digits, parser
+from letterhead.spark.text_forms import UNITS, form_parser, in_years
+from letterhead.types import base_type
 
 __all__ = ["writer", "written_from"]
 
 Writer: TypeAlias = Callable[[Column], Checked]
 
 
-def writer(type: str) -> Writer:
-    """Return the function that writes a column as a type ``name[:be|le|text]``, which must be valid.
+def writer(type: str, *, scale: int = 0, truncate: bool = False) -> Writer:
+    """Return the function that writes a column as a type, of alternatives the first, which must be valid.
 
-    The column has one of the types that :func:`written_from` accepts.
+    The column has one of the types that :func:`written_from` accepts; ``scale`` is that of a column of decimals.
 
     Examples
     --------
@@ -40,11 +43,20 @@ def writer(type: str) -> Writer:
     >>> spark.range(1).select(F.hex(written.value).alias("bytes")).first().bytes
     '0201'
     """
+    type = type.partition(" | ")[0]
     name, _, order = type.partition(":")
+    if name == "timestamp":
+        return lambda value: _from_time(type, order, value, truncate)
+    if form_parser(type) is not None and name.startswith("decimal"):
+        return lambda value: _from_decimal(name, value, scale, truncate)
+    if name == "date":
+        return _from_date
     if name == "binary":
-        return lambda value: Checked([], value)
+        return lambda value: Checked([], _BINARY_FORMS.get(order, lambda bytes: bytes)(value))
     if name in ("string", "uuid", "char"):
         return lambda value: _from_text(name, order, value)
+    if name == "timestamp_ms":
+        return lambda value: _from_number(name, order, *_in_unit(name, "ms", value, truncate))
     return lambda value: _from_number(name, order, value)
 
 
@@ -57,7 +69,10 @@ def written_from(type: str, column_type: T.DataType) -> str | None:
     >>> written_from("int64", T.ShortType()), written_from("int64", T.StringType())
     (None, 'tinyint, smallint, int, bigint or a decimal without places')
     """
-    types, names = _FITS.get(type.partition(":")[0], _INTEGERS)
+    name = base_type(type.partition(" | ")[0])
+    if name.startswith("decimal"):
+        return None if isinstance(column_type, T.DecimalType) else "decimal"
+    types, names = _FITS.get(name, _INTEGERS)
     has_decimals = isinstance(column_type, T.DecimalType) and column_type.scale != 0
     return None if isinstance(column_type, types) and not has_decimals else names
 
@@ -65,11 +80,9 @@ def written_from(type: str, column_type: T.DataType) -> str | None:
 # Numbers --------------------------------------------------------------------------------------------------------------
 
 
-def _from_number(name: str, order: str, value: Column) -> Checked:
-    checks = []
-    if name == "timestamp_ms":
-        value = F.unix_millis(value)
-    elif name in RANGES:
+def _from_number(name: str, order: str, value: Column, *checked: Check) -> Checked:
+    checks = [*checked]
+    if name in RANGES:
         low, high = RANGES[name]
         outside = (value < F.lit(Decimal(low))) | (value > F.lit(Decimal(high)))
         checks.append(Check(outside, "out_of_range", F.lit(f"the number does not fit {name}")))
@@ -141,7 +154,91 @@ def _from_text(name: str, order: str, value: Column) -> Checked:
     if name == "string" or order == "text":
         return Checked(checks, text.cast("binary"))
     digits = F.translate(text, "-", "") if name == "uuid" else F.lpad(F.hex(F.ascii(text)), 4, "0")
-    return Checked(checks, _in_order(name, order, F.unhex(digits)))
+    if order == "guid":
+        digits = guid_digits(F.unhex(digits))
+    return Checked(checks, _in_order(name, "le" if order == "reversed" else order, F.unhex(digits)))
+
+
+# Text with a form of its own ------------------------------------------------------------------------------------------
+
+_MICROS_OF_DAY = 86_400 * 1_000_000
+
+
+def _in_unit(type: str, unit: str, time: Column, truncate: bool) -> tuple[Column, Check] | tuple[Column]:
+    """Return a time as a number of units since 1970, and the check that no digits are left over."""
+    micros, size = F.unix_micros(time), F.lit(1_000_000 // UNITS[unit])
+    rest = F.pmod(micros, size)
+    number = F.call_function("div", micros - rest, size)
+    message = f'the time has more decimals than {type}: pass "timestamp:iso", or truncate=True to cut them off'
+    return (number,) if truncate else (number, check(rest != 0, "out_of_range", message))
+
+
+def _from_time(type: str, unit: str, time: Column, truncate: bool) -> Checked:
+    micros = F.unix_micros(time)
+    within = in_years(micros, 1_000_000)
+    if unit == "iso":
+        return Checked([within], _iso(micros).cast("binary"))
+    if unit == "ns":
+        # Nanoseconds of most years do not fit a long.
+        return Checked(
+            [within], F.when(micros == 0, "0").otherwise(F.concat(micros.cast("string"), F.lit("000"))).cast("binary")
+        )
+    number, *checks = _in_unit(type, unit, time, truncate)
+    return Checked([within, *checks], number.cast("string").cast("binary"))
+
+
+def _iso(micros: Column) -> Column:
+    """Return RFC 3339 in UTC, whatever the zone of the session, with as many decimals as the time has: none, three or six."""
+    of_day = F.pmod(micros, F.lit(_MICROS_OF_DAY))
+    days = F.call_function("div", micros - of_day, F.lit(_MICROS_OF_DAY)).cast("int")
+
+    def part(divisor: int, modulo: int, width: int) -> Column:
+        number = F.pmod(F.call_function("div", of_day, F.lit(divisor)), F.lit(modulo))
+        return F.lpad(number.cast("string"), width, "0")
+
+    hours, minutes, seconds = part(3_600_000_000, 24, 2), part(60_000_000, 60, 2), part(1_000_000, 60, 2)
+    fraction = part(1, 1_000_000, 6)
+    decimals = (
+        F.when(fraction == "000000", "")
+        .when(fraction.endswith("000"), F.concat(F.lit("."), F.substring(fraction, 1, 3)))
+        .otherwise(F.concat(F.lit("."), fraction))
+    )
+    date = F.date_add(F.lit("1970-01-01").cast("date"), days).cast("string")
+    colon = F.lit(":")
+    return F.concat(date, F.lit("T"), hours, colon, minutes, colon, seconds, decimals, F.lit("Z"))
+
+
+def _from_date(date: Column) -> Checked:
+    outside = check(~F.year(date).between(1, 9999), "out_of_range", "the date is not in the years 1 to 9999")
+    return Checked([outside], date.cast("string").cast("binary"))
+
+
+def _from_decimal(name: str, number: Column, scale: int, truncate: bool) -> Checked:
+    """Write a decimal of ``scale`` decimals with as many as its type has, by its digits: arithmetic could round it."""
+    precision, places = map(int, name[len("decimal(") : -1].split(","))
+    # The only function that writes a decimal without an exponent under every configuration.
+    text = F.translate(F.format_number(number, scale), ",", "")
+    digits = F.translate(text, "-", "")
+    whole = F.substring_index(digits, ".", 1)
+    fraction = F.rpad(F.substring_index(digits, ".", -1) if scale else F.lit(""), max(scale, places), "0")
+    kept, rest = F.substring(fraction, 1, places), F.substring(fraction, places + 1, max(scale, places) - places)
+    written = F.concat(whole, F.lit("."), kept) if places else whole
+    is_zero = F.translate(written, "0.", "") == ""
+    signed = F.concat(F.when((number < 0) & ~is_zero, "-").otherwise(""), written)
+    has_rest = F.translate(rest, "0", "") != "" if scale > places else F.lit(False)
+    significant = F.when(whole == "0", 0).otherwise(F.length(whole))
+    checks = [check(significant > precision - places, "out_of_range", f"the number does not fit {name}")]
+    if not truncate:
+        message = f"the number has more decimals than {name}: pass more, or truncate=True to cut them off"
+        checks.insert(0, check(has_rest, "out_of_range", message))
+    return Checked(checks, signed.cast("binary"))
+
+
+_BINARY_FORMS: dict[str, Callable[[Column], Column]] = {
+    # Some versions of Spark break lines after 76 characters.
+    "base64": lambda bytes: F.translate(F.base64(bytes), "\r\n", "").cast("binary"),
+    "hex": lambda bytes: F.lower(F.hex(bytes)).cast("binary"),
+}
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------
@@ -160,4 +257,6 @@ _FITS: dict[str, tuple[tuple[type[T.DataType], ...], str]] = {
     "float32": ((T.FloatType,), "float"),
     "float64": ((T.FloatType, T.DoubleType), "float or double"),
     "timestamp_ms": ((T.TimestampType,), "timestamp"),
+    "timestamp": ((T.TimestampType,), "timestamp"),
+    "date": ((T.DateType,), "date"),
 }

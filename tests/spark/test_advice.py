@@ -1,0 +1,99 @@
+"""What an error of the functions for Spark advises works: it is in the message, and in a call that succeeds."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+import letterhead as lh
+from letterhead import arrow as lha
+from letterhead import spark as lhs
+
+pytestmark = pytest.mark.spark_only
+
+LISTS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+class Advice(NamedTuple):
+    """A call that fails, what its error advises, where ``...`` is anything, and a call that follows the advice."""
+
+    wrong: str
+    advised: str
+    right: str
+
+
+ADVICE = [
+    Advice("lha.select(df, 'kafka', 'k string')", "df.transform(lhs.select_headers(...))", "df.transform(lhs.select_headers('headers', 'kafka', 'k string'))"),
+    Advice("lha.select(df, 'kafka', 'k string')", "df.toArrow()['headers']", "lha.select(df.toArrow()['headers'], 'kafka', 'k string')"),
+    Advice("lha.edit(df.headers, 'kafka', drop=['k'])", "df.toArrow()['headers']", "lha.edit(df.toArrow()['headers'], 'kafka', drop=['k'])"),
+    Advice("lha.pack(df.select('n', 'at'))", "df.toArrow()", "(df := df.select('n', 'at'), lha.pack(df.toArrow(), truncate=True))"),
+    Advice("lha.pack(stream.select('value'))", "lhs.pack_headers", "stream.select('value').transform(lhs.pack_headers(['value']))"),
+    Advice("df.transform(lhs.select_headers('headers', 'kafka', 'k int'))", 'errors="column"', "df.transform(lhs.select_headers('headers', 'kafka', 'k int', errors=\"column\"))"),
+    Advice("df.transform(lhs.select_headers('headers', 'kafka', {'K': 'string', 'k': 'string'}))", "lh.field(..., key='k')", "df.transform(lhs.select_headers('headers', 'kafka', {'K': 'string', 'k2': lh.field('string', key='k')}))"),
+    Advice("df.transform(lhs.select_headers('headers', 'kafka', {'n': 'string'}))", "keep=", "df.transform(lhs.select_headers('headers', 'kafka', {'n': 'string'}, keep=['at']))"),
+    Advice("df.select(lhs.header('headers', 'k', 'string', errors='column'))", "select_headers", "df.transform(lhs.select_headers('headers', 'kafka', 'k string', errors='column'))"),
+    Advice("df.select(lhs.header('headers', 'k', 'string', engine='spork'))", "'spark'", "df.select(lhs.header('headers', 'k', 'string', engine='spark'))"),
+    Advice("typed.select(lhs.header('headers', 'k', 'string'))", "format='kip82-typed'", "typed.select(lhs.header('headers', 'k', 'string', format='kip82-typed'))"),
+    Advice("texts.select(lhs.header('headers', 'k', 'string'))", BYTES := "transform(headers, h -> struct(h.key as key, cast(h.value as binary) as value))", f"texts.selectExpr('{BYTES} as headers').select(lhs.header('headers', 'k', 'string'))"),
+    Advice("texts.transform(lhs.select_headers('headers', 'kafka', 'k string'))", BYTES, f"texts.selectExpr('{BYTES} as headers').transform(lhs.select_headers('headers', 'kafka', 'k string'))"),
+    Advice("texts.transform(lhs.edit_headers(drop=['k']))", BYTES, f"texts.selectExpr('{BYTES} as headers').transform(lhs.edit_headers(drop=['k']))"),
+    Advice("df.transform(lhs.edit_headers(replace={'k': F.udf(lambda value: value)}))", "lambda value: F.sha2(value, 256)", "df.transform(lhs.edit_headers(replace={'k': lambda value: F.sha2(value, 256)}))"),
+    Advice("df.transform(lhs.edit_headers(replace={'k': F.udf(lambda value: value)}))", "lh.hmac(key)", "(key := 'sixteen bytes or more', df.transform(lhs.edit_headers(replace={'k': lh.hmac(key)})))[1]"),
+    Advice("df.transform(lhs.edit_headers(replace={'k': 'hsh'}))", "lh.lit('hsh')", "df.transform(lhs.edit_headers(replace={'k': lh.lit('hsh')}))"),
+    Advice("df.transform(lhs.edit_headers(set={'k': 5}))", "(F.lit(3), 'int32')", "df.transform(lhs.edit_headers(set={'k': (F.lit(3), 'int32')}))"),
+    Advice("df.transform(lhs.edit_headers(set={'k': lh.lit(lh.Int32(5))}))", "lh.Int32(3).bits", "df.transform(lhs.edit_headers(set={'k': lh.lit(lh.Int32(3).bits)}))"),
+    Advice("df.transform(lhs.edit_headers(set={'k': 'n'}))", "(column, 'int64')", "(column := 'n', df.transform(lhs.edit_headers(set={'k': (column, 'int64')})))[1]"),
+    Advice("df.transform(lhs.edit_headers(set={'k': ('n', 'string:amqp')}))", "'string'", "df.transform(lhs.edit_headers(set={'k': ('text', 'string')}))"),
+    Advice("df.transform(lhs.edit_headers(set={'k': ('at', 'timestamp_ms')}))", '"timestamp:iso"', "df.transform(lhs.edit_headers(set={'k': ('at', \"timestamp:iso\")}))"),
+    Advice("df.transform(lhs.edit_headers(set={'k': ('at', 'timestamp_ms')}))", "truncate=True", "df.transform(lhs.edit_headers(set={'k': ('at', 'timestamp_ms')}, truncate=True))"),
+    Advice("df.transform(lhs.edit_headers(set={'k': ('d', 'decimal(3, 1):text')}))", "truncate=True", "df.transform(lhs.edit_headers(set={'k': ('d', 'decimal(3, 1):text')}, truncate=True))"),
+    Advice("df.select('at').transform(lhs.pack_headers(['at']))", '"timestamp:iso"', "df.select('at').transform(lhs.pack_headers({'at': \"timestamp:iso\"}))"),
+    Advice("df.select('at').transform(lhs.pack_headers(['at']))", "truncate=True", "df.select('at').transform(lhs.pack_headers(['at'], truncate=True))"),
+    Advice("df.transform(lhs.where_headers('headers', 'kafka', 'k::int32 = 5'))", 'errors="column"', "df.transform(lhs.where_headers('headers', 'kafka', 'k::int32 = 5', errors=\"column\"))"),
+    Advice("df.select(lhs.traceparent('bad'))", 'errors="column"', "df.select(lhs.traceparent('bad', errors=\"column\"))"),
+    Advice("df.select(lhs.trace_links('bad'))", 'errors="null"', "df.select(lhs.trace_links('bad', errors=\"null\"))"),
+    Advice("df.transform(lhs.encode_headers('headers', 'iggy'))", 'types="binary"', "df.transform(lhs.encode_headers('headers', 'iggy', types=\"binary\"))"),
+    Advice("sql(\"select header_int(headers, 'k') from advised\")", "try_header_int", "sql(\"select try_header_int(headers, 'k') from advised\")"),
+    Advice("sql(\"select header_int(headers, 'k', 'string') from advised\")", "header_string", "sql(\"select header_string(headers, 'k', 'string') from advised\")"),
+    Advice("sql('select header_string(headers) from advised')", "header_string(headers, 'key')", "sql(\"select header_string(headers, 'key') from advised\")"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def names(spark: Any) -> dict[str, Any]:
+    lhs.register(spark)
+    rows = pa.table({
+        "headers": pa.array([[{"key": "k", "value": b"1"}]], LISTS), "bad": [b"\x02"], "n": [5], "text": ["a"],
+        "at": pa.array([datetime(2026, 1, 31, 9, 30, 0, 123456, UTC)], pa.timestamp("us", "UTC")), "d": [Decimal("1.25")],
+    })  # fmt: skip
+    df = spark.createDataFrame(rows)
+    df.createOrReplaceTempView("advised")
+    typed = spark.createDataFrame(
+        [([("k", "string", b"1")],)], "headers array<struct<key:string,type:string,value:binary>>"
+    )
+    texts = spark.createDataFrame([([("k", "1")],)], "headers array<struct<key:string,value:string>>")
+    stream = spark.readStream.format("rate").load()
+    return {
+        "F": F, "df": df, "lh": lh, "lha": lha, "lhs": lhs, "sql": spark.sql, "stream": stream, "texts": texts, "typed": typed
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("advice", ADVICE, ids=lambda advice: advice.wrong)
+def test_advice_works_when_it_is_pasted(names: dict[str, Any], advice: Advice) -> None:
+    with pytest.raises(Exception) as raised:  # noqa: PT011
+        run(advice.wrong, names)
+    assert advice.advised in "\n".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
+    assert re.search(re.escape(advice.advised).replace(re.escape("..."), ".*"), advice.right)
+    run(advice.right, names)
+
+
+def run(call: str, names: dict[str, Any]) -> None:
+    result = eval(call, dict(names))
+    if hasattr(result, "collect") and not result.isStreaming:
+        result.collect()
