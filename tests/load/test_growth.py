@@ -1,0 +1,17 @@
+"""The work of functions and parsers grows in proportion to their input."""
+
+from __future__ import annotations
+
+import growth
+import growth_cases  # noqa: F401
+import pytest
+
+pytestmark = pytest.mark.full
+
+
+@pytest.mark.timeout(1800)
+def test_twice_the_input_is_about_twice_the_work() -> None:
+    grown = growth.measure(list(growth.cases))
+    print(growth.table(grown))
+    assert len(grown) >= 60
+    assert [case for case in grown if max(case.factors) > growth.MOST] == []
