@@ -28,6 +28,12 @@ def quoted(text: str) -> str:
     return mark + printable(text.replace("\\", "\\\\").replace(mark, "\\" + mark)) + mark
 
 
+def key_text(text: str) -> str:
+    """Return a key as tables show it: in quotes if it is empty, has blanks or quotes, or is the text null."""
+    is_plain = text.isprintable() and text.split() == [text] and text != "null" and '"' not in text
+    return text if is_plain else quoted(text)
+
+
 def spaced_hex(data: bytes) -> str:
     """Write bytes as pairs of hex digits."""
     return data.hex(" ")

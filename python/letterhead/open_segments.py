@@ -41,6 +41,7 @@ def segments(
     errors: OnError = "raise",
     error_column: str = "error",
     where: Where | None = None,
+    ignore_crc: bool = False,
     limits: Limits | None = None,
 ) -> SegmentsReader:
     """Read log segments of Kafka or Iggy from their files.
@@ -77,6 +78,9 @@ def segments(
     where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
         Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
         :mod:`letterhead.arrow`. Batches that it excludes by their offsets or timestamps are not read, and not verified.
+    ignore_crc : bool, default False
+        Of Kafka, with ``errors="column"``: read the records of a batch with a wrong checksum; each has the error ``bad_crc``, and
+        may be damaged.
     {limits}
 
     Returns
@@ -119,10 +123,13 @@ def segments(
 
         if isolation_level == "read_committed":
             raise ValueError("isolation_level='read_committed' needs segments of Kafka: Iggy has no transactions")
+        if ignore_crc:
+            raise ValueError("ignore_crc= is for segments of Kafka")
         reader = IggyRowReader(
             default_columns(IGGY_COLUMNS, headers) if columns is None else columns, headers, **options
         )
         return IggySegmentsReader(iggy_partitions(path), reader, bounds, last=last)
+    options |= {"ignore_crc": ignore_crc}
     rows = SegmentRowReader(default_columns(COLUMNS, headers) if columns is None else columns, headers, **options)
     committed = isolation_level == "read_committed"
     return SegmentsReader(partitions(path), rows, bounds, committed=committed, last=last)

@@ -44,7 +44,9 @@ def first_line(error: Exception) -> str:
 
 def no_column(name: str, names: Iterable[str]) -> ValueError:
     """Return the error for a column that a table does not have."""
-    return ValueError(f"there is no column {name!r}: there are {listed(names)}")
+    names = [*names]
+    known = f"there are {listed(names)}" if names else "the table is empty"
+    return ValueError(f"there is no column {name!r}: {known}")
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

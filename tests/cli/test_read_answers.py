@@ -279,3 +279,136 @@ def test_the_column_of_errors_takes_another_name(run: Run, source: Path) -> None
 def test_the_name_of_the_column_of_errors_needs_such_a_column(run: Run) -> None:
     result = run("read", ORDERS, "--error-column", "problems")
     assert (result.code, "--error-column needs --errors column or only" in result.err) == (2, True)
+
+
+# The last printed rows ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Two partitions; the header of every third record is not an int16."""
+    blocks = [lh.encode([("n", b"\0\1" if number % 3 else b"\0\0\0\1")], "kafka") or b"" for number in range(60)]
+    for partition in range(2):
+        folder = tmp_path / "mixed" / f"t-{partition}"
+        folder.mkdir(parents=True)
+        records = [record(number, block=block) for number, block in enumerate(blocks)]
+        (folder / LOG).write_bytes(batch(*records, base_offset=0))
+    return tmp_path / "mixed"
+
+
+@pytest.mark.parametrize("last", [0, 1, 3, 25, 100])
+@pytest.mark.parametrize(
+    ("errors", "is_printed"), [("skip", lambda n: n % 3), ("only", lambda n: n % 3 == 0), ("null", lambda n: n % 3)]
+)
+def test_the_last_rows_are_those_that_are_printed(
+    run: Run, mixed: Path, tmp_path: Path, errors: str, is_printed: Callable[[int], object], last: int
+) -> None:
+    expected = [number for number in range(60) if is_printed(number)]
+    arguments = ["--errors", errors, "--last", str(last), "--json"]
+    arguments += ["--where", "n::int16 = 1"] if errors == "null" else ["--headers", "n:int16"]
+    result = run("read", mixed, "--columns", "partition,offset", *arguments)
+    found = [(row["partition"], row["offset"]) for row in rows(result)]
+    assert found == [(partition, offset) for partition in (0, 1) for offset in (expected[-last:] if last else [])]
+    table = tmp_path / "t.parquet"
+    with lh.read.segments(mixed / "t-0", columns=["offset", "headers"]) as reader:
+        pq.write_table(reader.read_all(), table)
+    result = run("read", table, "--columns", "offset", *arguments)
+    assert [row["offset"] for row in rows(result)] == (expected[-last:] if last else [])
+
+
+# Wrong checksums ------------------------------------------------------------------------------------------------------
+
+
+def test_records_of_a_batch_with_a_wrong_checksum_are_shown_with_that_error(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    shutil.copytree(ORDERS, folder)
+    data = bytearray((folder / LOG).read_bytes())
+    data[53_241 + 17] ^= 0xFF  # the checksum itself
+    (folder / LOG).write_bytes(data)
+    result = run("read", folder, "--ignore-crc", "--count-by", "error", "--json")
+    assert (result.code, rows(result)) == (1, [{"error": None, "count": 9731}, {"error": "bad_crc", "count": 269}])
+    assert "269 of 10,000 records did not decode: bad_crc 269" in result.err
+    with lh.open(folder, errors="column", ignore_crc=True) as reader, lh.read.segments(ORDERS) as whole:
+        read = reader.read_all()
+        assert read.drop(["error"]).drop(["topic"]).equals(whole.read_all().drop(["topic"]))
+    wrong = [
+        offset for offset, error in zip(*(read[name].to_pylist() for name in ("offset", "error")), strict=True) if error
+    ]
+    assert wrong == [*range(154, 423)]
+    result = run("read", folder, "--ignore-crc", "--start", "200", "--end", "202", "--columns", "offset", "--json")
+    assert [row["offset"] for row in rows(result)] == [200, 201]
+    result = run("read", folder, "--ignore-crc", "--where", "tenant = 'acme'", "--errors", "only", "--json")
+    assert {row["offset"] for row in rows(result)} < {*range(154, 423)}
+
+
+def test_other_damage_within_a_batch_is_an_error_of_its_record(run: Run, damaged: Path) -> None:
+    result = run("read", damaged, "--ignore-crc", "--errors", "only", "--columns", "offset", "--json", "-n", "2")
+    first, second = ([error["code"] for error in row["error"]] for row in rows(result))
+    assert (first, second) == (["negative_length", "bad_crc"], ["bad_crc"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--errors", "skip"], "--ignore-crc shows records with an error, and --errors skip none"),
+        (["--batches"], "--ignore-crc is for records of log segments of Kafka"),
+    ],
+)
+def test_checksums_are_ignored_for_records_that_are_shown(
+    run: Run, damaged: Path, arguments: list[str], message: str
+) -> None:
+    result = run("read", damaged, "--ignore-crc", *arguments)
+    assert (result.code, message in result.err) == (2, True)
+    result = run("read", SAMPLES / "orders-0.parquet", "--ignore-crc")
+    assert (result.code, "--ignore-crc is for records of log segments of Kafka" in result.err) == (2, True)
+    with pytest.raises(ValueError, match="ignore_crc= needs errors='column'"):
+        lh.read.segments(damaged, ignore_crc=True)
+
+
+def test_an_unreadable_batch_is_no_record_among_control_records(run: Run, damaged: Path) -> None:
+    result = run("read", damaged, "--control", "--errors", "column", "--count-by", "partition", "--json")
+    assert rows(result) == [{"partition": 0, "count": 9731}]
+
+
+# Nothing to read ------------------------------------------------------------------------------------------------------
+
+
+def test_empty_input_is_noted(run: Run, tmp_path: Path) -> None:
+    result = run("read", "-", "--json")
+    assert (result.code, result.out, result.err) == (0, "", "letterhead: standard input is empty\n")
+    (tmp_path / "t.jsonl").write_bytes(b"")
+    assert run("read", tmp_path / "t.jsonl").err.endswith("t.jsonl is empty\n")
+    assert run("scan", tmp_path / "t.jsonl").err.endswith("has no column 'headers': it is empty\n")
+    assert run("read", tmp_path / "t.jsonl", "--columns", "a").err.endswith("the table is empty\n")
+
+
+def test_a_limit_of_a_column_says_that_there_are_more(run: Run) -> None:
+    result = run("decode", ORDERS, "-c", "headers", "-f", "kafka", "--limit", "1")
+    assert result.lines[-1] == "1 row, and there are more"
+
+
+# Advice of conditions -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "advice"),
+    [
+        ("note present", r"write (note IS PRESENT)$"),
+        ("note exists", r"write (note IS PRESENT)$"),
+        ("tenant = 'acme' and note present", r"write (tenant = 'acme' AND note IS PRESENT)$"),
+        ("timestamp > -1h", r"as in (timestamp > '-1h')$"),
+        ("timestamp > @1767225600000", r"as a (number): 1767225600000$"),
+    ],
+)
+def test_the_condition_that_an_error_advises_is_read(run: Run, where: str, advice: str) -> None:
+    result = run("read", ORDERS, "--where", where, "--json")
+    found = re.search(advice, result.err.strip())
+    assert (result.code, found is not None) == (2, True)
+    right = where.replace("@", "") if found[1] == "number" else found[1]  # type: ignore[index]
+    assert run("read", ORDERS, "--where", right, "--json", "-n", "1").code == 0
+
+
+def test_misspelt_brokers_are_named(run: Run) -> None:
+    result = run("read", "kafka:///orders", "-X", "bootstrap.server=h:9092")
+    assert (result.code, "did you mean 'bootstrap.servers'?" in result.err) == (2, True)
+    assert "pass -b host:port" in run("group", "list").err

@@ -61,6 +61,7 @@ def process_column(
     with progress(total, f"{doing} {column.name}", prints=rows.out is None, source=column.source) as advance:
         for batch in itertools.chain([empty], column.batches() if limit != 0 else ()):
             if limit is not None:
+                tally.more |= batch.num_rows > limit - tally.rows
                 batch = batch.slice(0, limit - tally.rows)
             try:
                 new = work(batch.column(column.name))
@@ -71,6 +72,7 @@ def process_column(
                 raise Failure(str(error)) from error
             result, errors = _replace_column(batch, column.name, new), new.errors
             if limit is not None:
+                tally.more |= tally.rows + result.num_rows > limit
                 # Batch formats return more rows than there were values.
                 result = result.slice(0, limit - tally.rows)
                 errors = None if errors is None else errors.slice(0, limit - tally.rows)

@@ -21,7 +21,9 @@ BROKEN_PIPE = 141
 EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage; 3 a source does not exist, or cannot be reached or read, or the output cannot be written; 130 interrupted, 141 the reader of a pipe is gone, 143 terminated."
 
 # A parameter in an error, as in "pass retention=, as the application does", or "start is after the end".
-_PARAMETER = re.compile(r"(?<![\w.])(?:([a-z][a-z_]+)=(?=[ ,.:;)]|$)|(start|end)(?= (?:is|must|has|names) ))")
+_PARAMETER = re.compile(
+    r"(?<![\w.])(?:([a-z][a-z_]+)=(?=[ ,.:;)]|$)|(start|end)(?= (?:is|must|has|names) )|^(start|end)(?=: )|(?<=leave out )(end)$|(?<=is before )(start)$)"
+)
 
 # Options with other names than parameters.
 _OPTIONS = {"partitions": "partition", "isolation_level": "committed", "settings": "config"}
@@ -52,7 +54,7 @@ def as_options(message: str) -> str:
 
 
 def _option(match: re.Match[str]) -> str:
-    name = match[1] or match[2]
+    name = next(filter(None, match.groups()))
     return f"--{_OPTIONS.get(name, name).replace('_', '-')}"
 
 

@@ -96,6 +96,10 @@ def read_command(
         ),
     ] = ReadErrors.raise_,
     error_column: ErrorColumn = ERROR_COLUMN,
+    ignore_crc: Annotated[
+        bool,
+        flag("--ignore-crc", "Of segments of Kafka: show records of batches with a wrong checksum, with that error."),
+    ] = False,
     request: RowRequest,
     keys: KeyRangeOptions,
     limits: Limits,
@@ -142,6 +146,10 @@ def read_command(
         raise Failure("--edit changes the column headers, and excludes --headers, --count-by and --batches")
     if control and request.committed:
         raise Failure("--control shows aborted transactions, and --committed leaves them out: give one of them")
+    if ignore_crc and errors not in (ReadErrors.raise_, ReadErrors.column, ReadErrors.only):
+        raise Failure(f"--ignore-crc shows records with an error, and --errors {errors} none: give one of them")
+    if ignore_crc and errors is ReadErrors.raise_:
+        errors = ReadErrors.column
     if error_column != ERROR_COLUMN and errors not in (ReadErrors.column, ReadErrors.only):
         raise Failure("--error-column needs --errors column or only: it names the column of errors")
     on_screen = output.form is Form.TABLE and count_by is None
@@ -151,6 +159,7 @@ def read_command(
         columns=None if columns is None else tuple(filter(None, map(str.strip, columns.split(",")))),
         follow=follow,
         commit_group=commit_group,
+        ignore_crc=ignore_crc,
         limits=limits,
         errors="raise" if errors is ReadErrors.raise_ else "column",
         error_column=UNUSED_NAME if errors in (ReadErrors.null, ReadErrors.skip) else error_column,

@@ -22,7 +22,7 @@ from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import open_reader, printed_remarks, report_findings
 from letterhead.fields import columns_of
-from letterhead.sources.base import LogSource, RowRequest, Source, check_store_options
+from letterhead.sources.base import LogSource, RowRequest, Source, check_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ class SourceRows:
         wanted = {ReadErrors.raise_: (), ReadErrors.skip: PLACES}.get(
             errors, PLACES[:3] if counts_printed else ("offset",)
         )
-        self.hidden = [name for name in wanted if name in known and request.view == "records"]
+        self.hidden = [name for name in wanted if name in known and request.view != "batches"]
         request = replace(request, columns=(*columns, *self.hidden))
         if counts_printed and request.last is not None:
             name = request.error_column
@@ -129,7 +129,7 @@ class RowReading:
         self._types = columns_of(request.headers) if request.headers else {}
         self._unseen = set(self._types)
         with reading_errors():
-            check_store_options(sources, request)
+            check_options(sources, request)
         for source in sources:
             if request.follow and isinstance(source, LogSource):
                 source.when_connected = self._note_connected

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from letterhead._formatting import printable
+from letterhead._formatting import key_text, printable
 from letterhead.cli.column import column_format
 from letterhead.cli.completion import complete_formats
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
@@ -155,7 +155,7 @@ def _show(report: Scan, sample: int | None, in_file: int | None, *, explain: boo
     if explain:
         for key in report.keys:
             screen.print()
-            screen.print(Text(f"{printable(key.name)}: {_described(key)}", style="bold"))
+            screen.print(Text(f"{key_text(key.name)}: {_described(key)}", style="bold"))
             screen.print(Padding(_evidence(key, everything), (0, 0, 0, 2)))
     elif report.keys:
         screen.print()
@@ -177,7 +177,7 @@ def _keys(report: Scan, screen: Console) -> Table:
             select_type(key) + ("?" if _uncertain(key) else ""), style=STYLES.get(key.guesses[0].confidence, "")
         )
         example = _example(key, key.examples[0], 24 if screen.width >= WIDE else 13) if key.examples else Text()
-        name = printable(key.name) + ("" if count.exact else "+")
+        name = key_text(key.name) + ("" if count.exact else "+")
         view.add_row(name, f"{count.headers:,}", f"{count.nulls:,}", distinct, type, example)
     return view
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -39,6 +40,10 @@ _MIN_BATCH_LEN = 26
 
 _HEADER_LEN = 61
 """Bytes of a batch of magic 2 before its records; messages of older formats have less."""
+
+_CRC_AT = 17
+_COMPUTED = re.compile(r"the bytes give ([0-9a-f]{8})$")
+"""Checksum of a batch's bytes, in the error of another one."""
 
 _MIN_RECORD_LEN = 6
 """Bytes of a record without key, value and headers, after its length."""
@@ -177,6 +182,16 @@ class KafkaSegmentFile(FileWindow):
     def batch_errors(self, batches: Sequence[BatchHeader]) -> list[BatchError | None]:
         """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""
         return _errors_of([self.peek(batch.position, batch.end) for batch in batches]) if batches else []
+
+    def with_checksum(self, error: BatchError, damage: DamagedRange) -> StoredBatches | None:
+        """Return a damaged batch with the checksum of its bytes; None if more than the checksum is wrong with it."""
+        batch = self._batch_at(damage.position)
+        computed = _COMPUTED.search(error.reason)
+        if error.code != "bad_crc" or computed is None or batch is None or batch.end != damage.end or batch.magic < 2:
+            return None
+        data = bytearray(self.peek(batch.position, batch.end))
+        data[_CRC_AT : _CRC_AT + 4] = bytes.fromhex(computed[1])
+        return StoredBatches(bytes(data), [batch], batch.position)
 
     def error(self, error: BatchError, damage: DamagedRange) -> DecodeError:
         """Return the error that names the file, the offsets and the byte."""

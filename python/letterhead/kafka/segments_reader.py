@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from letterhead._formatting import counted, printable
 from letterhead._warnings import warn
-from letterhead.errors import HeaderError, TornTailWarning, replaced
+from letterhead.errors import ErrorDetail, HeaderError, TornTailWarning, replaced
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import WHERE_FIELDS, BatchHeader, KafkaRowReader, aborted_batches, next_pieces
 from letterhead.kafka.segment_file import (
@@ -25,7 +25,7 @@ from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPart
 from letterhead.offsets.ranges import check_range_of_files, range_of_files
 from letterhead.offsets.reading import last_of_range
 from letterhead.offsets.specs import OffsetBounds
-from letterhead.output_columns import Dialect
+from letterhead.output_columns import Dialect, with_errors
 from letterhead.reader import Reader
 from letterhead.where.program import resolve
 
@@ -238,7 +238,10 @@ class SegmentsReader(Reader):
                         yield self._row_reader.error_row(file, error, damage)
                     return
                 damage = damage._replace(bounds=(bounds.start, bounds.end))
-                if damage.hides_records or error.is_not_a_segment:
+                unchecked = self._row_reader.unchecked(file, error, damage)
+                if unchecked is not None:
+                    yield from unchecked
+                elif damage.hides_records or error.is_not_a_segment:
                     if self._row_reader.errors == "raise":
                         raise file.error(error, damage)
                     self.damaged.append(DamagedBatches.in_file(file.segment.path, damage, error.reason))
@@ -261,9 +264,15 @@ class SegmentRowReader:
         dialect: Dialect = "arrow",
         limits: Limits | None = None,
         where: Where | None = None,
+        ignore_crc: bool = False,
         reader: type[KafkaRowReader] = KafkaRowReader,
     ) -> None:
+        if ignore_crc and errors != "column":
+            raise ValueError(
+                "ignore_crc= needs errors='column': records of a batch with a wrong checksum have an error"
+            )
         self.errors = errors
+        self._ignores_checksums = ignore_crc
         self.where = resolve(where, WHERE_FIELDS, headers)
         self._error_column = error_column
         options: Any = {"dialect": dialect, "limits": limits, "where": self.where}
@@ -339,6 +348,20 @@ class SegmentRowReader:
             no_errors = pa.nulls(len(rows), self._lax.schema.field(self._error_column).type)
             rows = pa.RecordBatch.from_arrays([*rows.columns, no_errors], schema=self._lax.schema)
         return rows, invalid
+
+    def unchecked(self, file: KafkaSegmentFile, error: BatchError, damage: DamagedRange) -> list[pa.RecordBatch] | None:
+        """Return the records of a batch with a wrong checksum, each with that error; None if checksums are not ignored."""
+        repaired = file.with_checksum(error, damage) if self._ignores_checksums else None
+        if repaired is None:
+            return None
+        start, end = damage.bounds
+        rows = self._lax(repaired, start=start, end=end, partition_values=_partition_values(file))
+        if rows is None:
+            return []
+        index = rows.schema.get_field_index(self._error_column)
+        detail = ErrorDetail(error.code, error.reason)
+        errors = with_errors(rows.column(index), pa.repeat(pa.scalar(True), len(rows)), detail)
+        return [rows.set_column(index, rows.schema.field(index), errors)]
 
     def keeps_error_rows(self, file: KafkaSegmentFile) -> bool:
         """Return whether the result has rows for damaged batches."""

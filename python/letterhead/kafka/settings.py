@@ -41,6 +41,7 @@ __all__ = [
     "Login",
     "Settings",
     "SettingsLike",
+    "check_names",
     "reader_file",
     "reader_settings",
     "reader_values",
@@ -115,6 +116,14 @@ def unknown_setting(name: str, prefix: str = "") -> ValueError:
     near = [prefix + known for known in nearest_settings(name)]
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "names are those of Kafka's own clients"
     return ValueError(f"unknown {'option' if prefix else 'setting'} {prefix + name!r}: {hint}")
+
+
+def check_names(names: Iterable[str], prefix: str = "") -> None:
+    """Raise ValueError for the name of a setting that is unknown."""
+    known = {*READER_NAMES, *REJECTED}
+    for name in names:
+        if name not in known:
+            raise unknown_setting(name, prefix)
 
 
 def reader_file(path: str | os.PathLike[str], read: FileReader = read_properties) -> tuple[dict[str, str], list[str]]:
@@ -239,10 +248,7 @@ class _Values:
     ) -> Settings:
         """Return the settings of a reader; raise ValueError for a name that is unknown, or that a user cannot set."""
         self.check_settable()
-        names = {*READER_NAMES}
-        for name in self._values:
-            if name not in names:
-                raise unknown_setting(name, self.prefix)
+        check_names(self._values, self.prefix)
         result = self.connection(token_provider)
         result.timeout_ms = self.number("default.api.timeout.ms") or TIMEOUT_MS if timeout_ms is None else timeout_ms
         # A size tuned for the Java consumer is small for whole fetches, so it can only enlarge them.

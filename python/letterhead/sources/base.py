@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from letterhead.where.conditions import Condition, Where
     from letterhead.where.program import RecordField
 
-__all__ = ["Findings", "LogSource", "Logins", "RowRequest", "Source", "StoreOptions", "check_store_options"]
+__all__ = ["Findings", "LogSource", "Logins", "RowRequest", "Source", "StoreOptions", "check_options"]
 
 TIMEOUT_MS = 15_000
 BATCH_SCREEN_COLUMNS = ("base_offset", "last_offset", "records", "bytes", "codec", "checksum")
@@ -36,13 +36,21 @@ class Findings(NamedTuple):
     has_errors: bool = False
 
 
+BROKERS_REMEDY = "pass kafka://host:port/topic"
+
+
 class Logins:
     """Returns users and passwords that neither an address nor settings have."""
+
+    brokers_remedy = BROKERS_REMEDY
 
     def kafka_settings(self, settings: Mapping[str, Any], *, has_servers: bool) -> dict[str, Any]:
         """Return the settings of a connection; ``has_servers`` tells whether the address names brokers."""
         if not has_servers and not settings.keys() & {"bootstrap.servers", "metadata.broker.list"}:
-            raise ValueError("no brokers are named: pass kafka://host:port/topic, or set bootstrap.servers")
+            from letterhead.kafka.settings import check_names
+
+            check_names(settings)
+            raise ValueError(f"no brokers are named: {self.brokers_remedy}, or set bootstrap.servers")
         return dict(settings)
 
     def iggy_login(self) -> str:
@@ -90,6 +98,7 @@ class RowRequest:
     commit_group: str | None = None
     errors: OnError = "raise"
     error_column: str = "error"
+    ignore_crc: bool = False
     on_screen: bool = False
     among_others: bool = False
     limits: Limits | None = None
@@ -114,6 +123,9 @@ class Source(ABC):
 
     noun: ClassVar[str] = "row"
     """The noun that counts of rows use."""
+
+    has_checksums: ClassVar[bool] = False
+    """Whether checksums can be ignored."""
 
     has_stores: ClassVar[bool] = False
     """Whether the options of stores select rows."""
@@ -190,8 +202,11 @@ class Source(ABC):
         return Findings()
 
 
-def check_store_options(sources: Sequence[Source], request: RowRequest) -> None:
-    """Refuse the options of stores if no source has stores."""
+def check_options(sources: Sequence[Source], request: RowRequest) -> None:
+    """Refuse the options of stores if no source has stores, and to ignore checksums where none are."""
+    for source in sources:
+        if request.ignore_crc and not (source.has_checksums and request.view != "batches"):
+            raise ValueError(f"ignore_crc= is for records of log segments of Kafka, not for {source.name}")
     if request.stores not in (None, StoreOptions()) and not any(source.has_stores for source in sources):
         raise ValueError(f"store= and the options of its keys are for state directories, not for {sources[0].name}")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from letterhead._names import check_name
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
-from letterhead.sources.base import TIMEOUT_MS, RowRequest, StoreOptions, check_store_options
+from letterhead.sources.base import TIMEOUT_MS, RowRequest, StoreOptions, check_options
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -39,6 +39,7 @@ def open(
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
     errors: OnError = "raise",
     error_column: str = "error",
+    ignore_crc: bool = False,
     settings: SettingsLike | None = None,
     store: str | None = None,
     store_type: str | None = None,
@@ -86,6 +87,9 @@ def open(
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a row that cannot be read, as in :func:`letterhead.arrow.messages`.
     {error_column}
+    ignore_crc : bool, default False
+        Of log segments of Kafka, with ``errors="column"``: read the records of a batch with a wrong checksum, as in
+        :func:`letterhead.read.segments`.
     settings : mapping of str to str, or path, optional
         Of Kafka: settings of the connection, or a property file, as in :func:`letterhead.read.topic`.
     store : str, optional
@@ -145,10 +149,11 @@ def open(
         committed=isolation_level == "read_committed",
         errors=errors,
         error_column=error_column,
+        ignore_crc=ignore_crc,
         limits=limits,
         timeout_ms=timeout_ms,
         settings=reader_values(settings),
         stores=StoreOptions(store, store_type, values),
     )
-    check_store_options(opened, request)
+    check_options(opened, request)
     return opened[0].reader(request)

@@ -25,6 +25,7 @@ class LogSegments(LogSource):
     """Log segments of partitions, read one partition after the other."""
 
     noun = "record"
+    has_checksums = True
     screen_columns: tuple[str, ...] = ("offset", "timestamp", "key", "headers", "value")
     partition_columns: tuple[str, ...] = ("topic", "partition")
 
@@ -88,7 +89,8 @@ class LogSegments(LogSource):
 
             batches = SegmentBatchReader(columns, request.limits)
             return SegmentsReader(partitions, batches, bounds, last=request.last)  # type: ignore[arg-type]
-        options: Any = {"limits": request.limits, "where": request.where, **request.error_options}
+        options: Any = {"limits": request.limits, "where": request.where, "ignore_crc": request.ignore_crc}
+        options |= request.error_options
         if request.view == "control":
             from letterhead.kafka.control_rows import ControlRowReader
 
@@ -129,6 +131,7 @@ class IggySegments(LogSegments):
     """Log files that a server of Iggy keeps of its partitions."""
 
     noun = "message"
+    has_checksums = False
     screen_columns: tuple[str, ...] = ("offset", "timestamp", "headers", "payload")
     partition_columns: tuple[str, ...] = ("stream", "topic", "partition")
     source_columns: tuple[str, ...] = ("stream", "topic", "partition")

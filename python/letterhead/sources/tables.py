@@ -11,7 +11,7 @@ from letterhead._names import listed
 from letterhead.offsets.reading import last_rows
 from letterhead.parquet_files import Table
 from letterhead.reader import Reader
-from letterhead.sources.base import RowRequest, Source
+from letterhead.sources.base import Findings, RowRequest, Source
 from letterhead.sources.table_files import open_table
 from letterhead.table_batches import empty_batch, no_column
 
@@ -45,6 +45,12 @@ class TableFile(Source):
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
         """Return all columns."""
         return request.without_headers(self.columns(request))
+
+    def findings(self) -> Findings:
+        """Return a remark on input without bytes, which has neither rows nor columns."""
+        is_empty = self._table is not None and not self._table.schema.names and not self._done
+        name = "standard input" if self.name == "-" else self.name
+        return Findings([f"{name} is empty"] if is_empty else [])
 
     def unseen(self, request: RowRequest) -> list[PlainKey]:
         """Return the keys of headers in the condition that no row had."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import needed
+from letterhead._times import is_relative
 from letterhead.fields import Field, check_utf8
 from letterhead.where.conditions import ANY, DEPTH_HINT, MAX_DEPTH, SWAPPED, Condition, Logic, Operand, col
 from letterhead.where.literals import ZonedText
@@ -155,7 +156,9 @@ class _SqlTranslator:
                     raise self._error(node, "the only flag is 'i', which ignores case")
                 ignores_case = flag is not None or isinstance(node, exp.RegexpILike)
                 return self._operand(node.this).matches(self._string(node.expression), ignore_case=ignores_case)
-            case exp.Alias() if node.alias.lower() == "present":
+            case exp.Alias() if is_relative(f"-1{node.alias.lower()}"):
+                raise self._error(node, "write a time before now in single quotes, as in timestamp > '-1h'")
+            case exp.Alias() if node.alias.lower() in ("present", "exists"):
                 raise self._error(node, f"write {node.this.sql(dialect=_Where)} IS PRESENT")
             case exp.StartsWith():
                 return self._operand(node.this).starts_with(self._literal(node.expression))
@@ -182,6 +185,8 @@ class _SqlTranslator:
             raise self._error(node, "a comparison with NULL is never true: write IS NULL")
         if isinstance(right, exp.Column) and right.this.args.get("quoted"):
             raise self._error(right, f"write text in single quotes: '{right.name}'; double quotes are for names")
+        if isinstance(right, exp.Parameter):
+            raise self._error(right, f"write milliseconds since 1970 as a number: {right.this.sql(dialect=_Where)}")
         if not _is_literal(right):
             quotes = f": write text in single quotes: '{right.name}'" if isinstance(right, exp.Column) else ""
             raise self._error(right, f"only comparisons of a column with a literal are supported{quotes}")

@@ -23,6 +23,8 @@ def connected(cluster: Cluster) -> Iterator[KafkaClient]:
         from letterhead.kafka.client import KafkaClient
         from letterhead.kafka.settings import reader_settings
 
-        settings = AskedLogins().kafka_settings(cluster.settings, has_servers=cluster.servers is not None)
+        settings = AskedLogins("pass -b host:port").kafka_settings(
+            cluster.settings, has_servers=cluster.servers is not None
+        )
         with KafkaClient(reader_settings(cluster.servers, settings, timeout_ms=cluster.timeout_ms)) as client:
             yield client

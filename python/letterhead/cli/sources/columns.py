@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.exits import Failure
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import column_names, open_reader, open_sources, report_findings
-from letterhead.sources.base import RowRequest, Source, check_store_options
+from letterhead.sources.base import RowRequest, Source, check_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +47,7 @@ class SourceColumn:
         self._first: list[pa.RecordBatch] = []
         self.schema: pa.Schema = self._reader.schema
         if self.schema.names.count(name) != 1:
-            raise Failure(f"{source.name} has no column {name!r}: it has {', '.join(self.schema.names)}")
+            raise Failure(f"{source.name} has no column {name!r}: {_names_text(self.schema.names)}")
         self.is_bytes = is_binary(self.schema.field(name).type)
         selects = request.where is not None or request.last is not None
         self.rows = None if selects else source.rows
@@ -90,10 +90,10 @@ def open_column(
         raise Failure(how_to_install("a table", "pyarrow", "'letterhead[arrow]'")) from error
     [source] = open_sources([text], request)
     with reading_errors():
-        check_store_options([source], request)
+        check_options([source], request)
     names = column_names(source, request)
     if column not in names:
-        raise Failure(f"{source.name} has no column {column!r}: it has {', '.join(names)}")
+        raise Failure(f"{source.name} has no column {column!r}: {_names_text(names)}")
     if alone:
         request = replace(request, columns=(column,))
     opened = SourceColumn(source, column, request)
@@ -102,3 +102,7 @@ def open_column(
         needed = "bytes (binary) or a list of headers are needed" if lists else "bytes (binary) are needed"
         raise Failure(f"column {column!r} of {source.name} is {type}: {needed}")
     return opened
+
+
+def _names_text(names: Sequence[str]) -> str:
+    return f"it has {', '.join(names)}" if names else "it is empty"

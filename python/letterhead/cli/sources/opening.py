@@ -18,7 +18,7 @@ from letterhead.cli.settings_files import file_settings
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.errors import TornTailWarning
 from letterhead.sources import recognition
-from letterhead.sources.base import Logins, RowRequest, Source
+from letterhead.sources.base import BROKERS_REMEDY, Logins, RowRequest, Source
 from letterhead.sources.iggy import IggyTopicSource
 from letterhead.sources.kafka import SCHEME
 
@@ -39,6 +39,10 @@ def open_sources(names: Sequence[str], request: RowRequest) -> list[Source]:
     warnings.simplefilter("ignore", TornTailWarning)
     with reading_errors():
         sources = recognition.open_sources(names, AskedLogins())
+    for source in sources:
+        # Messages name the brokers of --bootstrap-server.
+        if request.servers is not None and source.name.startswith(f"{SCHEME}/"):
+            source.name = f"{SCHEME}{request.servers}{source.name.removeprefix(SCHEME)}"
     if any(isinstance(source, IggyTopicSource) and source.has_password for source in sources):
         warn(
             "a password in an argument is visible to other users: leave it out, and set IGGY_USERNAME and "
@@ -88,6 +92,10 @@ def printed_remarks() -> Iterator[None]:
 
 class AskedLogins(Logins):
     """Asks for what is missing, if there is a terminal."""
+
+    def __init__(self, brokers_remedy: str = BROKERS_REMEDY) -> None:
+        super().__init__()
+        self.brokers_remedy = brokers_remedy
 
     def kafka_settings(self, settings: Mapping[str, Any], *, has_servers: bool) -> dict[str, Any]:
         """Return settings with those of the file that the environment names, and with a password that was asked for."""
