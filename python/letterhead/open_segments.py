@@ -129,7 +129,6 @@ def segments(
             default_columns(IGGY_COLUMNS, headers) if columns is None else columns, headers, **options
         )
         return IggySegmentsReader(iggy_partitions(path), reader, bounds, last=last)
-    options |= {"ignore_crc": ignore_crc}
     rows = SegmentRowReader(default_columns(COLUMNS, headers) if columns is None else columns, headers, **options)
     committed = isolation_level == "read_committed"
-    return SegmentsReader(partitions(path), rows, bounds, committed=committed, last=last)
+    return SegmentsReader(partitions(path), rows, bounds, committed=committed, last=last, ignore_crc=ignore_crc)

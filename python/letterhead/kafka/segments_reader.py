@@ -11,7 +11,14 @@ from letterhead._formatting import counted, printable
 from letterhead._warnings import warn
 from letterhead.errors import ErrorDetail, HeaderError, TornTailWarning, replaced
 from letterhead.kafka.log_directory import LogSegment
-from letterhead.kafka.record_sets import WHERE_FIELDS, BatchHeader, KafkaRowReader, aborted_batches, next_pieces
+from letterhead.kafka.record_sets import (
+    WHERE_FIELDS,
+    BatchHeader,
+    KafkaRowReader,
+    StoredBatches,
+    aborted_batches,
+    next_pieces,
+)
 from letterhead.kafka.segment_file import (
     BatchError,
     DamagedRange,
@@ -109,7 +116,12 @@ class SegmentsReader(Reader):
         torn_rows: bool = False,
         last: int | None = None,
         marks_aborted: bool = False,
+        ignore_crc: bool = False,
     ) -> None:
+        if ignore_crc and rows.errors != "column":
+            raise ValueError(
+                "ignore_crc= needs errors='column': records of a batch with a wrong checksum have an error"
+            )
         for segments in partitions:
             bounds.of_partition(segments[0].partition)  # raises if a mapping lacks it
         super().__init__(rows.schema, self._records)
@@ -129,6 +141,7 @@ class SegmentsReader(Reader):
         self._torn_rows = torn_rows
         self._last = last
         self._marks_aborted = marks_aborted
+        self._ignores_checksums = ignore_crc
 
     def _records(self) -> Iterator[pa.RecordBatch]:
         self._check_bounds()
@@ -238,9 +251,9 @@ class SegmentsReader(Reader):
                         yield self._row_reader.error_row(file, error, damage)
                     return
                 damage = damage._replace(bounds=(bounds.start, bounds.end))
-                unchecked = self._row_reader.unchecked(file, error, damage)
-                if unchecked is not None:
-                    yield from unchecked
+                repaired = file.with_checksum(error, damage) if self._ignores_checksums else None
+                if repaired is not None:
+                    yield from self._row_reader.unchecked(file, repaired, error, bounds)
                 elif damage.hides_records or error.is_not_a_segment:
                     if self._row_reader.errors == "raise":
                         raise file.error(error, damage)
@@ -264,15 +277,9 @@ class SegmentRowReader:
         dialect: Dialect = "arrow",
         limits: Limits | None = None,
         where: Where | None = None,
-        ignore_crc: bool = False,
         reader: type[KafkaRowReader] = KafkaRowReader,
     ) -> None:
-        if ignore_crc and errors != "column":
-            raise ValueError(
-                "ignore_crc= needs errors='column': records of a batch with a wrong checksum have an error"
-            )
         self.errors = errors
-        self._ignores_checksums = ignore_crc
         self.where = resolve(where, WHERE_FIELDS, headers)
         self._error_column = error_column
         options: Any = {"dialect": dialect, "limits": limits, "where": self.where}
@@ -349,13 +356,11 @@ class SegmentRowReader:
             rows = pa.RecordBatch.from_arrays([*rows.columns, no_errors], schema=self._lax.schema)
         return rows, invalid
 
-    def unchecked(self, file: KafkaSegmentFile, error: BatchError, damage: DamagedRange) -> list[pa.RecordBatch] | None:
-        """Return the records of a batch with a wrong checksum, each with that error; None if checksums are not ignored."""
-        repaired = file.with_checksum(error, damage) if self._ignores_checksums else None
-        if repaired is None:
-            return None
-        start, end = damage.bounds
-        rows = self._lax(repaired, start=start, end=end, partition_values=_partition_values(file))
+    def unchecked(
+        self, file: KafkaSegmentFile, batch: StoredBatches, error: BatchError, bounds: OffsetRange
+    ) -> list[pa.RecordBatch]:
+        """Return the records of a batch with a wrong checksum, each with that error."""
+        rows = self._lax(batch, start=bounds.start, end=bounds.end, partition_values=_partition_values(file))
         if rows is None:
             return []
         index = rows.schema.get_field_index(self._error_column)

@@ -89,15 +89,15 @@ class LogSegments(LogSource):
 
             batches = SegmentBatchReader(columns, request.limits)
             return SegmentsReader(partitions, batches, bounds, last=request.last)  # type: ignore[arg-type]
-        options: Any = {"limits": request.limits, "where": request.where, "ignore_crc": request.ignore_crc}
-        options |= request.error_options
+        options: Any = {"limits": request.limits, "where": request.where, **request.error_options}
+        ends: Any = {"last": request.last, "ignore_crc": request.ignore_crc}
         if request.view == "control":
             from letterhead.kafka.control_rows import ControlRowReader
 
             rows = SegmentRowReader(columns, request.headers, reader=ControlRowReader, **options)
-            return SegmentsReader(partitions, rows, bounds, last=request.last, marks_aborted=True)
+            return SegmentsReader(partitions, rows, bounds, marks_aborted=True, **ends)
         rows = SegmentRowReader(columns, request.headers, **options)
-        return SegmentsReader(partitions, rows, bounds, committed=request.committed, last=request.last)
+        return SegmentsReader(partitions, rows, bounds, committed=request.committed, **ends)
 
     def _chosen(self, request: RowRequest) -> list[Any]:
         if request.partitions is None:
