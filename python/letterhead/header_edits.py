@@ -10,7 +10,9 @@ import hashlib
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, NamedTuple, TypeAlias
+from uuid import UUID
 
 from letterhead._names import unknown_name
 from letterhead.errors import EncodeError
@@ -353,9 +355,19 @@ def header_value(value: Any) -> HeaderValue:
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
     raise TypeError(
-        f"the value of a header must be bytes, str, None or a Value, not {type(value).__name__}: a number is lh.Int32(3) in a "
-        "format with types, and lh.Int32(3).bits or '3' in one without"
+        f"the value of a header must be bytes, str, None or a Value, not {type(value).__name__}: {_hint(value)}"
     )
+
+
+def _hint(value: Any) -> str:
+    """Return how to pass a value that is not one of a header."""
+    if isinstance(value, date):
+        return "a time is text, as value.isoformat() returns it"
+    if isinstance(value, UUID):
+        return "a UUID is value.bytes, or text, as str(value) returns it"
+    if isinstance(value, list | tuple):
+        return "a key with several values is in several headers, as in [(key, value) for value in values]"
+    return "a number is lh.Int32(3) in a format with types, and lh.Int32(3).bits or '3' in one without"
 
 
 def masked(mask: Mask | Hmac, value: bytes | Value) -> bytes | String:

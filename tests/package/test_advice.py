@@ -10,6 +10,7 @@ from dataclasses import make_dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,7 +35,7 @@ FEW = lh.Limits(headers=1)
 
 NAMES: dict[str, Any] = {name: value for name, value in globals().items() if name.isupper()} | {
     "Annotated": Annotated, "Decimal": Decimal, "date": date, "datetime": datetime, "lh": lh, "lha": lha,
-    "letterhead": lh, "make_dataclass": make_dataclass, "pa": pa, "pc": pc, "pyarrow": pa, "secrets": secrets,
+    "letterhead": lh, "make_dataclass": make_dataclass, "pa": pa, "pc": pc, "pyarrow": pa, "secrets": secrets, "UUID": UUID,
 }  # fmt: skip
 
 
@@ -228,6 +229,31 @@ EDITS = [
         "lha.edit(pa.array([TYPED]), 'kip82-typed', set={'k': 3})",
         "lh.Int32(3)",
         "lha.edit(pa.array([TYPED]), 'kip82-typed', set={'k': lh.Int32(3)})",
+    ),
+    Advice(
+        "lh.encode({'at': datetime(2026, 1, 31, tzinfo=UTC)}, 'kafka')",
+        "value.isoformat()",
+        "(value := datetime(2026, 1, 31, tzinfo=UTC), lh.encode({'at': value.isoformat()}, 'kafka'))",
+    ),
+    Advice(
+        "lh.encode({'id': UUID(int=5)}, 'kafka')",
+        "value.bytes",
+        "(value := UUID(int=5), lh.encode({'id': value.bytes}, 'kafka'))",
+    ),
+    Advice(
+        "lh.encode({'id': UUID(int=5)}, 'kafka')",
+        "str(value)",
+        "(value := UUID(int=5), lh.encode({'id': str(value)}, 'kafka'))",
+    ),
+    Advice(
+        "lh.Headers().add('k', ['a', 'b'])",
+        "[(key, value) for value in values]",
+        "(key := 'k', values := ['a', 'b'], lh.Headers([(key, value) for value in values]))",
+    ),
+    Advice(
+        "lha.edit(COLUMN, 'kafka', replace={'k': lambda value: int(value)})",
+        "lambda values: pyarrow.compute.utf8_upper(values.cast('string'))",
+        "lha.edit(COLUMN, 'kafka', replace={'k': lambda values: pyarrow.compute.utf8_upper(values.cast('string'))})",
     ),
     Advice("lh.lit(3)", "lh.Int32(3).bits", "lha.edit(COLUMN, 'kafka', set={'k': lh.lit(lh.Int32(3).bits)})"),
     Advice(

@@ -53,6 +53,7 @@ ADVICE = [
     Advice("df.transform(lhs.edit_headers(set={'k': ('at', 'timestamp_ms')}))", '"timestamp:iso"', "df.transform(lhs.edit_headers(set={'k': ('at', \"timestamp:iso\")}))"),
     Advice("df.transform(lhs.edit_headers(set={'k': ('at', 'timestamp_ms')}))", "truncate=True", "df.transform(lhs.edit_headers(set={'k': ('at', 'timestamp_ms')}, truncate=True))"),
     Advice("df.transform(lhs.edit_headers(set={'k': ('d', 'decimal(3, 1):text')}))", "truncate=True", "df.transform(lhs.edit_headers(set={'k': ('d', 'decimal(3, 1):text')}, truncate=True))"),
+    Advice("df.transform(lhs.edit_headers(set={'k': (F.to_timestamp_ntz(F.lit('2026-01-31')), 'timestamp_ms')}))", "cast", "df.transform(lhs.edit_headers(set={'k': (F.to_timestamp_ntz(F.lit('2026-01-31')).cast('timestamp'), 'timestamp_ms')}))"),
     Advice("df.select('at').transform(lhs.pack_headers(['at']))", '"timestamp:iso"', "df.select('at').transform(lhs.pack_headers({'at': \"timestamp:iso\"}))"),
     Advice("df.select('at').transform(lhs.pack_headers(['at']))", "truncate=True", "df.select('at').transform(lhs.pack_headers(['at'], truncate=True))"),
     Advice("df.transform(lhs.where_headers('headers', 'kafka', 'k::int32 = 5'))", 'errors="column"', "df.transform(lhs.where_headers('headers', 'kafka', 'k::int32 = 5', errors=\"column\"))"),

@@ -220,7 +220,14 @@ class Edit(ColumnOperation):
             places = order[start:end]
             counts = np.bincount(rows[places], minlength=len(messages))
             offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-            new = function.function(values.take(pa.array(places)))
+            try:
+                new = function.function(values.take(pa.array(places)))
+            except Exception as error:
+                error.add_note(
+                    f"the function for header {key!r} is called with one pyarrow array of all values, as in "
+                    "lambda values: pyarrow.compute.utf8_upper(values.cast('string'))"
+                )
+                raise
             new_values[key] = pa.ListArray.from_arrays(pa.array(offsets), _check_new_values(key, new, len(places)))
         return new_values
 

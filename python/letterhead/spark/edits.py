@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType, DecimalType, StringType, StructField
+from pyspark.sql.types import BinaryType, DataType, DecimalType, StringType, StructField, TimestampNTZType
 
 from letterhead._invariants import present
 from letterhead._names import check_name, unknown_name
@@ -33,7 +33,7 @@ from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import is_sail, not_on_sail, unfiltered, written_values
 from letterhead.spark.schemas import spelled
 from letterhead.spark.transform import Transform
-from letterhead.spark.writing import writer, written_from
+from letterhead.spark.writing import GIVE_ZONE, writer, written_from
 from letterhead.types import is_only_read, type_name
 from letterhead.values import Value
 
@@ -523,7 +523,8 @@ def _written(header: _AddedHeader, name: str, column_type: DataType, truncate: b
             )
     accepted = written_from(type, column_type)
     if accepted is not None:
-        raise TypeError(f"{where} is {spelled(column_type)}, and {type} is written from {accepted}")
+        hint = f": {GIVE_ZONE}" if isinstance(column_type, TimestampNTZType) and accepted == "timestamp" else ""
+        raise TypeError(f"{where} is {spelled(column_type)}, and {type} is written from {accepted}{hint}")
     if on_sail:
         if type in ("string", "binary"):
             return named(name).cast("binary")

@@ -17,6 +17,7 @@ from letterhead.operations.pack import HEADERS
 from letterhead.spark.frame import Input, check_names, check_str, is_column
 from letterhead.spark.schemas import Declared, arrow_schema, spark_type
 from letterhead.spark.transform import ArrowStep, Transform
+from letterhead.spark.writing import GIVE_ZONE
 from letterhead.table_batches import empty_batch
 
 __all__ = ["pack_headers"]
@@ -99,10 +100,7 @@ class _PackStep:
                 raise unknown_name("column", name, fields)
         for name, type in columns_of(self.pack.columns or {}).items():  # type: ignore[arg-type]
             if isinstance(fields[name].dataType, TimestampNTZType) and type != HEADERS:
-                raise TypeError(
-                    f"column {name!r} is timestamp_ntz, and headers have points in time: cast it to timestamp, which reads it in "
-                    "the time zone of the session"
-                )
+                raise TypeError(f"column {name!r} is timestamp_ntz, and headers have points in time: {GIVE_ZONE}")
         schema = arrow_schema(StructType([fields[name] for name in names]))
         # Types that cannot be written from their columns are errors of the driver.
         type = self.pack.run(empty_batch(schema)).type

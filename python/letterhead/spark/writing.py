@@ -24,7 +24,10 @@ from letterhead.spark.expressions import FLOATS, RANGES, WIDE, WIDTHS, complemen
 from letterhead.spark.text_forms import UNITS, form_parser, in_years
 from letterhead.types import base_type
 
-__all__ = ["writer", "written_from"]
+__all__ = ["GIVE_ZONE", "writer", "written_from"]
+
+GIVE_ZONE = "cast it to timestamp, which reads it in the time zone of the session"
+"""The remedy for a column of times without a zone."""
 
 Writer: TypeAlias = Callable[[Column], Checked]
 
