@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import make_dataclass
 from functools import reduce
 from operator import or_
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +21,8 @@ from growth import case
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import HeaderError
+from letterhead.kafka.jaas import parse_jaas
+from letterhead.kafka.properties import expand, read_client_config, read_properties
 
 Job = Callable[[], Any]
 
@@ -772,3 +776,145 @@ def values_of_many_schemas_decoded(n: int) -> Job:
         return pa.StructArray.from_arrays([group.values], fields=list(schema))
 
     return lambda: lha.decode_by_schema(column, decode, schema)
+
+
+# Settings and files of text ---------------------------------------------------------------------------------------------
+
+_FILES = TemporaryDirectory(prefix="letterhead-growth-")
+
+
+def file_of(name: str, text: str) -> Path:
+    """Return a file with a text."""
+    path = Path(_FILES.name, name)
+    path.write_text(text)
+    return path
+
+
+@case(20_000)
+def unclosed_references_of_a_setting(n: int) -> Job:
+    value = "${env:" * n
+    return lambda: expand("sasl.password", value)
+
+
+@case(2_000)
+def references_of_a_setting(n: int) -> Job:
+    value = "${env:PATH} and " * n
+    return lambda: expand("sasl.password", value)
+
+
+@case(5_000)
+def properties_of_many_names(n: int) -> Job:
+    path = file_of("names.properties", "".join(f"name.{i} = value\\u20ac {i}\n" for i in range(n)))
+    return lambda: read_properties(path)
+
+
+@case(5_000)
+def properties_of_many_continuations(n: int) -> Job:
+    path = file_of("lines.properties", "name = a\\\n" + "  b\\\n" * n)
+    return lambda: read_properties(path)
+
+
+@case(50_000)
+def properties_of_many_backslashes(n: int) -> Job:
+    path = file_of("slashes.properties", "name" + "\\" * n + "\n")
+    return lambda: read_properties(path)
+
+
+@case(50_000)
+def properties_of_blanks(n: int) -> Job:
+    path = file_of("blanks.properties", "name" + " " * n + "=" + " " * n + "value" + " " * n)
+    return lambda: read_properties(path)
+
+
+@case(5_000)
+def settings_of_kcat(n: int) -> Job:
+    path = file_of("kcat.conf", "".join(f"name.{i}=value\n" for i in range(n)))
+    return lambda: read_client_config(path)
+
+
+@case(2_000)
+def jaas_of_many_options(n: int) -> Job:
+    text = "a.b.Module required " + " ".join(f'name{i}="value"' for i in range(n)) + ";"
+    return lambda: parse_jaas(text)
+
+
+@case(50_000)
+def jaas_of_blanks(n: int) -> Job:
+    text = "a.b.Module required" + " " * n + "name" + " " * n + "=" + " " * n + '"value";'
+    return lambda: parse_jaas(text)
+
+
+@case(50_000)
+def jaas_of_an_unclosed_quote(n: int) -> Job:
+    text = 'a.b.Module required name="' + '\\"' * n
+    return lambda: parse_jaas(text)
+
+
+@case(20_000)
+def jaas_of_many_quotes(n: int) -> Job:
+    text = "a.b.Module required name=" + "\"'" * n
+    return lambda: parse_jaas(text)
+
+
+@case(20_000)
+def jaas_of_comments(n: int) -> Job:
+    text = "a.b.Module required " + "/* " * n
+    return lambda: parse_jaas(text)
+
+
+@case(2_000)
+def json_lines_of_rows(n: int) -> Job:
+    path = file_of("rows.jsonl", "".join(f'{{"id": {i}, "text": "row {i}"}}\n' for i in range(n)))
+    return lambda: lh.open(path).read_all()
+
+
+@case(200)
+def json_lines_of_many_names(n: int) -> Job:
+    path = file_of("names.jsonl", "{" + ", ".join(f'"name{i}": {i}' for i in range(n)) + "}\n")
+    return lambda: lh.open(path).read_all()
+
+
+@case(2_000)
+def json_lines_of_a_row_with_many_headers(n: int) -> Job:
+    headers = ", ".join(f'{{"key": "k{i}", "value": "v"}}' for i in range(n))
+    path = file_of("headers.jsonl", f'{{"headers": [{headers}]}}\n')
+    return lambda: lh.open(path).read_all()
+
+
+@case(50_000)
+def json_lines_of_a_long_text(n: int) -> Job:
+    path = file_of("text.jsonl", '{"text": "' + "\\n" * n + '"}\n')
+    return lambda: lh.open(path).read_all()
+
+
+@case(10_000)
+def json_lines_of_blank_lines(n: int) -> Job:
+    path = file_of("blank.jsonl", "\n" * n + '{"id": 1}\n')
+    return lambda: lh.open(path).read_all()
+
+
+# Conditions on all headers, and on text -----------------------------------------------------------------------------------
+
+
+@case(500)
+def where_any_header_of_many(n: int) -> Job:
+    column = message_of(n)
+    return lambda: lha.decode(column, "kafka", where="any(headers) = 'x'")
+
+
+@case(200)
+def where_with_many_patterns(n: int) -> Job:
+    where = " or ".join(f"k{i} rlike 'a{i}.*'" for i in range(n))
+    return lambda: lha.decode(ONE, "kafka", where=where)
+
+
+@case(20_000)
+def where_a_long_value_matches_a_pattern(n: int) -> Job:
+    column = pa.array([lh.encode([("k", b"a" * n)], "kafka")])
+    return lambda: lha.decode(column, "kafka", where="k rlike '(a+)+b'")
+
+
+@case(20_000)
+def where_a_long_value_is_like_a_pattern(n: int) -> Job:
+    column = pa.array([lh.encode([("k", b"a" * n)], "kafka")])
+    return lambda: lha.decode(column, "kafka", where="k ilike '%a%a%a%a%b%'")
