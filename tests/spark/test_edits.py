@@ -362,13 +362,13 @@ def test_every_type_is_written_from_what_it_is_read_as(spark):
 @pytest.mark.parametrize(
     ("value", "value_type", "type", "message"),
     [
-        (128, "int", "int8", "header k: the number does not fit int8 (out_of_range)"),
-        (-1, "int", "uint64", "header k: the number does not fit uint64 (out_of_range)"),
-        (2**40, "bigint", "int32:text", "header k: the number does not fit int32 (out_of_range)"),
-        (Decimal(2**64), "decimal(38,0)", "uint64:le", "header k: the number does not fit uint64 (out_of_range)"),
-        ("ab", "string", "char", "header k: the text does not spell char (bad_text)"),
-        ("📦", "string", "char:text", "header k: the text does not spell char (bad_text)"),
-        ("0001", "string", "uuid", "header k: the text does not spell uuid (bad_text)"),
+        (128, "int", "int8", "header k: the number does not fit int8"),
+        (-1, "int", "uint64", "header k: the number does not fit uint64"),
+        (2**40, "bigint", "int32:text", "header k: the number does not fit int32"),
+        (Decimal(2**64), "decimal(38,0)", "uint64:le", "header k: the number does not fit uint64"),
+        ("ab", "string", "char", "header k: the text does not spell char"),
+        ("📦", "string", "char:text", "header k: the text does not spell char"),
+        ("0001", "string", "uuid", "header k: the text does not spell uuid"),
     ],
 )
 def test_a_value_that_does_not_fit_ends_the_query(spark, value, value_type, type, message):
@@ -554,6 +554,7 @@ def test_headers_that_are_hidden_are_counted(spark):
         df.transform(lhs.edit_headers(append={"a": lh.lit(b"1")}, observe="hidden"))
 
 
+@pytest.mark.spark_only
 def test_a_mask_in_python_is_refused(spark):
     mask = F.udf(lambda value: value, "binary")
     with pytest.raises(TypeError, match=r"header 'a': the function of replace runs Python.*lh\.hmac\(key\)"):
