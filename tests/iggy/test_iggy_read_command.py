@@ -98,7 +98,7 @@ def test_parquet_has_the_columns_of_the_reader(run: Run, server: Server, url: st
 def test_what_cannot_be_read_ends_the_command(run: Run, server: Server, url: str) -> None:
     refused = {
         server.address: (2, "does not name a topic"),
-        f"{server.address}/shown/nothing": (2, "stream 'shown' has no topic 'nothing'"),
+        f"{server.address}/shown/nothing": (3, "stream 'shown' has no topic 'nothing'"),
         f"{server.address}/shown/orders/first": (2, "a partition is a number"),
         f"iggy://iggy:secret@127.0.0.1:{server.port}/shown/orders": (3, "is wrong"),
     }
