@@ -67,8 +67,7 @@ class Reader(Closing):
 
     def __next__(self) -> pa.RecordBatch:
         # The end is repeated, as by every iterator, so that threads can share a reader.
-        if self._unreadable is not ENDED:
-            self._check_readable()
+        self._check_readable(accepted=ENDED)
         return self._advance()
 
     def read_all(self) -> pa.Table:
@@ -117,9 +116,10 @@ class Reader(Closing):
             if close is not None:
                 close()
 
-    def _check_readable(self) -> None:
-        if self._unreadable is not None:
-            raise read_again_error("the reader", self._unreadable)
+    def _check_readable(self, accepted: str | None = None) -> None:
+        reason = self._unreadable  # once, as another thread may change it
+        if reason not in (None, accepted):
+            raise read_again_error("the reader", reason)
         self._check_process()
 
     def _check_process(self) -> None:
