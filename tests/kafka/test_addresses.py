@@ -39,8 +39,9 @@ def test_topics_of_a_broker_are_listed(run: Run, broker: str, topic: str) -> Non
         rows = [json.loads(line) for line in run("read", *arguments, *options, "--json").lines]
         assert rows == [{"offsets": 4, "topic": topic}]
     assert lh.open(f"kafka://{broker}", where=f"topic = '{topic}'").read_all().to_pylist() == [expected]
-    result = run("read", f"kafka://{broker}")
-    assert (result.code, result.lines[-1].startswith(f"{len(everything)} topic")) == (0, True)
+    # Other tests add topics to this broker: without a condition, those that fill the screen are shown.
+    result = run("read", f"kafka://{broker}", "--where", f"topic = '{topic}'")
+    assert (result.code, result.lines[-1]) == (0, "1 topic")
     assert run("read", "-b", broker, "--count-by", "internal", "--json").code == 0
 
 
