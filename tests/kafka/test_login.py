@@ -265,6 +265,10 @@ def test_a_response_that_arrives_byte_by_byte_ends_in_time(part):
             tokens.current(1.0)
         assert 0.9 < time.monotonic() - start < 5
         stopped.set()
+    # A thread that has been told to end takes a moment.
+    deadline = time.monotonic() + 10
+    while threading.active_count() > threads and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert threading.active_count() <= threads
 
 
