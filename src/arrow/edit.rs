@@ -402,11 +402,10 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e, E>> for EditRows<'
     }
 
     fn append(&self, block: &mut Self::Block, next: Next, sink: &mut EditSink<'a, 'e, E>) -> Appended {
-        let is_strict = self.options.strict_types && LayoutOf::<E>::TYPED;
-        if LayoutOf::<E>::READS.is_none() || E::CLASS != Class::Headers || is_strict {
+        if LayoutOf::<E>::READS.is_none() || E::CLASS != Class::Headers {
             return Appended::NONE;
         }
-        fill_block(block, self.messages, next.rows.clone(), self.options, true);
+        fill_block::<LayoutOf<E>>(block, self.messages, next.rows.clone(), self.options, true);
         match block.rows().len() {
             0 => Appended::NONE,
             offered => {

@@ -8,6 +8,7 @@ use arrow_schema::{DataType, FieldRef};
 use super::errors::{Decision, ErrorColumn, FailedRow, attribute_to_condition};
 use super::filter::{Filter, ones, runs};
 use super::message_sinks::{MessageSinks, Until, parse_headers};
+use super::rows::regular_span;
 use super::run::too_large;
 use super::schema;
 use super::select::Selection;
@@ -308,13 +309,9 @@ impl<'a, B: BatchFormat> BatchReader<'_, 'a, B> {
         len: usize,
         log: &CollectErrors,
     ) -> Result<bool> {
-        let options = &self.operation.options;
-        // The kernels pass types without a name.
-        let is_strict = options.strict_types && LayoutOf::<B::Message>::TYPED;
-        let is_plain =
-            LayoutOf::<B::Message>::READS.is_some() && !options.lenient && !is_strict && log.errors().is_empty();
-        let Some((headers, span)) = block.filter(|_| is_plain).and_then(|headers| Some((headers, headers.span()?)))
-        else {
+        let is_plain = LayoutOf::<B::Message>::READS.is_some() && log.errors().is_empty();
+        let Some(headers) = block.filter(|_| is_plain) else { return Ok(false) };
+        let Some(span) = regular_span::<LayoutOf<B::Message>>(headers, self.operation.options) else {
             return Ok(false);
         };
         // An upper bound of what the message adds to any one column.

@@ -16,6 +16,7 @@ use super::encode::EncodeSink;
 use super::input::{Bytes, ListInput, Texts};
 use super::schema;
 use super::sink::{BlockSink, ListsSink};
+use crate::cursor::Cursor;
 use crate::error::{Code, Error};
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::headers::iggy_2023::Iggy2023;
@@ -24,6 +25,7 @@ use crate::kernel::buffer::Progress;
 use crate::kernel::encode::{max_bytes, max_converted};
 use crate::kernel::layout::{ReadableLayout, WireLayout};
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
+use crate::kernel::scan::has_named_types;
 use crate::kernel::typed_layout::TypedLayout;
 use crate::kernel::varint_layout::VarintLayout;
 use crate::kernel::{self, BYTES, ROWS};
@@ -108,8 +110,7 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
     }
 
     fn append(&self, block: &mut Self::Block, next: Next, sink: &mut S) -> Appended {
-        let is_strict = self.options.strict_types && LayoutOf::<E>::TYPED;
-        if LayoutOf::<E>::READS.is_none() || self.options.lenient || is_strict {
+        if LayoutOf::<E>::READS.is_none() {
             return Appended::NONE;
         }
         let Some(room) = sink.room::<LayoutOf<E>>(next.max_offset) else { return Appended::NONE };
@@ -131,7 +132,10 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
                 left = len;
             }
             let Ok(opened) = open_checked::<E, _>(data, self.options, &mut Fast::new(OnLoss::Raise)) else { break };
-            let Some(span) = opened.headers.and_then(|block| block.span()) else { break };
+            let Some(span) = opened.headers.and_then(|headers| regular_span::<LayoutOf<E>>(headers, self.options))
+            else {
+                break;
+            };
             sink.open_row(Some(opened.fields.as_ref()));
             block.push(Some(span));
             left -= len;
@@ -188,9 +192,17 @@ pub struct ConvertedRows<'a, E> {
     target: PhantomData<fn() -> E>,
 }
 
+/// The bytes of headers for the kernels. They read the same with every option but `strict_types`: a row that is valid only
+/// with `lenient` is irregular.
+#[inline(always)]
+pub(super) fn regular_span<'a, L: WireLayout>(headers: Cursor<'a>, options: ReadOptions) -> Option<kernel::Span<'a>> {
+    let span = headers.span()?;
+    (!options.strict_types || has_named_types::<L>(span, options.limits.headers)).then_some(span)
+}
+
 /// Fills a block with messages that have only headers, up to the first that kernels cannot read. With `takes_nulls`, rows
 /// without a message are part of the block.
-pub(super) fn fill_block<'a>(
+pub(super) fn fill_block<'a, L: WireLayout>(
     block: &mut kernel::RowBlock<'a>,
     messages: Bytes<'a>,
     rows: Range<usize>,
@@ -201,7 +213,8 @@ pub(super) fn fill_block<'a>(
     for row in rows {
         let data = messages.cursor(row);
         let len = data.map_or(0, |data| data.remaining());
-        let span = data.and_then(|data| data.span()).filter(|_| len <= options.limits.message_bytes);
+        let span = data.filter(|_| len <= options.limits.message_bytes);
+        let span = span.and_then(|data| regular_span::<L>(data, options));
         let is_readable = span.is_some() || takes_nulls && data.is_none();
         if !is_readable || !block.has_room(ROWS, len) {
             break;
@@ -218,14 +231,16 @@ impl<'a, E: MessageFormat> ConvertedRows<'a, E> {
     /// Lets the sink append a block of rows of a layout.
     fn convert<L: WireLayout>(
         &self,
-        block: &kernel::RowBlock<'a>,
+        block: &mut kernel::RowBlock<'a>,
         room: usize,
-        progress: Progress,
+        next: Next,
         sink: &mut EncodeSink<'a, E>,
     ) -> Appended {
+        fill_block::<L>(block, self.messages, next.rows, self.options, false);
+        let limit = self.options.limits.headers;
         match block.rows().len() {
             offered @ 1.. if max_converted::<L, LayoutOf<E>>(block) <= room => {
-                Appended { offered, appended: sink.append_converted::<L>(block, self.options.limits.headers, progress) }
+                Appended { offered, appended: sink.append_converted::<L>(block, limit, next.progress) }
             }
             _ => Appended::NONE,
         }
@@ -238,22 +253,19 @@ impl<'a, E: MessageFormat> RowSource<'a, EncodeSink<'a, E>> for ConvertedRows<'a
     fn block(&self) -> Self::Block {
         let has_kernel = match self.source.layout {
             Some(ReadableLayout::Varint) => true,
-            Some(ReadableLayout::Iggy | ReadableLayout::Iggy2023) => {
-                !LayoutOf::<E>::TYPED && !self.options.strict_types
-            }
+            Some(ReadableLayout::Iggy | ReadableLayout::Iggy2023) => !LayoutOf::<E>::TYPED,
             None => false,
         };
-        let is_simple = LayoutOf::<E>::WRITES && has_kernel && !self.options.lenient;
+        let is_simple = LayoutOf::<E>::WRITES && has_kernel;
         (is_simple.then(kernel::RowBlock::default), MessageSink::default())
     }
 
     fn append(&self, (block, _): &mut Self::Block, next: Next, sink: &mut EncodeSink<'a, E>) -> Appended {
         let (Some(block), Some(room)) = (block, sink.room(next.max_offset)) else { return Appended::NONE };
-        fill_block(block, self.messages, next.rows, self.options, false);
         match self.source.layout {
-            Some(ReadableLayout::Varint) => self.convert::<VarintLayout>(block, room, next.progress, sink),
-            Some(ReadableLayout::Iggy) => self.convert::<TypedLayout<Iggy>>(block, room, next.progress, sink),
-            Some(ReadableLayout::Iggy2023) => self.convert::<TypedLayout<Iggy2023>>(block, room, next.progress, sink),
+            Some(ReadableLayout::Varint) => self.convert::<VarintLayout>(block, room, next, sink),
+            Some(ReadableLayout::Iggy) => self.convert::<TypedLayout<Iggy>>(block, room, next, sink),
+            Some(ReadableLayout::Iggy2023) => self.convert::<TypedLayout<Iggy2023>>(block, room, next, sink),
             None => Appended::NONE,
         }
     }

@@ -243,6 +243,33 @@ impl<'a> Hits<'a> {
     }
 }
 
+/// Whether all types of a row have names, for readers that reject other types. False if the row is not readable.
+pub fn has_named_types<F: WireLayout>(row: Span<'_>, limit: usize) -> bool {
+    if !F::TYPED {
+        return true;
+    }
+    // SAFETY: `Span` has `SLACK` bytes after the row; the visitor keeps nothing.
+    unsafe {
+        F::begin(row.start(), row.len())
+            .is_some_and(|begin| for_each_header::<F, _>(row, begin, limit, &mut RejectUnnamedTypes))
+    }
+}
+
+struct RejectUnnamedTypes;
+
+impl HeaderVisitor for RejectUnnamedTypes {
+    #[inline(always)]
+    unsafe fn short(&mut self, _: *const u8, _: usize, _: *const u8, _: usize, _: bool) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn long(&mut self, header: RawHeader) -> bool {
+        !matches!(header.key_type, Some(ValueType::Unnamed(_)))
+            && !matches!(header.value_type, Some(ValueType::Unnamed(_)))
+    }
+}
+
 /// Keys that may not be UTF-8, each followed by a byte that does not continue a character.
 #[derive(Default)]
 pub struct Scratch(Vec<u8>);

@@ -1,13 +1,17 @@
 //! A row is what it is, whatever lies behind it: kernels that read and copy more than a header has keep nothing of it.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray};
+use letterhead::arrow::edit::EditColumn;
 use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Convert, Decode, Encode, Operation, Select, Validate};
 use letterhead::encoding::Encoding;
 use letterhead::format::Format;
 use letterhead::header::{KeyForm, RequestedKey};
 use letterhead::log::{OnError, OnLoss};
+use letterhead::op::edit::{Change, Edit, Entry};
 use letterhead::traits::{Class, ReadOptions, WriteOptions};
 use letterhead::type_option::TypeOption;
 use letterhead::types::Type;
@@ -18,6 +22,7 @@ use super::cases;
 use super::generated::{Recipe, formats_of_one, recipe, targets};
 use super::{near_values, whole_values};
 use crate::columns::{apply, apply_to};
+use crate::common::{LENIENT, STRICT, STRICT_KINDS};
 
 /// More bytes than any kernel looks at behind a row.
 const BEHIND: [u8; 512] = [0xff; 512];
@@ -47,16 +52,20 @@ fn same_alone<V: Operation>(
     Ok(made)
 }
 
-fn select(format: Format) -> Select {
-    let selection = |output: &str, of: &str, repeat| {
-        let key = match format.info().keys {
-            KeyForm::Int => RequestedKey::Int(1),
-            KeyForm::Text | KeyForm::Typed => RequestedKey::Text("k".into()),
-        };
-        Selection::new(output, key, Type::parse(of).unwrap(), repeat)
-    };
+fn key_of(format: Format) -> RequestedKey {
+    match format.info().keys {
+        KeyForm::Int => RequestedKey::Int(1),
+        KeyForm::Text | KeyForm::Typed => RequestedKey::Text("k".into()),
+    }
+}
+
+const OPTIONS: [ReadOptions; 3] = [STRICT, LENIENT, STRICT_KINDS];
+
+fn select(format: Format, options: ReadOptions) -> Select {
+    let selection =
+        |output: &str, of: &str, repeat| Selection::new(output, key_of(format), Type::parse(of).unwrap(), repeat);
     let selections = vec![selection("last", "string", Repeat::Last), selection("all", "binary", Repeat::All)];
-    Select { selections, on_error: OnError::Column, ..Select::default() }
+    Select { selections, options, on_error: OnError::Column, ..Select::default() }
 }
 
 const BIG: Encoding = Encoding::Bytes(ByteOrder::Big);
@@ -80,9 +89,19 @@ fn headers_of(decoded: &ArrayRef) -> ArrayRef {
 fn read_alike(recipes: &[Recipe]) -> Result<(), TestCaseError> {
     for format in formats_of_one() {
         let serialized_rows: Vec<_> = [whole_values(recipes, format), near_values(recipes, format)].concat();
-        same_alone(format, &Decode { on_error: OnError::Column, ..Decode::default() }, &serialized_rows)?;
-        same_alone(format, &Validate::default(), &serialized_rows)?;
-        same_alone(format, &select(format), &serialized_rows)?;
+        let entry = Entry { key: key_of(format), renamed: None, change: Change::Drop };
+        let edit = Arc::new(Edit { entries: vec![entry], ..Edit::default() });
+        for options in OPTIONS {
+            let decode = Decode { options, on_error: OnError::Column, ..Decode::default() };
+            same_alone(format, &decode, &serialized_rows)?;
+            same_alone(format, &Validate { options }, &serialized_rows)?;
+            same_alone(format, &select(format, options), &serialized_rows)?;
+            if format.info().is_target {
+                let edit = Arc::clone(&edit);
+                let operation = EditColumn { edit, options, on_error: OnError::Column, seen: None };
+                same_alone(format, &operation, &serialized_rows)?;
+            }
+        }
     }
     Ok(())
 }
@@ -100,11 +119,12 @@ proptest! {
         recipes in prop::collection::vec(recipe(), 1..4),
         source in prop::sample::select(formats_of_one().collect::<Vec<_>>()),
         types in prop::sample::select(vec![TypeOption::Unset, TypeOption::Binary, TypeOption::Untyped(BIG)]),
+        read in prop::sample::select(&OPTIONS),
     ) {
         let serialized_rows = [whole_values(&recipes, source), near_values(&recipes, source)].concat();
         for target in targets().filter(|target| takes(*target, &types)) {
             let write = WriteOptions { types: types.clone(), on_loss: OnLoss::Drop, ..WriteOptions::default() };
-            let operation = Convert { target, read: ReadOptions::default(), write, on_error: OnError::Column };
+            let operation = Convert { target, read, write, on_error: OnError::Column };
             same_alone(source, &operation, &serialized_rows)?;
         }
     }
@@ -147,12 +167,12 @@ proptest! {
         all.push([&[2, 2, b'k', 0x80, 0x08][..], &BEHIND].concat());
         let lists = apply(Format::Kafka, &Decode::default(), &all).expect("whole");
         let written = apply_to(Format::Kafka, &Encode::default(), &lists).expect("read before");
-        let selected = apply_to(Format::Kafka, &select(Format::Kafka), &lists).expect("errors are in a column");
+        let selected = apply_to(Format::Kafka, &select(Format::Kafka, STRICT), &lists).expect("errors are in a column");
         for (row, serialized) in serialized_rows.iter().enumerate() {
             let alone = apply(Format::Kafka, &Decode::default(), std::slice::from_ref(serialized)).expect("whole");
             let again = apply_to(Format::Kafka, &Encode::default(), &alone).expect("read before");
             prop_assert_eq!(&written.slice(row, 1), &again, "{:02x?}", serialized);
-            let chosen = apply_to(Format::Kafka, &select(Format::Kafka), &alone).expect("errors are in a column");
+            let chosen = apply_to(Format::Kafka, &select(Format::Kafka, STRICT), &alone).expect("errors are in a column");
             prop_assert_eq!(&selected.slice(row, 1), &chosen, "{:02x?}", serialized);
         }
     }
