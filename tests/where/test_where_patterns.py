@@ -56,6 +56,8 @@ CONDITIONS: list[tuple[str, Predicate]] = [
     ("tenant like '100\\%'", tenant("^100%$")),
     ("tenant like '____'", tenant("^.{4}$")),
     ("not tenant ~ '^a'", lambda headers: last(headers, "tenant") is not None and not tenant("^a")(headers)),
+    ("tenant present", lambda headers: any(key == "tenant" for key, _ in headers)),
+    ("not tenant present and not (tenant present)", lambda headers: all(key != "tenant" for key, _ in headers)),
     ("tenant is present", lambda headers: any(key == "tenant" for key, _ in headers)),
     ("tenant is not present", lambda headers: all(key != "tenant" for key, _ in headers)),
     ("exists(empty)", lambda headers: any(key == "empty" for key, _ in headers)),

@@ -44,7 +44,7 @@ def test_text_is_the_condition_of_operators(text: str, condition: str) -> None:
         ("a.b = 1", "write a name with a dot in double quotes"),
         ("a like 'x\\'", "the pattern ends in an escape character"),
         ("a ~ 5", "text is needed"),
-        ("a present", "write a IS PRESENT"),
+        ("a exists", "write a IS PRESENT"),
         ("lower(a) = 'x'", "to ignore case, write ILIKE"),
         ("regexp_like(a, 'x', 'g')", "the only flag is 'i'"),
         ("a like 'x%' escape '!'", "it is not supported"),

@@ -19,7 +19,7 @@ def parse(text: str, *, timezone: tzinfo | None = None) -> Condition:
     text : str
         Comparisons of columns with literals, ``IN``, ``BETWEEN``, ``IS [NOT] NULL``, ``LIKE 'prefix%'``, ``AND``, ``OR``
         and ``NOT``. ``ILIKE`` ignores case; ``tenant ~ '^a.*z$'`` and ``REGEXP_LIKE(tenant, '^a', 'i')`` are regular
-        expressions, as of :meth:`Operand.matches`; ``tenant IS PRESENT`` is true of a header with a null value, too.
+        expressions, as of :meth:`Operand.matches`; ``tenant PRESENT`` is true of a header with a null value, too.
         ``retry::int32`` or ``CAST(retry AS int)`` types a header; ``headers['offset']`` is a header whose key is the name
         of a record field; ``'eu' = ANY(route)`` tests all headers with a key, and ``ANY(headers) ~ 'timeout'`` the headers
         of all keys. Times are as in ``timestamp > '2026-01-01T08:30:00Z'`` or ``timestamp > '-1h'``. Names in double quotes may have

@@ -6,7 +6,7 @@ import functools
 import math
 import re
 from datetime import tzinfo
-from typing import Any
+from typing import Any, ClassVar
 
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import needed
@@ -35,11 +35,21 @@ _KEYWORDS: dict[str, Any] = {
 
 _TOKENS: Any = tokens.TokenType  # type: ignore[attr-defined]
 
+# Token of PRESENT, which the grammar of conditions does not use otherwise. Where a name is expected, it is one.
+_PRESENT = _TOKENS.DICTIONARY
+
 
 class _Where(Dialect):
     class Tokenizer(tokens.Tokenizer):
         HEX_STRINGS = [("x'", "'"), ("X'", "'")]  # noqa: RUF012
-        KEYWORDS = {**_KEYWORDS, "~": tokens.TokenType.RLIKE}  # type: ignore[attr-defined]  # noqa: RUF012
+        KEYWORDS = {**_KEYWORDS, "~": _TOKENS.RLIKE, "PRESENT": _PRESENT}  # noqa: RUF012
+
+    class Parser(Parser):
+        ID_VAR_TOKENS = Parser.ID_VAR_TOKENS | {_PRESENT}
+        RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
+            **Parser.RANGE_PARSERS,
+            _PRESENT: lambda self, this: self.expression(exp.Exists(this=this)),
+        }
 
 
 _TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -158,7 +168,7 @@ class _SqlTranslator:
                 return self._operand(node.this).matches(self._string(node.expression), ignore_case=ignores_case)
             case exp.Alias() if is_relative(f"-1{node.alias.lower()}"):
                 raise self._error(node, "write a time before now in single quotes, as in timestamp > '-1h'")
-            case exp.Alias() if node.alias.lower() in ("present", "exists"):
+            case exp.Alias() if node.alias.lower() == "exists":
                 raise self._error(node, f"write {node.this.sql(dialect=_Where)} IS PRESENT")
             case exp.StartsWith():
                 return self._operand(node.this).starts_with(self._literal(node.expression))
