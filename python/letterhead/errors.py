@@ -51,7 +51,7 @@ __all__ = [
     "StoreNotFoundError",
     "TopicNotFoundError",
     "TopologyError",
-    "TornTailWarning",
+    "TruncatedTailWarning",
     "UnseenHeaderWarning",
     "UnexpectedColumnFamilyError",
     "UnsupportedOperationError",
@@ -215,7 +215,7 @@ class UnseenHeaderWarning(UserWarning):
     """
 
 
-class TornTailWarning(UserWarning):
+class TruncatedTailWarning(UserWarning):
     """Warn that a log ends in an incomplete batch or message.
 
     A broker or a :class:`~letterhead.kip82.MessageLog` leaves one if it stops during a write. Everything before it was
@@ -224,8 +224,8 @@ class TornTailWarning(UserWarning):
     Examples
     --------
     >>> import warnings
-    >>> from letterhead.errors import TornTailWarning
-    >>> with warnings.catch_warnings(action="error", category=TornTailWarning):
+    >>> from letterhead.errors import TruncatedTailWarning
+    >>> with warnings.catch_warnings(action="error", category=TruncatedTailWarning):
     ...     pass  # read here: an incomplete end now raises
     """
 

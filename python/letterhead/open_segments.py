@@ -87,7 +87,7 @@ def segments(
     -------
     SegmentsReader
         A stream of record batches. If the last segment of a partition ends in an incomplete batch, or in zeros, the
-        records before them are read, a :class:`~letterhead.errors.TornTailWarning` is emitted, and ``torn`` has the
+        records before them are read, a :class:`~letterhead.errors.TruncatedTailWarning` is emitted, and ``truncated`` has the
         place. ``damaged`` lists damaged batches and the offsets that are missing.
 
     Raises
@@ -108,7 +108,7 @@ def segments(
     >>> import letterhead as lh
     >>> with lh.read.segments("tests/samples/orders-0", columns=["offset"], headers={"tenant": "string"}) as reader:
     ...     table = reader.read_all()
-    >>> table.num_rows, table.column_names, reader.torn
+    >>> table.num_rows, table.column_names, reader.truncated
     (10000, ['offset', 'tenant'], [])
     """
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))

@@ -101,7 +101,7 @@ def test_names_of_topics_are_escaped_in_errors_and_warnings(tmp_path: Path) -> N
         reader = lh.read.segments(folder)
         reader.read_all()
     check_printable(str(caught[0].message))
-    check_printable(str(reader.torn[0]))
+    check_printable(str(reader.truncated[0]))
 
 
 def test_an_error_keeps_its_lines() -> None:

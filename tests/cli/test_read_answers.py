@@ -31,9 +31,9 @@ def rows(result: Result) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def torn(tmp_path: Path) -> Path:
+def truncated(tmp_path: Path) -> Path:
     """A log that ends within a batch."""
-    folder = tmp_path / "torn-0"
+    folder = tmp_path / "truncated-0"
     folder.mkdir()
     (folder / LOG).write_bytes((ORDERS / LOG).read_bytes()[:300_000])
     return folder
@@ -131,14 +131,14 @@ def test_an_error_of_a_header_in_condition_and_columns_is_one_error(run: Run) ->
      ["--start", "-2"], ["--count-by", "partition"], ["--control"]],
     ids=str,
 )  # fmt: skip
-def test_a_truncated_end_is_reported_whatever_is_selected(run: Run, torn: Path, selection: list[str]) -> None:
-    result = run("read", torn, *selection)
-    assert (result.code, result.err.count("torn at byte 293950")) == (1, 1)
+def test_a_truncated_end_is_reported_whatever_is_selected(run: Run, truncated: Path, selection: list[str]) -> None:
+    result = run("read", truncated, *selection)
+    assert (result.code, result.err.count("truncated at byte 293950")) == (1, 1)
 
 
-def test_inspect_and_scan_report_a_truncated_end(run: Run, torn: Path) -> None:
-    for result in (run("inspect", torn, "--offset", "3"), run("scan", torn, "--last", "1")):
-        assert (result.code, result.err.count("torn at byte 293950")) == (1, 1)
+def test_inspect_and_scan_report_a_truncated_end(run: Run, truncated: Path) -> None:
+    for result in (run("inspect", truncated, "--offset", "3"), run("scan", truncated, "--last", "1")):
+        assert (result.code, result.err.count("truncated at byte 293950")) == (1, 1)
 
 
 @pytest.mark.parametrize("size", [0, 7, 9])

@@ -119,7 +119,7 @@ def test_a_truncated_end_is_printed_and_the_exit_code_is_1(run: Run, folder: Cal
     assert result.code == 1
     assert len(result.lines) == 2
     [line] = result.err.splitlines()
-    assert f"{LOG}: torn at byte {len(FIRST)}, {len(SECOND) - 3} bytes before its end: the batch takes" in line
+    assert f"{LOG}: truncated at byte {len(FIRST)}, {len(SECOND) - 3} bytes before its end: the batch takes" in line
 
 
 def test_a_truncated_batch_before_the_last_segment_stops_it_or_is_a_row(

@@ -37,7 +37,7 @@ SCHEMA = pa.schema(
 )
 
 
-@pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")
+@pytest.mark.filterwarnings("ignore::letterhead.errors.TruncatedTailWarning")
 @pytest.mark.full
 def test_a_server_that_is_killed_loses_and_repeats_no_acknowledged_row(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -74,8 +74,8 @@ def test_a_server_that_is_killed_loses_and_repeats_no_acknowledged_row(
         other.stop()
 
 
-@pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")
-def test_a_torn_batch_is_removed_before_the_server_starts(server: Server, tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore::letterhead.errors.TruncatedTailWarning")
+def test_a_truncated_batch_is_removed_before_the_server_starts(server: Server, tmp_path: Path) -> None:
     other = Server(tmp_path)
     other.start()
     try:

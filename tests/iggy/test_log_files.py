@@ -13,7 +13,7 @@ import pytest
 
 import letterhead as lh
 from command import runner
-from letterhead.errors import DecodeError, TornTailWarning
+from letterhead.errors import DecodeError, TruncatedTailWarning
 from server import Server
 from test_write import table
 
@@ -78,7 +78,7 @@ def test_offsets_and_times_are_bounded_with_and_without_an_index(
         assert result["id"].to_pylist() == expected["id"].take(later).to_pylist()
 
 
-def test_a_torn_end_is_reported_and_damage_before_it_is_rejected(
+def test_a_truncated_end_is_reported_and_damage_before_it_is_rejected(
     stopped: tuple[Path, pa.Table], tmp_path: Path
 ) -> None:
     path, expected = stopped
@@ -86,7 +86,7 @@ def test_a_torn_end_is_reported_and_damage_before_it_is_rejected(
     last = max((tmp_path / "copy").rglob("1/*.log"))
     data = last.read_bytes()
     last.write_bytes(data[:-10])
-    with pytest.warns(TornTailWarning, match="no whole batch begins here"):
+    with pytest.warns(TruncatedTailWarning, match="no whole batch begins here"):
         result = read(tmp_path / "copy", columns=["offset"])
     assert 0 < len(expected) - len(result) <= 1000
     first = min((tmp_path / "copy").rglob("1/*.log"))

@@ -32,7 +32,7 @@ def with_length(length: int) -> bytes:
     ],
     ids=[
         "whole",
-        "torn after it",
+        "truncated after it",
         "unnamed",
         "another offset",
         "cut",

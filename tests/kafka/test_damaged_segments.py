@@ -1,4 +1,4 @@
-"""Damaged and torn logs: which is which, how many records are missing, and where an error says that it is."""
+"""Damaged and truncated logs: which is which, how many records are missing, and where an error says that it is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 import letterhead as lh
 from batch_bytes import batch as iggy_batch
 from batch_bytes import frame
-from letterhead.errors import DecodeError, TornTailWarning
+from letterhead.errors import DecodeError, TruncatedTailWarning
 from letterhead.kafka.batch_rows import SegmentBatchReader
 from letterhead.kafka.log_directory import partitions
 from letterhead.kafka.record_sets import batches_of
@@ -54,7 +54,7 @@ def test_an_incomplete_batch_at_the_end_of_a_record_set_is_left_out(missing: int
     assert ([batch.base_offset for batch in batches], end) == ([0], len(ten(0)))
 
 
-# --- a torn tail is an incomplete batch, or zeros ---------------------------------------------------------------------
+# --- a truncated tail is an incomplete batch, or zeros ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("codec", [None, "zstd"])
@@ -75,7 +75,7 @@ def test_a_changed_bit_in_the_last_whole_batch_is_damage(
                 rows(path)
             with opened(path, errors="column") as reader:
                 rows_read = reader.read_all().to_pylist()
-        assert reader.torn == [], place
+        assert reader.truncated == [], place
         assert len(rows_read) == first + 1, place
         [error] = rows_read[-1]["error"]
         assert (rows_read[-1]["offset"], error["code"], error["byte_offset"]) == (None, raised.value.code, len(before))
@@ -95,12 +95,12 @@ LEAST = batch(*(record(at, key=None, value=None) for at in range(10)), base_offs
         LEAST[: 61 + 3 * 7] + bytes(4096),
     ],
 )  # fmt: skip
-def test_an_incomplete_batch_or_zeros_are_a_torn_tail(folder: Callable[..., Path], tail: bytes) -> None:
+def test_an_incomplete_batch_or_zeros_are_a_truncated_tail(folder: Callable[..., Path], tail: bytes) -> None:
     path = folder(ten(0) + tail)
-    with pytest.warns(TornTailWarning), opened(path, errors="column") as reader:
+    with pytest.warns(TruncatedTailWarning), opened(path, errors="column") as reader:
         assert [row["offset"] for row in reader.read_all().to_pylist()] == list(range(10))
     assert reader.damaged == []
-    assert [(torn.position, torn.bytes_left) for torn in reader.torn] == [(len(ten(0)), len(tail))]
+    assert [(truncated.position, truncated.bytes_left) for truncated in reader.truncated] == [(len(ten(0)), len(tail))]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_other_bytes_at_the_end_are_damage(folder: Callable[..., Path], tail: by
     assert raised.value.code == code
     with opened(path, errors="column") as reader:
         assert [row["error"][0]["code"] for row in reader.read_all().to_pylist() if row["error"]] == [code]
-    assert (len(reader.damaged), reader.torn) == (1, [])
+    assert (len(reader.damaged), reader.truncated) == (1, [])
 
 
 # --- how many records are missing -------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def test_a_segment_that_is_truncated_while_it_is_read_ends_there(folder: Callabl
     with warnings.catch_warnings(action="error"):
         assert read_slowly(path, lambda: os.truncate(path / NAME, 50 * size)) == list(range(500))
     path = folder(data)
-    with pytest.warns(TornTailWarning, match=f"torn at byte {50 * size}"):
+    with pytest.warns(TruncatedTailWarning, match=f"truncated at byte {50 * size}"):
         assert read_slowly(path, lambda: os.truncate(path / NAME, 50 * size + 30)) == list(range(500))
     path = folder(data, ten(1000), bases=(0, 1000))
     offsets_read = read_slowly(path, lambda: os.truncate(path / NAME, 50 * size + 30), errors="null")
@@ -379,11 +379,11 @@ def test_a_changed_bit_in_the_last_batch_of_iggy_is_damage(iggy: Callable[..., P
 
 
 @pytest.mark.parametrize("tail", [five(5)[:-1], five(5)[:100], five(5)[:300], bytes(1000)])
-def test_an_incomplete_batch_of_iggy_is_a_torn_tail_in_the_last_file_only(
+def test_an_incomplete_batch_of_iggy_is_a_truncated_tail_in_the_last_file_only(
     iggy: Callable[..., Path], tail: bytes
 ) -> None:
     path = iggy(five(0) + tail)
-    with pytest.warns(TornTailWarning), opened(path, format="iggy-batch", errors="column") as reader:
+    with pytest.warns(TruncatedTailWarning), opened(path, format="iggy-batch", errors="column") as reader:
         assert [row["offset"] for row in reader.read_all().to_pylist()] == list(range(5))
     path = iggy(five(0) + tail, five(10), bases=(0, 10))
     with pytest.raises(DecodeError, match="offsets 5 to 9 are missing, at most 5 records") as raised:

@@ -20,7 +20,7 @@ import pytest
 
 import letterhead as lh
 from letterhead import _native
-from letterhead.errors import DecodeError, TornTailWarning
+from letterhead.errors import DecodeError, TruncatedTailWarning
 from letterhead.file_window import FileWindow
 from letterhead.kafka import segment_file
 from letterhead.kafka.record_sets import COLUMNS
@@ -65,7 +65,7 @@ def ten(first: int, count: int = 10, **options: Any) -> bytes:
 def test_a_segment_is_read_as_spark_reads_its_topic(samples: Path, name: str) -> None:
     with lh.read.segments(samples / name) as reader:
         ours = reader.read_all()
-        assert reader.torn == reader.open_transactions == []
+        assert reader.truncated == reader.open_transactions == []
         assert reader.done == reader.total == (samples / name / NAME).stat().st_size
     spark = pq.read_table(samples / f"{name}.parquet")
     assert ours.num_rows == spark.num_rows == 10_000
@@ -333,7 +333,7 @@ def test_a_condition_on_offsets_uses_the_index_of_each_segment(
     assert offsets(path, where=only & (lh.col("n") == "a"), errors="null") == []
 
 
-# --- torn and damaged logs -------------------------------------------------------------------------------------------
+# --- truncated and damaged logs -------------------------------------------------------------------------------------------
 
 
 def real_batches(samples: Path) -> list[tuple[bytes, int, int]]:
@@ -353,10 +353,10 @@ def check_cut(samples: Path, folder: Callable[..., Path], *, full: bool) -> None
     for cut in cuts(len(last[0]), full=full):
         path = folder(before[0] + last[0][:cut], bases=(before[1],))
         reader = lh.read.segments(path, columns=["offset"])
-        with pytest.warns(TornTailWarning) as warned:
+        with pytest.warns(TruncatedTailWarning) as warned:
             table = reader.read_all()
         assert table.column("offset").to_pylist() == expected
-        [truncated] = reader.torn
+        [truncated] = reader.truncated
         assert (truncated.file, truncated.position, truncated.bytes_left) == (
             str(path / f"{before[1]:020}.log"),
             len(before[0]),
@@ -509,23 +509,23 @@ def test_a_truncated_segment_read_alone_is_an_error_unless_it_is_the_last_of_its
         assert None in offsets(source, errors="null")
     assert offsets([second, last], errors="null") == [None, *range(20, 30)]
     last.unlink()
-    with pytest.warns(TornTailWarning, match=f"{second.name}: torn at byte 0, "):
+    with pytest.warns(TruncatedTailWarning, match=f"{second.name}: truncated at byte 0, "):
         assert offsets(second) == []
 
 
 def test_a_truncated_last_segment_warns_once_and_can_be_made_an_error(folder: Callable[..., Path]) -> None:
     path = folder(ten(0), ten(10) + ten(20)[:-1], bases=(0, 10))
     for errors in ("raise", "null", "column"):
-        with pytest.warns(TornTailWarning, match=f"{10:020}.log: torn at byte {len(ten(10))}, ") as warned:
+        with pytest.warns(TruncatedTailWarning, match=f"{10:020}.log: truncated at byte {len(ten(10))}, ") as warned:
             assert offsets(path, errors=errors) == list(range(20))
         assert [warning.filename for warning in warned] == [__file__]
     for consume in (list, pa.table):
-        with lh.read.segments(path) as reader, pytest.warns(TornTailWarning) as warned:
+        with lh.read.segments(path) as reader, pytest.warns(TruncatedTailWarning) as warned:
             consume(reader)
         assert [warning.filename for warning in warned] == [__file__]
     with (
-        warnings.catch_warnings(action="error", category=TornTailWarning),
-        pytest.raises(TornTailWarning, match="torn at byte"),
+        warnings.catch_warnings(action="error", category=TruncatedTailWarning),
+        pytest.raises(TruncatedTailWarning, match="truncated at byte"),
     ):
         read(path)
 
@@ -546,11 +546,11 @@ def test_a_file_too_short_to_be_a_segment_is_an_error(data: bytes, folder: Calla
         assert (caught.value.code, caught.value.byte_offset) == ("truncated", 0)
         with lh.read.segments(path, columns=["offset"], errors="column") as reader:
             assert [row["error"][0]["code"] for row in reader.read_all().to_pylist() if row["error"]] == ["truncated"]
-            assert reader.torn == []
+            assert reader.truncated == []
         assert offsets(path, errors="null")[-1] is None
 
 
-@pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")
+@pytest.mark.filterwarnings("ignore::letterhead.errors.TruncatedTailWarning")
 def test_a_tail_that_was_never_written_is_truncated(folder: Callable[..., Path]) -> None:
     last = ten(10)
     for tail, why in (
@@ -562,7 +562,7 @@ def test_a_tail_that_was_never_written_is_truncated(folder: Callable[..., Path])
         path = folder(ten(0) + tail)
         with lh.read.segments(path, columns=["offset"]) as reader:
             assert reader.read_all().column("offset").to_pylist() == list(range(10))
-            [truncated] = reader.torn
+            [truncated] = reader.truncated
         assert (truncated.position, truncated.bytes_left) == (len(ten(0)), len(tail))
         assert why in truncated.reason
 
@@ -577,11 +577,11 @@ def test_a_file_that_is_not_a_segment_is_named(name: str, samples: Path) -> None
     assert caught.value.code == "bad_magic"
     with lh.read.segments(path, columns=["offset"], errors="column") as reader:
         [row] = reader.read_all().to_pylist()
-        assert reader.torn == []
+        assert reader.truncated == []
     assert (row["offset"], [error["message"] for error in row["error"]]) == (None, [f"{message}: {path}"])
 
 
-@pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")
+@pytest.mark.filterwarnings("ignore::letterhead.errors.TruncatedTailWarning")
 def test_a_truncated_first_batch_is_a_truncated_tail(folder: Callable[..., Path]) -> None:
     first = ten(0)
     ends = [first[:cut] for cut in range(17, len(first))]
@@ -590,12 +590,12 @@ def test_a_truncated_first_batch_is_a_truncated_tail(folder: Callable[..., Path]
     for data in ends:
         with lh.read.segments(folder(data), columns=["offset"]) as reader:
             assert reader.read_all().num_rows == 0
-            [truncated] = reader.torn
+            [truncated] = reader.truncated
         assert (truncated.position, truncated.bytes_left) == (0, len(data))
     for data in (b"", bytes(5000)):
         with lh.read.segments(folder(data), columns=["offset"]) as reader:
             assert reader.read_all().num_rows == 0
-            assert [truncated.bytes_left for truncated in reader.torn] == [len(data)] * bool(data)
+            assert [truncated.bytes_left for truncated in reader.truncated] == [len(data)] * bool(data)
 
 
 def test_batches_whose_offsets_overlap_are_an_error(folder: Callable[..., Path]) -> None:

@@ -103,7 +103,7 @@ def test_the_files_hold_the_records_of_the_broker(written: tuple[str, Path], lev
     expected = consumed(address, level)
     with lh.read.segments(folder, isolation_level=level) as reader:
         table = reader.read_all()
-        opened, truncated = reader.open_transactions, reader.torn
+        opened, truncated = reader.open_transactions, reader.truncated
     at = table.schema.get_field_index("timestamp")
     rows = table.set_column(at, "timestamp", table["timestamp"].cast("int64")).to_pylist()
     assert [

@@ -187,7 +187,7 @@ def test_an_unreachable_broker_is_reported_in_time():
 def test_every_record_is_the_one_that_librdkafka_reads(broker, written, topic, isolation):
     expected = read(broker, written + topic, isolation)
     assert len(expected) > (5 if topic == "compacted" else 50)
-    # So little at a time that batches are torn, and that every fetch and every part has its bounds in the middle.
+    # So little at a time that batches are truncated, and that every fetch and every part has its bounds in the middle.
     with lh.read.topic(
         written + topic, bootstrap_servers=broker, isolation_level=isolation, fetch_bytes=3000, batch_bytes=1000
     ) as reader:

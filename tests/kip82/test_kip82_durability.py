@@ -206,10 +206,10 @@ def test_damaged_end_is_saved_before_it_is_cut_off(path: Path, recorder: Recorde
     log.close()
 
 
-@pytest.mark.parametrize("torn", [b"", b"\0" * 20])
-def test_indexes_of_kafka_are_gone_before_their_file_changes(path: Path, recorder: Recorder, torn: bytes) -> None:
+@pytest.mark.parametrize("truncated", [b"", b"\0" * 20])
+def test_indexes_of_kafka_are_gone_before_their_file_changes(path: Path, recorder: Recorder, truncated: bytes) -> None:
     path.mkdir(parents=True)
-    (path / LOG).write_bytes(frame(0, 3, magic=1) + torn)
+    (path / LOG).write_bytes(frame(0, 3, magic=1) + truncated)
     for suffix in (".index", ".timeindex"):
         (path / LOG).with_suffix(suffix).write_bytes(b"\0" * 8)
     recorder.take()

@@ -66,7 +66,7 @@ def test_messages_persist_after_reopening(path):
     with MessageLog(path, "int") as log:
         log.append(samples(5, "int"))
     with MessageLog(path) as log:
-        assert (log.header_format, log.topic, log.partition, log.next_offset, log.torn_tail) == (
+        assert (log.header_format, log.topic, log.partition, log.next_offset, log.truncated_tail) == (
             "int",
             "orders",
             0,

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from letterhead.errors import Damage, DamagedLogError, MessageLogError, TornTailWarning
+from letterhead.errors import Damage, DamagedLogError, MessageLogError, TruncatedTailWarning
 from letterhead.kip82 import MessageLog, ProduceRequest, segment
 from letterhead.kip82.header_formats import BATCH_FORMATS, CODECS, MESSAGE_FORMATS
 from letterhead.kip82.properties import Properties
@@ -53,7 +53,7 @@ def offsets(path: Path) -> list[int]:
         return [message.offset for message in log.scan()]
 
 
-# Torn tails --------------------------------------------------------------------------------------------------------
+# Truncated tails --------------------------------------------------------------------------------------------------------
 
 
 def test_truncated_tail_is_cut_at_every_byte(path, header_format):
@@ -73,13 +73,13 @@ def test_truncated_tail_is_cut_at_every_byte(path, header_format):
                 assert [message.offset for message in log.scan()] == list(range(whole))
                 assert log.next_offset == whole
                 if truncated:
-                    assert log.torn_tail == Damage(
-                        str(file), ends[whole], cut, whole, log.torn_tail.reason, "truncated"
+                    assert log.truncated_tail == Damage(
+                        str(file), ends[whole], cut, whole, log.truncated_tail.reason, "truncated"
                     )
-                    assert [warning.category for warning in caught] == [TornTailWarning]
+                    assert [warning.category for warning in caught] == [TruncatedTailWarning]
                     assert f"bytes {ends[whole]} to {cut}: offset {whole}: the " in str(caught[0].message)
                 else:
-                    assert (log.torn_tail, caught) == (None, [])
+                    assert (log.truncated_tail, caught) == (None, [])
                 assert file.read_bytes() == data[: ends[whole]]
                 log.append([sample(whole, header_format)])
         assert file.read_bytes() == data[: ends[min(whole + 1, COUNT)]] or whole == COUNT
@@ -92,7 +92,7 @@ def test_zeros_at_the_end_are_a_truncated_tail(path, zeros):
     file = written(path, samples(COUNT))
     data = file.read_bytes()
     file.write_bytes(data + bytes(zeros))
-    with pytest.warns(TornTailWarning, match="cut off at the end") as warned:
+    with pytest.warns(TruncatedTailWarning, match="cut off at the end") as warned:
         log = MessageLog(path)
     assert [warning.filename for warning in warned] == [__file__]
     with log:
@@ -110,7 +110,7 @@ def test_a_size_that_no_message_has_is_damage(path, size, code):
     with MessageLog(path, readonly=True) as log:
         found = []
         assert len([*log.scan(on_error=found.append)]) == COUNT
-        [damage] = [log.torn_tail] if log.torn_tail else found
+        [damage] = [log.truncated_tail] if log.truncated_tail else found
     assert (damage.code, damage.position) == (code, len(data))
     assert damage.reason == f"a size of {size} bytes is too small for a message"
 
@@ -119,7 +119,7 @@ def test_a_size_that_no_message_has_is_damage(path, size, code):
 @few
 @given(data=st.data())
 def test_valid_messages_of_any_magic_and_codec_are_never_cut(header_format, data):
-    """A torn tail is cut, and every byte before it stays."""
+    """A truncated tail is cut, and every byte before it stays."""
     parts = data.draw(logs(header_format))
     whole = b"".join(part for _, part in parts)
     cut = data.draw(st.integers(0, len(whole))) if data.draw(st.booleans()) else len(whole)
@@ -138,8 +138,8 @@ def test_valid_messages_of_any_magic_and_codec_are_never_cut(header_format, data
             warnings.simplefilter("always")
             with MessageLog(path, errors="move", sync="flush") as log:
                 assert file.read_bytes() == kept
-                assert (log.next_offset, bool(log.torn_tail)) == (end, cut > len(kept))
-                assert [warning.category for warning in caught] == [TornTailWarning] * (cut > len(kept))
+                assert (log.next_offset, bool(log.truncated_tail)) == (end, cut > len(kept))
+                assert [warning.category for warning in caught] == [TruncatedTailWarning] * (cut > len(kept))
                 assert list(log.scan()) == list(lh.messages(kept, BATCH_FORMATS[header_format]))
                 for start in range(end + 1):
                     assert [message.offset for message in log.scan(start)] == list(range(start, end))
@@ -156,7 +156,7 @@ def test_shortest_messages_are_accepted(path, magic, size):
     MessageLog(path).close()
     (path / "00000000000000000000.log").write_bytes(data)
     with MessageLog(path, errors="move") as log:
-        assert (log.next_offset, log.torn_tail) == (1, None)
+        assert (log.next_offset, log.truncated_tail) == (1, None)
 
 
 UNREADABLE = {
@@ -180,7 +180,7 @@ def test_message_with_a_valid_checksum_is_never_cut(path, unreadable, truncated)
     file = path / "00000000000000000000.log"
     file.write_bytes(frame(0, 1) + unreadable + truncated)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TornTailWarning)
+        warnings.simplefilter("ignore", TruncatedTailWarning)
         log = MessageLog(path, errors="move")
     with log:
         assert file.read_bytes() == frame(0, 1) + unreadable
@@ -279,9 +279,9 @@ def check_after_kills(path: Path, sync: str, kills: int) -> int:
     for seed in range(kills):
         acknowledged = max(acknowledged, killed(path, sync, seed))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TornTailWarning)
+            warnings.simplefilter("ignore", TruncatedTailWarning)
             with MessageLog(path) as log:
-                truncated += log.torn_tail is not None
+                truncated += log.truncated_tail is not None
                 assert log.next_offset >= acknowledged
                 assert log.verify() == []
                 there = 0
@@ -302,7 +302,7 @@ def check_after_kills(path: Path, sync: str, kills: int) -> int:
 @pytest.mark.parametrize("sync", ["append", "flush"])
 def test_a_hundred_kills_during_append_lose_no_acknowledged_message(path, sync):
     truncated = check_after_kills(path, sync, 100)
-    print(f"{truncated} of 100 kills left a torn tail")
+    print(f"{truncated} of 100 kills left a truncated tail")
 
 
 # Bytes that changed ------------------------------------------------------------------------------------------------
@@ -365,7 +365,7 @@ def test_changed_bits_of_the_last_message_are_not_cut_silently(path):
         assert (damage.position, damage.end, damage.offset) == (last * size, COUNT * size, last), place
         assert file.read_bytes() == before
         with MessageLog(path, readonly=True) as log:
-            assert log.torn_tail is None
+            assert log.truncated_tail is None
             assert log.verify() == [damage], place
             damages = []
             assert [message.offset for message in log.scan(on_error=damages.append)] == list(range(last))
@@ -376,11 +376,11 @@ def test_damaged_tail_cut_moves_the_damaged_end_to_a_file(path):
     data = file.read_bytes()
     size = len(data) // COUNT
     file.write_bytes(data[:-1] + b"?")
-    with pytest.warns(TornTailWarning, match="the checksum is"):
+    with pytest.warns(TruncatedTailWarning, match="the checksum is"):
         log = MessageLog(path, errors="move")
     with log:
         assert log.next_offset == COUNT - 1
-        assert log.torn_tail.position == len(data) - size
+        assert log.truncated_tail.position == len(data) - size
     assert (path / f"{file.name}.damaged-{len(data) - size}").read_bytes() == data[-size:-1] + b"?"
     assert file.read_bytes() == data[:-size]
 
@@ -489,8 +489,8 @@ def test_random_changes_are_reported_as_damage(path):
             spans = [(damage.position, damage.end) for damage in damages]
             assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
             reported = sum(end - start for start, end in spans)
-            if log.torn_tail is not None:
-                reported += log.torn_tail.end - log.torn_tail.position
+            if log.truncated_tail is not None:
+                reported += log.truncated_tail.end - log.truncated_tail.position
             assert reported + sum(
                 len(lh.encode(message._replace(crc=None), MESSAGE_FORMATS["typed"])) for message in read
             ) == len(changed), "every byte is a message or reported"
@@ -503,7 +503,7 @@ def test_only_an_incomplete_message_counts_as_truncated(path):
     first = len(encoded([sample(0)])[0])
     file.write_bytes(data[:-1])
     with MessageLog(path, readonly=True) as log:
-        assert log.torn_tail == Damage(
+        assert log.truncated_tail == Damage(
             str(file), first, len(data) - 1, 1, "the message has 104 bytes, and 103 are left in the file", "truncated"
         )
     size = int.from_bytes(data[first + 8 : first + 12], "big")
@@ -527,7 +527,7 @@ def test_only_a_message_of_a_known_magic_is_an_interrupted_append(path, magic):
             MessageLog(path)
         assert file.read_bytes() == whole + rest
         return
-    with pytest.warns(TornTailWarning):
+    with pytest.warns(TruncatedTailWarning):
         MessageLog(path).close()
     assert file.read_bytes() == whole
 

@@ -12,7 +12,7 @@ import pytest
 from kafka.record import MemoryRecords
 
 import letterhead as lh
-from letterhead.errors import MessageLogError, TornTailWarning
+from letterhead.errors import MessageLogError, TruncatedTailWarning
 from letterhead.kip82 import FetchRequest, FetchResponse, MessageLog, ProduceRequest
 from letterhead.kip82.header_formats import BATCH_FORMATS, CODECS
 from letterhead.kip82.requests import ErrorCode
@@ -111,7 +111,7 @@ def test_truncated_tail_of_a_log_of_kafka_is_cut(path):
     for truncated in (frame(5, 1, magic=0), frame(9, 4, magic=1, codec="snappy")):
         for cut in (1, 11, 13, 17, 19, len(truncated) - 1):
             directory = written_by_kafka(path.with_name(f"{len(truncated)}-{cut}"), {0: whole + truncated[:cut]})
-            with pytest.warns(TornTailWarning), MessageLog(directory, errors="move") as log:
+            with pytest.warns(TruncatedTailWarning), MessageLog(directory, errors="move") as log:
                 assert log.next_offset == 5
             assert set(on_disk(directory)) == {FIRST, "log.json"}
             assert on_disk(directory)[FIRST] == whole

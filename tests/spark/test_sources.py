@@ -148,7 +148,7 @@ def test_the_error_column_has_the_requested_name(sources: Any, samples: Path, tm
 
 
 def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(tmp_path: Path, samples: Path) -> None:
-    from letterhead.errors import DecodeError, TornTailWarning
+    from letterhead.errors import DecodeError, TruncatedTailWarning
     from letterhead.spark.sources import segments as source
 
     data = (samples / "orders-0" / f"{0:020}.log").read_bytes()
@@ -161,13 +161,13 @@ def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(t
         return [row for part in reader.partitions() for result in reader.read(part) for row in result.to_pylist()]
 
     log.write_bytes(data[:-100])
-    with pytest.warns(TornTailWarning, match=f"{log.name}: torn at byte ") as warned:
+    with pytest.warns(TruncatedTailWarning, match=f"{log.name}: truncated at byte ") as warned:
         rows_read = rows()
     assert len(warned) == 1
     assert 9_000 < len(rows_read) < 10_000
-    with pytest.warns(TornTailWarning):
+    with pytest.warns(TruncatedTailWarning):
         assert [row["error"][0]["code"] for row in rows(errors="column") if row["error"]] == ["truncated"]
-    with pytest.warns(TornTailWarning):  # whatever is selected
+    with pytest.warns(TruncatedTailWarning):  # whatever is selected
         assert [row["offset"] for row in rows(end="100")] == list(range(100))
     (folder / f"{10_000:020}.log").write_bytes(b"")
     with pytest.raises(DecodeError, match="the batch takes "):
@@ -209,7 +209,7 @@ def test_damage_is_reported_by_one_of_the_parts_of_a_segment(
         assert f"to {last} are missing" in messages[-1]
 
 
-def test_a_torn_tail_is_a_row_in_spark(sources: Any, samples: Path, tmp_path: Path) -> None:
+def test_a_truncated_tail_is_a_row_in_spark(sources: Any, samples: Path, tmp_path: Path) -> None:
     data = (samples / "orders-0" / f"{0:020}.log").read_bytes()
     (tmp_path / "orders-0").mkdir()
     (tmp_path / "orders-0" / f"{0:020}.log").write_bytes(data[:-100])

@@ -33,7 +33,7 @@ from letterhead.iggy.rows import IggyRowReader, topic_in_errors
 from letterhead.kafka.indexes import index_entries
 from letterhead.kafka.log_directory import Paths
 from letterhead.kafka.segment_file import LARGEST_CHECKED, DamagedRange
-from letterhead.kafka.segments_reader import DamagedBatches, SegmentsReader, TornTail
+from letterhead.kafka.segments_reader import DamagedBatches, SegmentsReader, TruncatedTail
 from letterhead.limits import how_to_raise
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
 from letterhead.offsets.ranges import check_range_of_files, range_of_files
@@ -46,7 +46,7 @@ __all__ = [
     "iggy_partitions",
     "is_iggy_log",
     "requested_range",
-    "torn_tail",
+    "truncated_tail",
 ]
 
 PIECE_LEN = 4 << 20
@@ -64,7 +64,7 @@ class IggySegment(NamedTuple):
     partition: int | None
     base_offset: int
     next_offset: int | None  # where the next file of the partition begins
-    last: bool  # the last file of its partition is the only one that may be torn
+    last: bool  # the last file of its partition is the only one that may be truncated
 
     @property
     def size(self) -> int:
@@ -91,10 +91,10 @@ class IggySegmentsReader(SegmentsReader):
         reader: IggyRowReader,
         bounds: OffsetBounds,
         *,
-        torn_rows: bool = False,
+        truncated_rows: bool = False,
         last: int | None = None,
     ) -> None:
-        super().__init__(partitions, reader, bounds, torn_rows=torn_rows, last=last)  # type: ignore[arg-type]
+        super().__init__(partitions, reader, bounds, truncated_rows=truncated_rows, last=last)  # type: ignore[arg-type]
         self._reader = reader
         self._message_bytes = reader.message_bytes
 
@@ -107,8 +107,8 @@ class IggySegmentsReader(SegmentsReader):
     def _end(self, segments: Sequence[Any]) -> int:
         return _end_offset(segments[-1], self._message_bytes)
 
-    def _torn_end(self, last: Any) -> TornTail | None:
-        return torn_tail(last, self._message_bytes) if last.last else None
+    def _truncated_end(self, last: Any) -> TruncatedTail | None:
+        return truncated_tail(last, self._message_bytes) if last.last else None
 
     def _partition(self, segments: Sequence[Any], requested: OffsetRange) -> Iterator[pa.RecordBatch]:
         self._range = requested
@@ -139,8 +139,8 @@ class IggySegmentsReader(SegmentsReader):
             self._examined.add(segment.path)
             code, reason = _error_after(file, position, previous, self._message_bytes)
             if segment.last and code == "truncated":
-                self._report_torn(TornTail(str(segment.path), position, file.size - position, reason))
-                if not self._torn_rows or self._reader.errors != "column":
+                self._report_truncated(TruncatedTail(str(segment.path), position, file.size - position, reason))
+                if not self._truncated_rows or self._reader.errors != "column":
                     return
             last = None if segment.next_offset is None else segment.next_offset - 1
             damage = DamagedRange(position, file.size, segment.last and code == "truncated", next_offset, last)
@@ -175,7 +175,7 @@ class IggySegmentsReader(SegmentsReader):
                 message, format="iggy-batch", code=code, byte_offset=damage.position, offset=damage.offsets[0],
                 topic=topic_in_errors(partition_values), partition=segment.partition,
             )  # fmt: skip
-        if not damage.torn:
+        if not damage.truncated:
             self.damaged.append(DamagedBatches.in_file(segment.path, damage, reason))
         if self._reader.keeps_error_rows(partition_values):
             message = f"{reason}: {damage.missing} (the batch at offset {damage.first}): {segment.path}"
@@ -340,8 +340,8 @@ def _is_valid(file: FileWindow, position: int, length: int) -> bool:
     return bool(lha.validate(pa.array([bytes(data)], pa.binary()), "iggy-batch").null_count)
 
 
-def torn_tail(segment: IggySegment, message_bytes: int) -> TornTail | None:
-    """Return the torn end of the last segment of a partition."""
+def truncated_tail(segment: IggySegment, message_bytes: int) -> TruncatedTail | None:
+    """Return the truncated end of the last segment of a partition."""
     with FileWindow(segment.path) as file:
         position, previous = _position_before(segment, file, LAST_OFFSET), None
         for previous in _headers(file, position, message_bytes):
@@ -349,7 +349,7 @@ def torn_tail(segment: IggySegment, message_bytes: int) -> TornTail | None:
         if position == file.size:
             return None
         code, reason = _error_after(file, position, previous, message_bytes)
-        return TornTail(str(segment.path), position, file.size - position, reason) if code == "truncated" else None
+        return TruncatedTail(str(segment.path), position, file.size - position, reason) if code == "truncated" else None
 
 
 def _position_before(segment: IggySegment, file: FileWindow, offset: int) -> int:

@@ -29,7 +29,7 @@ class LogSegment(NamedTuple):
     topic: str | None  # topic and partition are from the name of the directory
     partition: int | None
     base_offset: int  # the least offset in it, from the name of the file, or else from its first batch
-    next_offset: int | None  # where the next segment begins; None for the last segment, which alone may be torn
+    next_offset: int | None  # where the next segment begins; None for the last segment, which alone may be truncated
 
     @property
     def size(self) -> int:

@@ -83,7 +83,7 @@ class DamagedRange(NamedTuple):
 
     position: int
     end: int
-    torn: bool  # they are the end of the log, as a broker leaves it if it stops while it writes
+    truncated: bool  # they are the end of the log, as a broker leaves it if it stops while it writes
     first: int
     last: int | None  # None if it is unknown
     bounds: tuple[int, int] = (0, LAST_OFFSET)  # the offsets to read: the first one, and the one to stop before
@@ -176,8 +176,8 @@ class KafkaSegmentFile(FileWindow):
             return DamagedRange(position, self.size, False, min_offset, self.segment.next_offset - 1)
         batch = self._batch_at(position)
         last = batch.last_offset if batch is not None and self._misplaced(batch, min_offset) is None else None
-        torn = not self._is_exhausted and self._is_unfinished(position, error)
-        return DamagedRange(position, self.size, torn, min_offset, last)
+        truncated = not self._is_exhausted and self._is_unfinished(position, error)
+        return DamagedRange(position, self.size, truncated, min_offset, last)
 
     def batch_errors(self, batches: Sequence[BatchHeader]) -> list[BatchError | None]:
         """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""
@@ -210,10 +210,10 @@ class KafkaSegmentFile(FileWindow):
             offset=None if error.is_not_a_segment else damage.offsets[0],
         )
 
-    def torn_tail(self) -> tuple[BatchError, DamagedRange] | None:
-        """Return the error of a torn end of the log, or None. Only the headers of earlier batches are read."""
+    def truncated_tail(self) -> tuple[BatchError, DamagedRange] | None:
+        """Return the error of a truncated end of the log, or None. Only the headers of earlier batches are read."""
         for _, invalid in self.walk(LAST_OFFSET, validates_last=True):
-            if invalid is not None and invalid[1].torn:
+            if invalid is not None and invalid[1].truncated:
                 return invalid
         return None
 
@@ -222,7 +222,7 @@ class KafkaSegmentFile(FileWindow):
     ) -> Iterator[tuple[list[BatchHeader], tuple[BatchError, DamagedRange] | None]]:
         """Yield batches in order, from one that is not after an offset on, and the damage after them, if any.
 
-        Damaged bytes are skipped; a torn end of the log ends the walk. With ``validates_last``, a batch that ends the file is
+        Damaged bytes are skipped; a truncated end of the log ends the walk. With ``validates_last``, a batch that ends the file is
         validated as a whole.
         """
         position, min_offset = verified_position(self, offset), self.segment.base_offset
@@ -238,7 +238,7 @@ class KafkaSegmentFile(FileWindow):
                 continue
             damage = self.damage(position, min_offset, error)
             yield batches, (error, damage)
-            if damage.torn:
+            if damage.truncated:
                 return
             position = damage.end
 

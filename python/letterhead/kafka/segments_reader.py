@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from letterhead._formatting import counted, printable
 from letterhead._warnings import warn
-from letterhead.errors import ErrorDetail, HeaderError, TornTailWarning, replaced
+from letterhead.errors import ErrorDetail, HeaderError, TruncatedTailWarning, replaced
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import (
     WHERE_FIELDS,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from letterhead.fields import Columns
     from letterhead.where.conditions import Where
 
-__all__ = ["DamagedBatches", "OpenTransaction", "SegmentRowReader", "SegmentsReader", "TornTail", "torn_tail"]
+__all__ = ["DamagedBatches", "OpenTransaction", "SegmentRowReader", "SegmentsReader", "TruncatedTail", "truncated_tail"]
 
 
 class Invalid(NamedTuple):
@@ -53,7 +53,7 @@ class Invalid(NamedTuple):
     error: BatchError
 
 
-class TornTail(NamedTuple):
+class TruncatedTail(NamedTuple):
     """An incomplete batch at the end of a log, as a broker leaves it if it stops while it writes."""
 
     file: str
@@ -62,7 +62,7 @@ class TornTail(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return f"{printable(self.file)}: torn at byte {self.position}, {counted(self.bytes_left, 'byte')} before its end: {self.reason}"
+        return f"{printable(self.file)}: truncated at byte {self.position}, {counted(self.bytes_left, 'byte')} before its end: {self.reason}"
 
 
 class DamagedBatches(NamedTuple):
@@ -94,9 +94,9 @@ class SegmentsReader(Reader):
 
     Attributes
     ----------
-    torn : list of TornTail
+    truncated : list of TruncatedTail
         Truncated ends of logs found so far, after the last batch also of those beyond the requested offsets. A
-        ``TornTailWarning`` was emitted for each.
+        ``TruncatedTailWarning`` was emitted for each.
     damaged : list of DamagedBatches
         Damaged batches found so far, unless ``errors="raise"``.
     open_transactions : list of OpenTransaction
@@ -113,7 +113,7 @@ class SegmentsReader(Reader):
         *,
         committed: bool = False,
         transactions: Transactions | None = None,
-        torn_rows: bool = False,
+        truncated_rows: bool = False,
         last: int | None = None,
         marks_aborted: bool = False,
         ignore_crc: bool = False,
@@ -125,7 +125,7 @@ class SegmentsReader(Reader):
         for segments in partitions:
             bounds.of_partition(segments[0].partition)  # raises if a mapping lacks it
         super().__init__(rows.schema, self._records)
-        self.torn: list[TornTail] = []
+        self.truncated: list[TruncatedTail] = []
         self.damaged: list[DamagedBatches] = []
         self.open_transactions: list[OpenTransaction] = []
         self._examined: set[Path] = set()  # files whose end was read
@@ -138,7 +138,7 @@ class SegmentsReader(Reader):
         self._bounds = bounds
         self._committed = committed
         self._transactions = Transactions([], []) if transactions is None else transactions
-        self._torn_rows = torn_rows
+        self._truncated_rows = truncated_rows
         self._last = last
         self._marks_aborted = marks_aborted
         self._ignores_checksums = ignore_crc
@@ -158,11 +158,11 @@ class SegmentsReader(Reader):
         for segments in self._partitions:
             last = segments[-1]
             # The driver of Spark has examined the ends.
-            if last.path not in self._examined and not self._torn_rows:
+            if last.path not in self._examined and not self._truncated_rows:
                 self._examined.add(last.path)
-                torn = self._torn_end(last)
-                if torn is not None:
-                    self._report_torn(torn)
+                truncated = self._truncated_end(last)
+                if truncated is not None:
+                    self._report_truncated(truncated)
 
     def deleted_offsets(self) -> list[str]:
         """Return remarks on partitions that begin after the requested offset."""
@@ -171,13 +171,13 @@ class SegmentsReader(Reader):
         )
         return [*filter(None, remarks)]
 
-    def _torn_end(self, last: LogSegment) -> TornTail | None:
-        return torn_tail(last)
+    def _truncated_end(self, last: LogSegment) -> TruncatedTail | None:
+        return truncated_tail(last)
 
     def _last_of_partition(
         self, segments: Sequence[LogSegment], requested: OffsetRange, count: int
     ) -> list[pa.RecordBatch]:
-        reports: tuple[list[Any], ...] = self.torn, self.damaged, self.open_transactions
+        reports: tuple[list[Any], ...] = self.truncated, self.damaged, self.open_transactions
         before, done_before = [len(report) for report in reports], self.done
 
         def read(part: OffsetRange) -> Iterator[pa.RecordBatch]:
@@ -217,9 +217,9 @@ class SegmentsReader(Reader):
                     yield from self._segment(file, bounds, transactions)
             self.done = done_before = done_before + self._sizes[segment.path]
 
-    def _report_torn(self, torn: TornTail) -> None:
-        self.torn.append(torn)
-        warn(str(torn), TornTailWarning)
+    def _report_truncated(self, truncated: TruncatedTail) -> None:
+        self.truncated.append(truncated)
+        warn(str(truncated), TruncatedTailWarning)
 
     def _segment(
         self, file: KafkaSegmentFile, bounds: OffsetRange, transactions: Transactions
@@ -244,10 +244,12 @@ class SegmentsReader(Reader):
                 return
             if error is not None:
                 damage = file.damage(position, min_offset, error)
-                if damage.torn:
+                if damage.truncated:
                     self._examined.add(file.segment.path)
-                    self._report_torn(TornTail(str(file.segment.path), position, damage.end - position, error.reason))
-                    if self._torn_rows and self._row_reader.errors == "column":
+                    self._report_truncated(
+                        TruncatedTail(str(file.segment.path), position, damage.end - position, error.reason)
+                    )
+                    if self._truncated_rows and self._row_reader.errors == "column":
                         yield self._row_reader.error_row(file, error, damage)
                     return
                 damage = damage._replace(bounds=(bounds.start, bounds.end))
@@ -431,16 +433,16 @@ def _offset_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowRea
     return None
 
 
-def torn_tail(last: LogSegment) -> TornTail | None:
-    """Return the torn end of the last segment of a partition."""
+def truncated_tail(last: LogSegment) -> TruncatedTail | None:
+    """Return the truncated end of the last segment of a partition."""
     if last.next_offset is not None:
         return None
     with KafkaSegmentFile(last) as file:
-        tail = file.torn_tail()
+        tail = file.truncated_tail()
     if tail is None:
         return None
     error, damage = tail
-    return TornTail(str(last.path), damage.position, damage.end - damage.position, error.reason)
+    return TruncatedTail(str(last.path), damage.position, damage.end - damage.position, error.reason)
 
 
 def _partition_values(file: KafkaSegmentFile) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Itera
         else:
             damaged = _damaged_batches(file, transactional)
             yield from (None if batch in damaged else batch for batch in transactional)
-        if invalid is not None and not invalid[1].torn:
+        if invalid is not None and not invalid[1].truncated:
             if strict:
                 raise file.error(*invalid)
             yield None

@@ -118,7 +118,7 @@ class MessageLog(Closing):
         The directory.
     header_format, topic, partition, message_format_version
         The values of the opened log.
-    torn_tail : Damage or None
+    truncated_tail : Damage or None
         The interrupted append, or damaged end, that was cut off on opening. With ``readonly=True``, the interrupted
         append that would be.
 
@@ -198,7 +198,7 @@ class MessageLog(Closing):
         self.topic = self._files.properties.topic
         self.partition = self._files.properties.partition
         self.message_format_version = self._files.properties.message_format_version
-        self.torn_tail = self._files.torn_tail
+        self.truncated_tail = self._files.truncated_tail
         try:
             self._check_types()
         except BaseException:

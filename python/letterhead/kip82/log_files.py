@@ -74,7 +74,7 @@ class LogFiles:
             if self.properties.compacted_to == ANYWHERE:
                 check_kafka_segment(self.segments[0])
             last = self.segments[-1]
-            self.next_offset, self.torn_tail = open_tail(last, readonly=readonly, move_damaged=move_damaged)
+            self.next_offset, self.truncated_tail = open_tail(last, readonly=readonly, move_damaged=move_damaged)
             if self.properties.compacted_to == ANYWHERE:
                 self.properties = replace(self.properties, compacted_to=self.next_offset)
             self._saved = Properties.read(path)

@@ -7,7 +7,7 @@ import os
 
 from letterhead._warnings import warn
 from letterhead.durable_files import replace_file
-from letterhead.errors import Damage, DamagedLogError, MessageLogError, TornTailWarning
+from letterhead.errors import Damage, DamagedLogError, MessageLogError, TruncatedTailWarning
 from letterhead.kip82.segment import FRAME, MAGIC_AT, SegmentFile, StoredMessages
 from letterhead.one_message import validate
 
@@ -29,11 +29,11 @@ def open_tail(segment: SegmentFile, *, readonly: bool, move_damaged: bool) -> tu
     if isinstance(last, StoredMessages):
         return last.offset + 1, None
     _reject_record_batches(segment, last.position)
-    torn = segment.is_torn(last)
+    truncated = segment.is_truncated(last)
     if readonly:
         # An interrupted append is ignored; reading reports other damage, as anywhere in the log.
-        return (last.offset, last) if torn else (last.offset + 1, None)
-    if not torn:
+        return (last.offset, last) if truncated else (last.offset + 1, None)
+    if not truncated:
         hint = "no crash leaves a file like that: readonly=True reads the rest"
         if segment.has_whole_message(last):
             raise DamagedLogError(last, f"{hint}; nothing is cut, as it contains a message with a valid checksum")
@@ -46,7 +46,7 @@ def open_tail(segment: SegmentFile, *, readonly: bool, move_damaged: bool) -> tu
     with segment.path.open("r+b") as file:
         file.truncate(last.position)
         os.fsync(file.fileno())
-    warn(f"cut off at the end: {last}", TornTailWarning)
+    warn(f"cut off at the end: {last}", TruncatedTailWarning)
     return last.offset, last
 
 

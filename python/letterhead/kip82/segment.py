@@ -181,7 +181,7 @@ class SegmentFile:
                 position += FRAME.size + max(FRAME.unpack(frame)[1], 0)
         return False
 
-    def is_torn(self, damage: Damage) -> bool:
+    def is_truncated(self, damage: Damage) -> bool:
         """Return whether damage at the end of the file is an interrupted append: a part of one message, or zeros."""
         with self.path.open("rb") as file:
             file.seek(damage.position)

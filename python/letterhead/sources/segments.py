@@ -109,7 +109,7 @@ class LogSegments(LogSource):
         return chosen
 
     def findings(self) -> Findings:
-        """Return open transactions, damaged batches, and torn ends, also those that were not reached."""
+        """Return open transactions, damaged batches, and truncated ends, also those that were not reached."""
         reader = self._opened
         if reader is None:
             return Findings()
@@ -123,8 +123,8 @@ class LogSegments(LogSource):
         remarks += map(str, reader.damaged[:MAX_DAMAGED_LINES])
         if len(reader.damaged) > MAX_DAMAGED_LINES:
             remarks.append(counted(len(reader.damaged) - MAX_DAMAGED_LINES, "more damaged range"))
-        remarks += map(str, reader.torn)
-        return Findings(remarks, bool(reader.torn or (reader.damaged and self._is_view_of_batches)))
+        remarks += map(str, reader.truncated)
+        return Findings(remarks, bool(reader.truncated or (reader.damaged and self._is_view_of_batches)))
 
 
 class IggySegments(LogSegments):

@@ -17,10 +17,9 @@ from letterhead.where.literals import ZonedText
 
 with needed("a condition as SQL text", "'letterhead[sql]'"):
     import sqlglot
-    from sqlglot import exp, tokens
+    from sqlglot import exp, parser, tokens
     from sqlglot.dialects.dialect import Dialect
     from sqlglot.errors import SqlglotError
-    from sqlglot.parser import Parser
 
 __all__ = ["condition_of_sql"]
 
@@ -29,7 +28,7 @@ __all__ = ["condition_of_sql"]
 _KEYWORDS: dict[str, Any] = {
     word: token
     for word, token in tokens.Tokenizer.KEYWORDS.items()
-    if token not in Parser.TYPE_TOKENS or word == "NULL"
+    if token not in parser.Parser.TYPE_TOKENS or word == "NULL"
 }
 
 
@@ -44,10 +43,10 @@ class _Where(Dialect):
         HEX_STRINGS = [("x'", "'"), ("X'", "'")]  # noqa: RUF012
         KEYWORDS = {**_KEYWORDS, "~": _TOKENS.RLIKE, "PRESENT": _PRESENT}  # noqa: RUF012
 
-    class Parser(Parser):
-        ID_VAR_TOKENS = Parser.ID_VAR_TOKENS | {_PRESENT}
+    class Parser(parser.Parser):
+        ID_VAR_TOKENS = parser.Parser.ID_VAR_TOKENS | {_PRESENT}
         RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
-            **Parser.RANGE_PARSERS,
+            **parser.Parser.RANGE_PARSERS,
             _PRESENT: lambda self, this: self.expression(exp.Exists(this=this)),
         }
 

@@ -16,7 +16,7 @@ from letterhead.cli.exits import BAD_DATA, OK, Failure, as_options
 from letterhead.cli.render import warn
 from letterhead.cli.settings_files import file_settings
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.errors import TornTailWarning
+from letterhead.errors import TruncatedTailWarning
 from letterhead.sources import recognition
 from letterhead.sources.base import BROKERS_REMEDY, Logins, RowRequest, Source
 from letterhead.sources.iggy import IggyTopicSource
@@ -35,8 +35,8 @@ def open_sources(names: Sequence[str], request: RowRequest) -> list[Source]:
     """Return the sources that arguments name; with --bootstrap-server, names without a scheme are those of topics."""
     if request.servers is not None:
         names = [_topic_address(name) for name in names]
-    # A torn end is one of the findings of a source, and printed as one line.
-    warnings.simplefilter("ignore", TornTailWarning)
+    # A truncated end is one of the findings of a source, and printed as one line.
+    warnings.simplefilter("ignore", TruncatedTailWarning)
     with reading_errors():
         sources = recognition.open_sources(names, AskedLogins())
     for source in sources:

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from letterhead._warnings import warn
-from letterhead.errors import TornTailWarning
+from letterhead.errors import TruncatedTailWarning
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.spark.schemas import check_schema, spark_schema
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from letterhead.iggy.rows import IggyRowReader
     from letterhead.iggy.segments import IggySegment
     from letterhead.kafka.log_directory import LogSegment
-    from letterhead.kafka.segments_reader import SegmentsReader, TornTail
+    from letterhead.kafka.segments_reader import SegmentsReader, TruncatedTail
     from letterhead.kafka.transactions import Transactions
 
 __all__ = ["SegmentsSource"]
@@ -136,7 +136,7 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
     def partitions(self) -> list[InputPartition]:
         """Return the parts; the driver reads transactions, as their markers may be in other parts."""
         from letterhead.kafka.log_directory import partitions
-        from letterhead.kafka.segments_reader import check_bounds, requested_range, torn_tail
+        from letterhead.kafka.segments_reader import check_bounds, requested_range, truncated_tail
         from letterhead.kafka.transactions import Transactions, read_transactions
 
         parts = []
@@ -149,7 +149,7 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
                 transactions = read_transactions(segments, requested.start, strict=self._rows.errors == "raise")
             for begun in transactions.open:
                 warn(f"a transaction is open, and {segments[0].path.parent} is read up to it: {begun}")
-            _warn_of_torn(torn_tail(segments[-1]))
+            _warn_of_truncated(truncated_tail(segments[-1]))
             parts += [part for segment in segments for part in _parts(segment, requested, transactions)]
         return parts
 
@@ -160,7 +160,7 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
         bounds = OffsetBounds.parse(partition.offsets.start, partition.offsets.end)
         yield from _batches(
             SegmentsReader(
-                [[partition.segment]], self._rows, bounds, transactions=partition.transactions, torn_rows=True
+                [[partition.segment]], self._rows, bounds, transactions=partition.transactions, truncated_rows=True
             )
         )
 
@@ -185,13 +185,13 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return the files."""
-        from letterhead.iggy.segments import check_bounds, iggy_partitions, requested_range, torn_tail
+        from letterhead.iggy.segments import check_bounds, iggy_partitions, requested_range, truncated_tail
 
         partitions = iggy_partitions(self._path)
         check_bounds(partitions, self._bounds, self._rows.message_bytes)
         parts: list[InputPartition] = []
         for segments in partitions:
-            _warn_of_torn(torn_tail(segments[-1], self._rows.message_bytes))
+            _warn_of_truncated(truncated_tail(segments[-1], self._rows.message_bytes))
             requested = requested_range(segments, self._bounds, self._rows.message_bytes)
             if requested.start < requested.end:
                 parts += [IggySegmentPart(segment, requested) for segment in segments]
@@ -202,7 +202,7 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
         from letterhead.iggy.segments import IggySegmentsReader
 
         bounds = OffsetBounds.parse(partition.offsets.start, partition.offsets.end)
-        yield from _batches(IggySegmentsReader([[partition.segment]], self._rows, bounds, torn_rows=True))
+        yield from _batches(IggySegmentsReader([[partition.segment]], self._rows, bounds, truncated_rows=True))
 
     def _row_reader(self, where: Any) -> IggyRowReader:
         from letterhead.iggy.rows import COLUMNS, IggyRowReader
@@ -213,15 +213,15 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
         return IggyRowReader(self._values.get("columns", COLUMNS), self._values.get("headerColumns"), **arguments)
 
 
-def _warn_of_torn(torn: TornTail | None) -> None:
-    if torn is not None:
-        warn(str(torn), TornTailWarning)
+def _warn_of_truncated(truncated: TruncatedTail | None) -> None:
+    if truncated is not None:
+        warn(str(truncated), TruncatedTailWarning)
 
 
 def _batches(reader: SegmentsReader) -> Iterator[pa.RecordBatch]:
     with reader, warnings.catch_warnings():
         # The driver has warned of it.
-        warnings.simplefilter("ignore", TornTailWarning)
+        warnings.simplefilter("ignore", TruncatedTailWarning)
         yield from reader
 
 
