@@ -92,7 +92,7 @@ ROWS = {
     ),
     "errors, losses and labels": Row(
         "count = 64 * 2000; data = pa.array([lh.encode([('k', b'')] * 64, 'kafka')] * 2000)",
-        "lha.convert(data, 'kafka', target='iggy', types='binary', errors='column')", 200, 32 * MIB,
+        "lha.convert(data, 'kafka', target='iggy', types='binary', on_loss='report')", 200, 32 * MIB,
     ),
     "a line of a compressed file of JSON lines": _table("a line of 80 MB"),
     "a line of JSON with many elements": Row(
