@@ -1049,7 +1049,7 @@ def test_errors_name_the_options_of_the_command(run):
         ([], "there are several stores in 0_0: choose one with --store: hourly, latest, sessions"),
         (["-s", "last"], "there is no store last in 0_0: there are hourly, latest, sessions"),
         (["-s", "latest", "--prefix", "a", "--from-key", "b"], "--prefix and --from-key, --to-key exclude each other"),
-        (["-s", "latest", "--start", "5"], "--start, --end and --partition are for topics and log segments"),
+        (["-s", "latest", "--start", "5"], "--start is for topics and log segments"),
         (["-s", "latest", "--batches"], "--batches is for topics and log segments of Kafka"),
         (["-s", "latest", "--columns", "kye"], "did you mean 'key'"),
     ],

@@ -160,7 +160,7 @@ def test_what_is_no_table_is_named(run: Run, tmp_path: Path, data: bytes, code: 
     ("options", "message"),
     [
         (["--columns", "nothing"], "there is no column 'nothing': there are topic,"),
-        (["--start", "5"], "--start, --end and --partition are for topics and log segments"),
+        (["--start", "5"], "--start is for topics and log segments"),
         (["--follow"], "--follow is for topics"),
         (["--committed"], "--committed is for topics and log segments of Kafka"),
         (["-s", "x"], "--store and the options of its keys are for state directories"),

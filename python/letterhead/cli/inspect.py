@@ -23,7 +23,7 @@ from letterhead.cli.render import as_integer, counted, moment, print_json, warn
 from letterhead.cli.screen import console
 from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.batches import FORMAT, batch_at, with_checksums
-from letterhead.cli.sources.options import BootstrapServer, Timeout, typed_headers
+from letterhead.cli.sources.options import BootstrapServer, Timeout, milliseconds, typed_headers
 from letterhead.errors import ErrorDetail
 from letterhead.fields import normalise
 from letterhead.kafka.batch_attributes import (
@@ -35,7 +35,7 @@ from letterhead.kafka.batch_attributes import (
     control_type,
 )
 from letterhead.results import Inspection, Label
-from letterhead.sources.base import TIMEOUT_MS, RowRequest
+from letterhead.sources.base import RowRequest
 
 BYTES_PER_LINE = 8
 BYTES_PER_LINE_WIDE = 16
@@ -91,7 +91,7 @@ def inspect_command(
     headers: Annotated[
         str | None, option("--headers", "Only these headers, read as these types: tenant,retry:int32.", "NAME:TYPE,...")
     ] = None,
-    timeout: Timeout = TIMEOUT_MS / 1000,
+    timeout: Timeout = None,
     bootstrap_server: BootstrapServer = None,
     settings: Mapping[str, str],
     json: Json = False,
@@ -119,7 +119,7 @@ def inspect_command(
             raise Failure("--offset excludes --column, --row and --format: a record of a log of Kafka is shown")
         partitions = None if partition is None else frozenset([partition])
         request = RowRequest(
-            partitions=partitions, settings=settings, timeout_ms=round(timeout * 1000), servers=bootstrap_server
+            partitions=partitions, settings=settings, timeout_ms=milliseconds(timeout), servers=bootstrap_server
         )
         format = FORMAT
         data, only, code = batch_at(source.log, offset, request, options["limits"])

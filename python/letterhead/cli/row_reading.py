@@ -20,9 +20,9 @@ from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.cli.sources.opening import open_reader, printed_remarks, report_findings
+from letterhead.cli.sources.opening import checked_request, open_reader, printed_remarks, report_findings
 from letterhead.fields import columns_of
-from letterhead.sources.base import LogSource, RowRequest, Source, check_options
+from letterhead.sources.base import LogSource, RowRequest, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,7 +116,7 @@ class RowReading:
         limit: int | None,
         edits: Sequence[str] = (),
     ) -> None:
-        self._request = replace(request, among_others=len(sources) > 1)
+        self._request = checked_request(sources, replace(request, among_others=len(sources) > 1))
         self._errors = errors
         self._limit = limit
         noun = sources[0].noun if len({source.noun for source in sources}) == 1 else "row"
@@ -128,8 +128,6 @@ class RowReading:
         self._connected = not request.follow
         self._types = columns_of(request.headers) if request.headers else {}
         self._unseen = set(self._types)
-        with reading_errors():
-            check_options(sources, request)
         for source in sources:
             if request.follow and isinstance(source, LogSource):
                 source.when_connected = self._note_connected

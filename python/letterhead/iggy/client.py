@@ -38,7 +38,7 @@ from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BatchHeader
 from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Connection, ServerError, length_prefixed
 from letterhead.offsets.partition_log import TopicPartition
 
-__all__ = ["MAX_REPLY_BYTES", "IggyClient", "IggyTopic", "UnacknowledgedBatchError", "Messages", "Poll"]
+__all__ = ["MAX_REPLY_BYTES", "TIMEOUT_MS", "IggyClient", "IggyTopic", "UnacknowledgedBatchError", "Messages", "Poll"]
 
 _GET_STREAM, _GET_TOPIC, _POLL, _SEND = 200, 300, 100, 101
 _GET_ME, _GET_CLIENTS = 20, 22
@@ -51,6 +51,8 @@ _NO_PARTITION = 3007
 _BACKOFF = 0.05
 _MAX_BACKOFF = 1.0
 MAX_REPLY_BYTES = 1 << 26
+TIMEOUT_MS = 60_000
+"""How long requests are retried by default, as those of Kafka's clients are."""
 """Bytes of a reply with one message. A server accepts payloads of 64,000,000 bytes, and headers of 100,000."""
 
 _MAX_LISTED_BYTES = 16 << 20

@@ -13,7 +13,7 @@ with needed("reading a topic of Iggy", "'letterhead[arrow]'"):
 
 from letterhead._names import check_name
 from letterhead.iggy.address import Address
-from letterhead.iggy.client import IggyClient, IggyTopic
+from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
 from letterhead.iggy.kafka_rows import MappedRowReader
@@ -54,7 +54,7 @@ def iggy(
     where: Where | None = None,
     mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None,
     fetch_bytes: int = FETCH_BYTES,
-    timeout_ms: int = 60_000,
+    timeout_ms: int = TIMEOUT_MS,
     limits: Limits | None = None,
 ) -> Reader:
     """Read a topic of Apache Iggy into Arrow, without a Python object per message.

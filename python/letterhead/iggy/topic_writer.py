@@ -23,7 +23,7 @@ from letterhead.binary_columns import binary_column, exact_column
 from letterhead.errors import EncodeError, HeaderError, after_rows
 from letterhead.iggy.address import Address
 from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MessageFields
-from letterhead.iggy.client import IggyClient, IggyTopic
+from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic
 from letterhead.iggy.formats import MAX_PAYLOAD_BYTES
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_mapping import COLUMNS as RECORD_COLUMNS
@@ -65,7 +65,7 @@ def iggy(
     partition_key: str | None = None,
     mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None,
     types: Types | None = None,
-    timeout_ms: int = 60_000,
+    timeout_ms: int = TIMEOUT_MS,
 ) -> Written:
     """Append the rows of a table to a topic of Apache Iggy, as messages with typed headers.
 
@@ -147,7 +147,7 @@ class IggySink(Closing):
         partition_key: str | None = None,
         mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None,
         types: Types | None = None,
-        timeout_ms: int = 60_000,
+        timeout_ms: int = TIMEOUT_MS,
     ) -> None:
         server = Address.parse(address)
         if partition is not None and partition_key is not None:

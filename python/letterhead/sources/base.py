@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 from urllib.parse import quote
 
+from letterhead._arrow_types import OnError
+from letterhead._names import check_name
 from letterhead.values import of_message
 from letterhead.where.conditions import EVERY, col
 
 if TYPE_CHECKING:
-    from letterhead._arrow_types import OnError
     from letterhead.fields import Columns, ColumnSpec, PlainKey
     from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.limits import Limits
@@ -23,9 +24,19 @@ if TYPE_CHECKING:
     from letterhead.where.conditions import Condition, Where
     from letterhead.where.program import RecordField
 
-__all__ = ["Findings", "LogSource", "Logins", "RowRequest", "Source", "StoreOptions", "check_options"]
+__all__ = [
+    "LOG_OPTIONS",
+    "OPTIONS",
+    "Findings",
+    "LogSource",
+    "Logins",
+    "RowRequest",
+    "Source",
+    "StoreOptions",
+    "check_options",
+    "names_of",
+]
 
-TIMEOUT_MS = 15_000
 BATCH_SCREEN_COLUMNS = ("base_offset", "last_offset", "records", "bytes", "codec", "checksum")
 
 
@@ -102,7 +113,7 @@ class RowRequest:
     on_screen: bool = False
     among_others: bool = False
     limits: Limits | None = None
-    timeout_ms: int = TIMEOUT_MS
+    timeout_ms: int | None = None  # by default as the settings say, or a minute
     servers: str | None = None  # brokers of a topic of Kafka whose address names none
     settings: Mapping[str, Any] | None = None
     stores: StoreOptions | None = None
@@ -124,35 +135,11 @@ class Source(ABC):
     noun: ClassVar[str] = "row"
     """The noun that counts of rows use."""
 
-    has_checksums: ClassVar[bool] = False
-    """Whether checksums can be ignored."""
-
-    has_stores: ClassVar[bool] = False
-    """Whether the options of stores select rows."""
+    options: ClassVar[frozenset[str]] = frozenset()
+    """Fields of a request that mean something here, of those that not every source has: names in :data:`OPTIONS`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-
-    def check_view(self, request: RowRequest) -> None:
-        """Refuse the views of batches and of control records."""
-        if request.view != "records":
-            raise ValueError(f"{request.view}= is for topics and log segments of Kafka, not for {self.name}")
-
-    def check_without_groups(self, request: RowRequest) -> None:
-        """Refuse to commit offsets."""
-        if request.commit_group is not None:
-            raise ValueError(f"commit_group= is for topics of Kafka, not for {self.name}")
-
-    def check_without_offsets(self, request: RowRequest) -> None:
-        """Refuse the views and options that need offsets."""
-        self.check_view(request)
-        if request.start != "earliest" or request.end != "latest" or request.partitions is not None:
-            raise ValueError(f"start=, end= and partitions= are for topics and log segments, not for {self.name}")
-        self.check_without_groups(request)
-        if request.follow:
-            raise ValueError(f"follow= is for topics, not for {self.name}")
-        if request.committed:
-            raise ValueError(f"isolation_level= is for topics and log segments of Kafka, not for {self.name}")
 
     @abstractmethod
     def columns(self, request: RowRequest) -> Iterable[str]:
@@ -202,13 +189,55 @@ class Source(ABC):
         return Findings()
 
 
+_LOGS = "topics and log segments"
+
+OPTIONS: Mapping[str, tuple[str, str]] = {
+    "start": ("start=", _LOGS),
+    "end": ("end=", _LOGS),
+    "partitions": ("partitions=", _LOGS),
+    "follow": ("follow=", "topics"),
+    "timeout_ms": ("timeout_ms=", "topics"),
+    "settings": ("settings=", "topics of Kafka"),
+    "commit_group": ("commit_group=", "topics of Kafka"),
+    "committed": ("isolation_level=", f"{_LOGS} of Kafka"),
+    "view": ("{view}=", f"{_LOGS} of Kafka"),
+    "ignore_crc": ("ignore_crc=", "records of log segments of Kafka"),
+    "stores": ("store= and the options of its keys", "state directories"),
+}
+"""Fields of a request that only some sources have: the parameter, and the sources for which it is."""
+
+LOG_OPTIONS = frozenset({"start", "end", "partitions"})
+
+_UNSET: Any = {"settings": (None, {}), "stores": (None, StoreOptions())}
+
+
+def names_of(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return names of columns that a caller lists; refuse a text, which is a sequence of letters."""
+    if isinstance(columns, str):
+        raise TypeError("columns must be a list of column names, not str")
+    return None if columns is None else tuple(columns)
+
+
 def check_options(sources: Sequence[Source], request: RowRequest) -> None:
-    """Refuse the options of stores if no source has stores, and to ignore checksums where none are."""
+    """Refuse a request that is invalid for any source, and options that mean nothing for one of these."""
+    check_name("errors value", request.errors, get_args(OnError))
+    if request.last is not None and request.last < 0:
+        raise ValueError(f"last must be at least 0, not {request.last}")
     for source in sources:
-        if request.ignore_crc and not (source.has_checksums and request.view != "batches"):
-            raise ValueError(f"ignore_crc= is for records of log segments of Kafka, not for {source.name}")
-    if request.stores not in (None, StoreOptions()) and not any(source.has_stores for source in sources):
-        raise ValueError(f"store= and the options of its keys are for state directories, not for {sources[0].name}")
+        for field, (parameter, kinds) in OPTIONS.items():
+            value = getattr(request, field)
+            if value in _UNSET.get(field, (_DEFAULTS[field],)) or field in source.options:
+                continue
+            # Stores of a directory are chosen; other sources beside it are read as a whole.
+            if field == "stores" and any(field in other.options for other in sources):
+                continue
+            verb = "are" if " and " in parameter else "is"
+            raise ValueError(f"{parameter.format(view=value)} {verb} for {kinds}, not for {source.name}")
+    if request.ignore_crc and request.view == "batches":
+        raise ValueError("ignore_crc= is for records of log segments of Kafka: leave out batches=")
+
+
+_DEFAULTS = {field.name: field.default for field in fields(RowRequest)}
 
 
 class LogSource(Source):

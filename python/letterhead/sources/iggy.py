@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import letterhead as lh
-from letterhead.sources.base import Logins, LogSource, RowRequest
+from letterhead.sources.base import LOG_OPTIONS, Logins, LogSource, RowRequest
 from letterhead.sources.kafka import requested_partitions
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class IggyTopicSource(LogSource):
 
     noun = "message"
     unit = "offset"
+    options = LOG_OPTIONS | {"follow", "timeout_ms"}
     screen_columns = ("offset", "timestamp", "headers", "payload")
     source_columns = ("stream", "topic", "partition")
 
@@ -65,14 +66,12 @@ class IggyTopicSource(LogSource):
 
     def open_records(self, request: RowRequest) -> Reader:
         """Return a stream of the messages."""
-        self.check_view(request)
-        self.check_without_groups(request)
-        if request.committed:
-            raise ValueError("isolation_level= is for topics of Kafka: Iggy has no transactions")
+        from letterhead.iggy.client import TIMEOUT_MS
+
         return self.followed(lh.read.iggy(
             self._server, stream=self._stream, topic=self._topic,
             columns=self.chosen_columns(request), headers=request.headers, start=request.start,
             end=request.end, last=request.last, follow=request.follow,
             partitions=requested_partitions(self._partition, request), where=request.where,
-            timeout_ms=request.timeout_ms, limits=request.limits, **request.error_options,
+            timeout_ms=request.timeout_ms or TIMEOUT_MS, limits=request.limits, **request.error_options,
         ))  # fmt: skip

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import letterhead as lh
 from letterhead.offsets.specs import OffsetBounds, group_of
-from letterhead.sources.base import Logins, LogSource, RowRequest, Source
+from letterhead.sources.base import LOG_OPTIONS, Logins, LogSource, RowRequest, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from letterhead.where.program import RecordField
 
 SCHEME = "kafka://"
+CONNECTION = frozenset({"settings", "timeout_ms"})
 FORM = "kafka://host:port/topic"
 
 
@@ -76,6 +77,7 @@ class KafkaTopics(Source):
     """The topics of a cluster as rows."""
 
     noun = "topic"
+    options = CONNECTION
 
     def __init__(self, name: str, address: KafkaAddress, logins: Logins) -> None:
         super().__init__(name)
@@ -107,7 +109,6 @@ class KafkaTopics(Source):
         from letterhead.reader import Reader
         from letterhead.sources.tables import TableView
 
-        self.check_without_offsets(request)
         if request.headers:
             raise ValueError(f"headers= needs a topic: {FORM}")
         connection = self._cluster.connection(request)
@@ -125,6 +126,7 @@ class KafkaTopic(LogSource):
 
     noun = "record"
     unit = "offset"
+    options = CONNECTION | LOG_OPTIONS | {"follow", "commit_group", "committed", "view"}
     screen_columns = ("offset", "timestamp", "key", "headers", "value")
 
     def __init__(self, name: str, address: KafkaAddress, logins: Logins) -> None:
@@ -180,7 +182,7 @@ class KafkaTopic(LogSource):
         if request.commit_group is not None or group_of("start", request.start) is not None:
             raise ValueError(f"commit_group= and start= with a group exclude {request.view}=")
         # Before the settings: these may ask for a password.
-        bounds = OffsetBounds.parse(request.start, request.end, ("start=", "end="))
+        bounds = OffsetBounds.parse(request.start, request.end)
         connection = self._cluster.connection(request)
         return topic_view(
             self.topic,

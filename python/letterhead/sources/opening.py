@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from letterhead._names import check_name
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
-from letterhead.sources.base import TIMEOUT_MS, RowRequest, StoreOptions, check_options
+from letterhead.sources.base import RowRequest, StoreOptions, check_options, names_of
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -44,7 +44,7 @@ def open(
     store: str | None = None,
     store_type: str | None = None,
     values: str | None = None,
-    timeout_ms: int = TIMEOUT_MS,
+    timeout_ms: int | None = None,
     limits: Limits | None = None,
 ) -> Reader:
     """Read a topic, log segments, a state store or a table, named by one text.
@@ -96,8 +96,9 @@ def open(
         Of a state directory: the store of this name; needed if there are several.
     store_type, values : str, optional
         Of a state directory: the type of the store, as in :func:`letterhead.read.state`.
-    timeout_ms : int, default 15000
-        Of topics: how long a request may take, with connection and retries.
+    timeout_ms : int, optional
+        Of topics: how long a request may take, with connection and retries; by default ``default.api.timeout.ms`` of the
+        settings of Kafka, or 60000.
     {limits}
 
     Returns
@@ -137,7 +138,7 @@ def open(
     if len(opened) != 1:
         raise ValueError(f"open reads one source, not {len(opened)}: only .log files can be several")
     request = RowRequest(
-        columns=None if columns is None else tuple(columns),
+        columns=names_of(columns),
         headers=headers,
         where=where,
         start=start,

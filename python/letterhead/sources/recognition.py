@@ -78,8 +78,9 @@ def _segments(paths: list[Path]) -> Source:
     from letterhead.sources.segments import IggySegments, LogSegments
 
     first = paths[0]
+    named = first if len(paths) == 1 else paths
     logs = sorted(first.rglob("*.log")) if first.is_dir() else [first]
-    return IggySegments(paths) if any(map(is_iggy_log, logs[:1])) else LogSegments(paths)
+    return IggySegments(named) if any(map(is_iggy_log, logs[:1])) else LogSegments(named)
 
 
 def is_log_file(path: Path) -> bool:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from letterhead._formatting import counted
 from letterhead.offsets.specs import OffsetBounds
-from letterhead.sources.base import Findings, LogSource, RowRequest
+from letterhead.sources.base import LOG_OPTIONS, Findings, LogSource, RowRequest
 from letterhead.sources.kafka import internal_topic_of, view_columns
 
 if TYPE_CHECKING:
     from letterhead.kafka.internal_topics import InternalTopic
+    from letterhead.kafka.log_directory import Paths
     from letterhead.kafka.segments_reader import SegmentsReader
     from letterhead.where.program import RecordField
 
@@ -25,21 +26,21 @@ class LogSegments(LogSource):
     """Log segments of partitions, read one partition after the other."""
 
     noun = "record"
-    has_checksums = True
+    options = LOG_OPTIONS | {"committed", "view", "ignore_crc"}
     screen_columns: tuple[str, ...] = ("offset", "timestamp", "key", "headers", "value")
     partition_columns: tuple[str, ...] = ("topic", "partition")
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        super().__init__(str(paths[0]) if len(paths) == 1 else f"{paths[0]} and others")
-        self.paths = paths
-        self.partitions = self._find_partitions()
+    def __init__(self, paths: Paths) -> None:
+        self.partitions = self._find_partitions(paths)
+        names = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
+        super().__init__(os.fspath(names[0]) if len(names) == 1 else f"{names[0]} and others")
         self._opened: SegmentsReader | None = None
         self._is_view_of_batches = False
 
-    def _find_partitions(self) -> list[Any]:
+    def _find_partitions(self, paths: Paths) -> list[Any]:
         from letterhead.kafka.log_directory import partitions
 
-        return partitions(self.paths[0] if len(self.paths) == 1 else list(self.paths))
+        return partitions(paths)
 
     @property
     def where_fields(self) -> Mapping[str, RecordField]:
@@ -55,11 +56,8 @@ class LogSegments(LogSource):
 
     def open_records(self, request: RowRequest) -> SegmentsReader:
         """Return a stream of the records."""
-        self.check_without_groups(request)
-        if request.follow:
-            raise ValueError("follow= is for topics: log segments are read to their end")
         partitions = self._chosen(request)
-        bounds = OffsetBounds.parse(request.start, request.end, ("start=", "end="))
+        bounds = OffsetBounds.parse(request.start, request.end)
         reader = self._reader(request, partitions, bounds)
         self._opened = self._opened or reader
         self._progress = self._opened
@@ -131,7 +129,7 @@ class IggySegments(LogSegments):
     """Log files that a server of Iggy keeps of its partitions."""
 
     noun = "message"
-    has_checksums = False
+    options = LOG_OPTIONS
     screen_columns: tuple[str, ...] = ("offset", "timestamp", "headers", "payload")
     partition_columns: tuple[str, ...] = ("stream", "topic", "partition")
     source_columns: tuple[str, ...] = ("stream", "topic", "partition")
@@ -143,10 +141,10 @@ class IggySegments(LogSegments):
 
         return COLUMNS
 
-    def _find_partitions(self) -> list[Any]:
+    def _find_partitions(self, paths: Paths) -> list[Any]:
         from letterhead.iggy.segments import iggy_partitions
 
-        return iggy_partitions(list(self.paths))
+        return iggy_partitions(paths)
 
     @property
     def where_fields(self) -> Mapping[str, RecordField]:
@@ -159,9 +157,6 @@ class IggySegments(LogSegments):
         from letterhead.iggy.rows import IggyRowReader
         from letterhead.iggy.segments import IggySegmentsReader
 
-        self.check_view(request)
-        if request.committed:
-            raise ValueError("isolation_level= is for logs of Kafka: Iggy has no transactions")
         columns = self.chosen_columns(request)
         rows = IggyRowReader(
             columns, request.headers, limits=request.limits, where=request.where, **request.error_options

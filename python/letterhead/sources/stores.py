@@ -25,7 +25,7 @@ NOT_ON_SCREEN = ("sequence",)
 class StateStores(Source):
     """The stores of one name, of all tasks in a directory."""
 
-    has_stores = True
+    options = frozenset({"stores"})
 
     def __init__(self, directory: Path) -> None:
         super().__init__(str(directory))
@@ -65,7 +65,6 @@ class StateStores(Source):
         from letterhead.reader import Reader
         from letterhead.state.reading.columns import StoreColumns
 
-        self.check_without_offsets(request)
         options = request.stores or StoreOptions()
         stores = self._opened(request, options)
         columns = self.chosen_columns(request)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from letterhead._arrow_types import is_list
 from letterhead._names import listed
+from letterhead.fields import check_distinct, columns_of
 from letterhead.offsets.reading import last_rows
 from letterhead.parquet_files import Table
 from letterhead.reader import Reader
@@ -58,7 +59,6 @@ class TableFile(Source):
 
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
-        self.check_without_offsets(request)
         self._table = self._table or open_table(self.name, request.limits)
         view = self._view = TableView(self._table.schema, request)
         last = request.last
@@ -118,6 +118,7 @@ class TableView:
         for name in self.needed:
             if counts[name] > 1:
                 raise ValueError(f"{counts[name]} columns are named {name!r}: pass the names of others in columns=")
+        check_distinct([*self._names, *columns_of(request.headers or {})], request.errors, request.error_column)
         empty = empty_batch(schema)
         self.schema: pa.Schema = self(empty).schema
 

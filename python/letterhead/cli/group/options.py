@@ -7,8 +7,7 @@ from typing import Annotated, NamedTuple
 
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.options import grouped, option
-from letterhead.cli.sources.options import Timeout
-from letterhead.sources.base import TIMEOUT_MS
+from letterhead.cli.sources.options import TIMEOUT_MS, Timeout, milliseconds
 
 __all__ = ["Cluster", "cluster"]
 
@@ -27,8 +26,8 @@ def cluster(
     bootstrap_server: Annotated[
         str | None, option("--bootstrap-server -b", "Brokers of Kafka.", "HOST:PORT", rich_help_panel="Connection")
     ] = None,
-    timeout: Timeout = TIMEOUT_MS / 1000,
+    timeout: Timeout = None,
     settings: Mapping[str, str],
 ) -> Cluster:
     """Return the brokers."""
-    return Cluster(bootstrap_server, settings, round(timeout * 1000))
+    return Cluster(bootstrap_server, settings, milliseconds(timeout) or TIMEOUT_MS)

@@ -12,8 +12,8 @@ from letterhead._arrow_types import is_binary, is_list
 from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.exits import Failure
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.cli.sources.opening import column_names, open_reader, open_sources, report_findings
-from letterhead.sources.base import RowRequest, Source, check_options
+from letterhead.cli.sources.opening import checked_request, column_names, open_reader, open_sources, report_findings
+from letterhead.sources.base import RowRequest, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,8 +89,7 @@ def open_column(
     except ImportError as error:
         raise Failure(how_to_install("a table", "pyarrow", "'letterhead[arrow]'")) from error
     [source] = open_sources([text], request)
-    with reading_errors():
-        check_options([source], request)
+    request = checked_request([source], request)
     names = column_names(source, request)
     if column not in names:
         raise Failure(f"{source.name} has no column {column!r}: {_names_text(names)}")

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -16,16 +17,26 @@ from letterhead.cli.exits import BAD_DATA, OK, Failure, as_options
 from letterhead.cli.render import warn
 from letterhead.cli.settings_files import file_settings
 from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.sources.options import TIMEOUT_MS
 from letterhead.errors import TruncatedTailWarning
 from letterhead.sources import recognition
-from letterhead.sources.base import BROKERS_REMEDY, Logins, RowRequest, Source
+from letterhead.sources.base import BROKERS_REMEDY, Logins, RowRequest, Source, check_options
 from letterhead.sources.iggy import IggyTopicSource
 from letterhead.sources.kafka import SCHEME
 
 if TYPE_CHECKING:
     from letterhead.reader import Reader
 
-__all__ = ["ask", "can_ask", "column_names", "open_reader", "open_sources", "printed_remarks", "report_findings"]
+__all__ = [
+    "ask",
+    "can_ask",
+    "checked_request",
+    "column_names",
+    "open_reader",
+    "open_sources",
+    "printed_remarks",
+    "report_findings",
+]
 
 CONFIG_VARIABLE, KCAT_VARIABLE = "LETTERHEAD_CONFIG", "KCAT_CONFIG"
 """Environment variables that name a property file, or a configuration file of kcat. --config and -X override its settings."""
@@ -58,6 +69,14 @@ def _topic_address(name: str) -> str:
     if not f"{name}/".lower().startswith(f"{SCHEME}/"):
         raise Failure("--bootstrap-server is for a topic without an address: leave it out, or name the topic alone")
     return name
+
+
+def checked_request(sources: Sequence[Source], request: RowRequest) -> RowRequest:
+    """Refuse options that mean nothing for one of the sources; return the request with the command's time limit."""
+    with reading_errors():
+        check_options(sources, request)
+    has_limit = request.timeout_ms is not None or "default.api.timeout.ms" in (request.settings or {})
+    return request if has_limit else replace(request, timeout_ms=TIMEOUT_MS)
 
 
 def open_reader(source: Source, request: RowRequest) -> Reader:

@@ -15,11 +15,11 @@ from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import Where, flag, grouped, option
 from letterhead.cli.render import SETTINGS
 from letterhead.offsets.specs import OffsetSpec
-from letterhead.sources.base import TIMEOUT_MS, RowRequest, StoreOptions
+from letterhead.sources.base import RowRequest, StoreOptions
 from letterhead.where import parse
 
 __all__ = [
-    "BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "key_range", "partition_numbers", "points", "selection",
+    "TIMEOUT_MS", "BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "key_range", "milliseconds", "partition_numbers", "points", "selection",
     "typed_headers",
 ]  # fmt: skip
 
@@ -31,11 +31,14 @@ MAX_PARTITIONS = 100_000
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _PARTITION_POINT = re.compile(r"(\d+)=(.+)")
 
+TIMEOUT_MS = 15_000
+"""How long somebody at a screen waits for a request by default, which is shorter than other programs do."""
+
 Timeout = Annotated[
-    float,
+    float | None,
     option(
         "--timeout",
-        "How long a request may take, with connection and retries.",
+        f"How long a request may take, with connection and retries; by default {TIMEOUT_MS // 1000}.",
         "SECONDS",
         min=0.001,
         rich_help_panel=_CONNECTION,
@@ -98,7 +101,7 @@ def selection(
             rich_help_panel=_STORES,
         ),
     ] = None,
-    timeout: Timeout = TIMEOUT_MS / 1000,
+    timeout: Timeout = None,
     bootstrap_server: BootstrapServer = None,
     settings: Mapping[str, str],
 ) -> RowRequest:  # fmt: skip
@@ -111,11 +114,16 @@ def selection(
             last=last,
             partitions=partition_numbers("--partition", partition),
             committed=committed,
-            timeout_ms=round(timeout * 1000),
+            timeout_ms=milliseconds(timeout),
             servers=bootstrap_server,
             settings=settings,
             stores=StoreOptions(store, store_type, values),
         )
+
+
+def milliseconds(timeout: float | None) -> int | None:
+    """Return the option --timeout, or None without it."""
+    return None if timeout is None else round(timeout * 1000)
 
 
 def check_unused(request: RowRequest) -> None:

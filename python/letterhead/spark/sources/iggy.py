@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from letterhead.iggy.address import Address
-from letterhead.iggy.client import IggyClient, IggyTopic
+from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
 from letterhead.iggy.kafka_rows import MappedRowReader
@@ -187,7 +187,7 @@ class IggyQuery(OffsetQuery[IggyPartitions]):
 
     def open_log(self) -> IggyPartitions:
         """Return a connection to the server."""
-        return IggyPartitions(IggyClient(self._address, self.values.get("timeoutMs", 60_000)), self.reader())
+        return IggyPartitions(IggyClient(self._address, self.values.get("timeoutMs", TIMEOUT_MS)), self.reader())
 
     def partitions(self, log: IggyPartitions) -> list[TopicPartition]:
         """Return the partitions to read."""
@@ -243,7 +243,7 @@ class _IggyWriter:
             "stream": values["stream"], "topic": values["topic"],
             "partition": int(partition) if partition is not None and partition.isdecimal() else partition,
             "partition_key": values.get("partitionKey"), "mapping": values.get("mapping"),
-            "timeout_ms": values.get("timeoutMs", 60_000),
+            "timeout_ms": values.get("timeoutMs", TIMEOUT_MS),
         }  # fmt: skip
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:

@@ -1,0 +1,106 @@
+"""Every kind of source with every option: it means something there, or is refused with the same words on each surface."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import letterhead as lh
+from letterhead.sources.base import OPTIONS, RowRequest
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+
+TOPIC, TOPICS, IGGY = "kafka://127.0.0.1:9/orders", "kafka://127.0.0.1:9", "iggy://user:secret@127.0.0.1:9/shop/orders"
+SEGMENTS, STATE, TABLE = SAMPLES / "orders-0", SAMPLES / "streams-state-0_0", SAMPLES / "orders-0.parquet"
+SOURCES: dict[str, str | Path] = {
+    "topic of Kafka": TOPIC, "topics of Kafka": TOPICS, "topic of Iggy": IGGY, "segments of Kafka": SEGMENTS,
+    "state directory": STATE, "table": TABLE,
+}  # fmt: skip
+
+LOGS = {"topic of Kafka", "topic of Iggy", "segments of Kafka"}
+
+# The parameter and a value of lh.open, the arguments of `letterhead read`, the sources for which it is, and the field.
+CASES: list[tuple[str, Any, list[str], set[str], str]] = [
+    ("start", 1, ["--start", "1"], LOGS, "start"),
+    ("end", 5, ["--end", "5"], LOGS, "end"),
+    ("partitions", [0], ["--partition", "0"], LOGS, "partitions"),
+    ("follow", True, ["--follow"], {"topic of Kafka", "topic of Iggy"}, "follow"),
+    ("timeout_ms", 10, ["--timeout", "0.01"], {"topic of Kafka", "topics of Kafka", "topic of Iggy"}, "timeout_ms"),
+    ("settings", {"client.id": "x"}, ["-X", "client.id=x"], {"topic of Kafka", "topics of Kafka"}, "settings"),
+    ("commit_group", "g", ["--commit-group", "g"], {"topic of Kafka"}, "commit_group"),
+    ("isolation_level", "read_committed", ["--committed"], {"topic of Kafka", "segments of Kafka"}, "committed"),
+    ("ignore_crc", True, ["--ignore-crc"], {"segments of Kafka"}, "ignore_crc"),
+    ("store", "latest", ["--store", "latest"], {"state directory"}, "stores"),
+    ("store_type", "key-value", ["--store-type", "key-value"], {"state directory"}, "stores"),
+]
+
+VIEWS = ["--batches", "--control"]
+
+
+def of_every_source() -> list[Any]:
+    return [pytest.param(*case, kind, id=f"{case[0]}, {kind}") for case, kind in itertools.product(CASES, SOURCES)]
+
+
+@pytest.mark.parametrize(("name", "value", "arguments", "kinds", "field", "kind"), of_every_source())
+def test_an_option_works_or_is_refused_with_the_same_words(
+    name: str, value: Any, arguments: list[str], kinds: set[str], field: str, kind: str, run: Callable[..., Any]
+) -> None:
+    source = SOURCES[kind]
+    needed: dict[str, Any] = {"store": "latest"} if kind == "state directory" and name != "store" else {}
+    if name == "ignore_crc":
+        needed |= {"errors": "column"}
+    options = {name: value, **needed}
+    if kind in kinds:
+        lh.open(source, **options).close()
+        return
+    with pytest.raises(ValueError, match=r"(is|are) for .*, not for ") as refused:
+        lh.open(source, **options)
+    parameter, sources = OPTIONS[field]
+    assert str(refused.value).startswith(parameter)
+    assert f" for {sources}, not for " in str(refused.value)
+    assert "secret" not in str(refused.value)
+    result = run("read", source, *arguments, *(["-s", "latest"] if needed.get("store") else []))
+    assert (result.code, f" for {sources}, not for " in result.err) == (2, True), result.err
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("kind", ["topics of Kafka", "topic of Iggy", "state directory", "table"])
+def test_views_of_batches_are_for_logs_of_kafka(view: str, kind: str, run: Callable[..., Any]) -> None:
+    result = run("read", SOURCES[kind], view)
+    assert (result.code, f"{view} is for topics and log segments of Kafka" in result.err) == (2, True)
+
+
+def test_every_option_of_some_sources_is_tried() -> None:
+    assert {*OPTIONS} == {case[4] for case in CASES} | {"view"}
+    everywhere = {"columns", "headers", "where", "last", "errors", "error_column", "limits"}
+    only_commands = {"on_screen", "among_others", "servers"}
+    assert {field.name for field in fields(RowRequest)} == {*OPTIONS} | everywhere | only_commands
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"last": -1}, ValueError, "last must be at least 0, not -1"),
+        ({"columns": "offset"}, TypeError, "columns must be a list of column names, not str"),
+        ({"isolation_level": "commited"}, ValueError, "isolation_level"),
+        ({"errors": "drop"}, ValueError, "unknown errors value 'drop' (errors values: raise, null, column)"),
+    ],
+)
+def test_an_invalid_value_is_refused_by_every_source(
+    kind: str, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        lh.open(SOURCES[kind], **options)
+
+
+@pytest.mark.parametrize("kind", ["topic of Kafka", "topic of Iggy", "segments of Kafka", "table"])
+def test_a_typed_column_does_not_replace_another(kind: str) -> None:
+    with pytest.raises(ValueError, match="two columns 'offset' would be made: rename one of them"):
+        lh.open(SOURCES[kind], headers={"offset": "string"})
