@@ -15,7 +15,16 @@ from letterhead.errors import DamagedTableError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BATCH_ROWS", "checked_batches", "damage", "empty_batch", "no_column", "plain_schema"]
+__all__ = [
+    "BATCH_BYTES",
+    "BATCH_ROWS",
+    "bounded_batches",
+    "checked_batches",
+    "damage",
+    "empty_batch",
+    "no_column",
+    "plain_schema",
+]
 
 BATCH_ROWS = 10_000
 """Rows of a batch, at most."""
@@ -93,7 +102,7 @@ def checked_batches(
         if last is not None:
             batch = batch.slice(max(0, len(batch) - last))
         for start in range(0, max(len(batch), 1), max_rows):
-            for part in _divided(batch.slice(start, max_rows)):
+            for part in bounded_batches(batch.slice(start, max_rows)):
                 with damage(label):
                     plain = _plain_batch(part, schema)
                 yield plain
@@ -107,12 +116,12 @@ def _plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*map(_plain, batch.columns, schema.types)], schema=schema)
 
 
-def _divided(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Halve a batch until each part is small enough, or has one row."""
+def bounded_batches(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Halve a batch until each part has at most :data:`BATCH_BYTES` bytes, or one row."""
     if len(batch) > 1 and sum(map(_plain_bytes, batch.columns)) > BATCH_BYTES:
         half = len(batch) // 2
-        yield from _divided(batch.slice(0, half))
-        yield from _divided(batch.slice(half))
+        yield from bounded_batches(batch.slice(0, half))
+        yield from bounded_batches(batch.slice(half))
     else:
         yield batch
 

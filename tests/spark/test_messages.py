@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 
 import letterhead as lh
 from formats import BATCHES, ERROR, EXAMPLES, TYPED, TYPED_KEYS
@@ -308,6 +309,30 @@ def test_what_is_repeated_is_cut_where_it_grows(spark, batch, monkeypatch):
             result.num_rows == 1 or sum(result.column(name).nbytes for name in ("data", "name")) <= limit
             for result in parts
         )
+
+
+def heartbeats(count: int, records: int) -> pa.Array:
+    """Return compressed batches that become hundreds of times as large."""
+    data = lh.batch([lh.Message(value=b"." * 1000, headers=[]) for _ in range(records)], "record-batch", codec="zstd")
+    return pa.array([data] * count, pa.binary())
+
+
+def test_every_batch_that_leaves_is_bounded(spark, monkeypatch):
+    batch = pa.record_batch({"data": heartbeats(3, 1000)})
+    whole = batches_of(lhs.explode_batches("data", "record-batch", columns=["row", "value"]), batch)
+    monkeypatch.setattr("letterhead.table_batches.BATCH_BYTES", 100_000)
+    parts = batches_of(lhs.explode_batches("data", "record-batch", columns=["row", "value"]), batch)
+    assert pa.Table.from_batches(parts) == pa.Table.from_batches(whole)
+    assert len(parts) > 30
+    assert all(part.nbytes <= 100_000 for part in parts)
+
+
+@pytest.mark.slow
+def test_batches_that_become_gigabytes_do_not_end_the_jvm(spark):
+    data = heartbeats(1, 1000)[0].as_py()
+    rows = spark.range(0, 1900, 1, 1).select(F.lit(bytearray(data)).alias("data"))
+    result = rows.transform(lhs.explode_batches("data", "record-batch", columns=["offset", "value"]))
+    assert result.agg(F.count("*"), F.sum(F.length("value"))).first() == (1_900_000, 1_900_000_000)
 
 
 def test_no_messages_are_no_rows(spark, batch):

@@ -19,6 +19,7 @@ from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.errors import HeaderError, replaced
 from letterhead.operations import ColumnOperation, ExplodeBatches, Pack, Where
 from letterhead.spark.frame import named
+from letterhead.table_batches import bounded_batches
 
 __all__ = ["ArrowFunction", "Runner"]
 
@@ -73,7 +74,7 @@ class Runner:
                         columns = [column.filter(selected) for column in columns]
                     parts = iter([columns])
                 for part in parts:
-                    yield pa.RecordBatch.from_arrays(part, [*self.kept, *self.names])
+                    yield from bounded_batches(pa.RecordBatch.from_arrays(part, [*self.kept, *self.names]))
                 row += len(chunk)
         except HeaderError as error:
             raise _in_row(error, batch, self.identify) from None
@@ -164,8 +165,8 @@ class _ArrowStream:
 
 # Exploded batches -----------------------------------------------------------------------------------------------------
 
-_BYTES_READ = 8 << 20
-"""Bytes of batches that are exploded together."""
+_BYTES_READ = 1 << 20
+"""Bytes of batches that are exploded together: compressed ones become hundreds of times as large."""
 
 _BYTES_KEPT = 256 << 20
 """Bytes of the kept columns of a batch that is returned, at most."""

@@ -19,6 +19,7 @@ from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import BatchOnly
 from letterhead.spark.sources.options import COMMON, Option, one_of, parse_options, path, read_arguments, text
 from letterhead.spark.sources.pushdown import FilterPushdown, push
+from letterhead.table_batches import bounded_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -222,7 +223,8 @@ def _batches(reader: SegmentsReader) -> Iterator[pa.RecordBatch]:
     with reader, warnings.catch_warnings():
         # The driver has warned of it.
         warnings.simplefilter("ignore", TruncatedTailWarning)
-        yield from reader
+        for batch in reader:
+            yield from bounded_batches(batch)
 
 
 def _parts(segment: LogSegment, requested: OffsetRange, transactions: Transactions) -> Iterator[SegmentPart]:
