@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,7 +33,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     args = sys.argv[1:] if argv is None else list(argv)
     command: Any = None
     try:
-        with restore_settings(), termination():
+        with restore_settings(), warnings.catch_warnings(), termination():
             command = typer.main.get_command(app_for(None if prepare_completion() else args))
             code = command.main(args=args, prog_name="letterhead", standalone_mode=False)
             sys.stdout.flush()

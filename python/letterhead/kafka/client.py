@@ -49,7 +49,7 @@ try:
         wrong_metadata,
         wrong_offsets,
     )
-    from letterhead.kafka.transport import DirectSockets, LargeTlsReads, LoginTokens, ResponseFrames
+    from letterhead.kafka.transport import DirectSockets, LargeTlsReads, LoginTokens, OwnMechanism, ResponseFrames
 except ImportError as error:
     # An old version is installed, but lacks these modules.
     version = "kafka-python 3.0.12 or later"
@@ -145,7 +145,7 @@ class KafkaClient(Closing):
         } | {name.replace(".", "_"): value for name, value in settings.options.items()}
         self._tokens: CredentialSource | None = None
         if settings.login is not None:
-            options["sasl_mechanism"] = settings.login.mechanism
+            options["sasl_mechanism"] = OwnMechanism.named(settings.login.mechanism)
             options["sasl_plain_username"] = settings.login.username
             options["sasl_plain_password"] = settings.login.password
             if settings.login.oauth is not None:

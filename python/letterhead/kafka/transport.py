@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import socket
 import ssl
+import threading
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from kafka import errors as kafka_errors
 from kafka.net.inet import KafkaNetSocket
-from kafka.net.sasl import SaslMechanismAwsMskIam, SaslMechanismGSSAPI, get_sasl_mechanism, register_sasl_mechanism
+from kafka.net.sasl import SaslMechanismGSSAPI, get_sasl_mechanism, register_sasl_mechanism
 from kafka.net.sasl.abc import SaslMechanism
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
@@ -19,7 +20,16 @@ from letterhead.kafka.iam import IamIdentity
 from letterhead.kafka.kerberos import KerberosSettings
 from letterhead.kafka.oauth import Tokens
 
-__all__ = ["DirectSockets", "IamLogin", "KeytabLogin", "LargeReads", "LargeTlsReads", "LoginTokens", "ResponseFrames"]
+__all__ = [
+    "DirectSockets",
+    "IamLogin",
+    "KeytabLogin",
+    "LargeReads",
+    "LargeTlsReads",
+    "LoginTokens",
+    "OwnMechanism",
+    "ResponseFrames",
+]
 
 _MAX_LOGIN_FRAME_LEN = 1 << 20
 """Bytes of a response before the broker has accepted the client."""
@@ -27,8 +37,23 @@ _MAX_LOGIN_FRAME_LEN = 1 << 20
 _READ_BYTES = 64 << 10
 """Bytes to read from a socket at once. kafka-python reads 4096, which takes a fourth more time for a whole topic."""
 
-# kafka-python logs the whole response, with users' data, before it raises the error. The log is not needed.
-logging.getLogger("kafka.protocol.parser").addFilter(lambda record: "Unable to decode" not in str(record.msg))
+
+class _WithoutResponses(logging.Filter):
+    """Drops what kafka-python logs of a response that cannot be decoded: all of its bytes, with users' data.
+
+    The error that follows says what is wrong. Responses of other connections are logged as before.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decoding = threading.local()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is logged."""
+        return not (getattr(self.decoding, "is_ours", False) and "Unable to decode" in str(record.msg))
+
+
+_without_responses = _WithoutResponses()
 
 
 class _EndAfterData:
@@ -100,9 +125,9 @@ class IamLogin(SaslMechanism):  # type: ignore[misc]
 
     @classmethod
     def of_config(cls, **config: Any) -> SaslMechanism:
-        """Return the exchange of a connection; connections of other users of kafka-python get its own."""
-        identity = config.get("sasl_oauth_token_provider")
-        return cls(identity, config["host"]) if isinstance(identity, IamIdentity) else SaslMechanismAwsMskIam(**config)
+        """Return the exchange of a connection."""
+        identity: IamIdentity = config["sasl_oauth_token_provider"]
+        return cls(identity, config["host"])
 
     def auth_bytes(self) -> bytes:
         """Return the signed request."""
@@ -124,8 +149,6 @@ class IamLogin(SaslMechanism):  # type: ignore[misc]
 class KeytabLogin(SaslMechanismGSSAPI):  # type: ignore[misc]
     """The exchange of ``GSSAPI`` with a ticket by a keytab. kafka-python's own only uses the ticket of ``kinit``."""
 
-    _DEFAULT = get_sasl_mechanism("GSSAPI")
-
     def __init__(self, settings: KerberosSettings, **config: Any) -> None:
         import gssapi
 
@@ -143,15 +166,31 @@ class KeytabLogin(SaslMechanismGSSAPI):  # type: ignore[misc]
 
     @classmethod
     def of_config(cls, **config: Any) -> SaslMechanism:
-        """Return the exchange of a connection; without a keytab, and for other users of kafka-python, its own."""
-        settings = config.get("sasl_oauth_token_provider")
-        if isinstance(settings, KerberosSettings) and settings.keytab is not None:
-            return cls(settings, **config)
-        return cls._DEFAULT(**config)
+        """Return the exchange of a connection; without a keytab, kafka-python's own."""
+        settings: KerberosSettings | None = config["sasl_oauth_token_provider"]
+        if settings is None or settings.keytab is None:
+            return get_sasl_mechanism("GSSAPI")(**config)
+        return cls(settings, **config)
 
 
-register_sasl_mechanism("AWS_MSK_IAM", IamLogin.of_config, overwrite=True)
-register_sasl_mechanism("GSSAPI", KeytabLogin.of_config, overwrite=True)
+class OwnMechanism(str):
+    """The name of a mechanism in requests, which kafka-python's registry holds apart from the same name of its own."""
+
+    def __hash__(self) -> int:
+        return hash((OwnMechanism, str(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return str.__eq__(self, other) is True
+
+    @classmethod
+    def named(cls, name: str) -> str:
+        """Return the mechanism of letterhead with a name, or the name if that of kafka-python is used."""
+        return _OWN_MECHANISMS.get(name, name)
+
+
+_OWN_MECHANISMS = {name: OwnMechanism(name) for name in ("AWS_MSK_IAM", "GSSAPI")}
+register_sasl_mechanism(_OWN_MECHANISMS["AWS_MSK_IAM"], IamLogin.of_config)
+register_sasl_mechanism(_OWN_MECHANISMS["GSSAPI"], KeytabLogin.of_config)
 
 
 class ResponseFrames:
@@ -162,6 +201,7 @@ class ResponseFrames:
     """
 
     def __init__(self, connection: Any, max_bytes: int) -> None:
+        logging.getLogger("kafka.protocol.parser").addFilter(_without_responses)
         self._connection = connection
         self._receive = connection.data_received
         self._max_bytes = max_bytes
@@ -196,6 +236,7 @@ class ResponseFrames:
         return announced
 
     def _pass_on(self, pieces: Iterable[Any]) -> None:
+        _without_responses.decoding.is_ours = True
         try:
             for piece in pieces:
                 self._receive(piece)
@@ -203,3 +244,5 @@ class ResponseFrames:
             raise
         except Exception as error:
             raise kafka_errors.KafkaProtocolError(f"it cannot be decoded ({type(error).__name__})") from error
+        finally:
+            _without_responses.decoding.is_ours = False
