@@ -174,6 +174,18 @@ def test_ranges_are_divided_among_tasks_without_gaps() -> None:
         assert most is None or all(part.end - part.start <= most for part in parts)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "minimum", "count"), [((50, 50), 5, 5), ((9, 9, 9), 4, 4), ((2, 1), 7, 3), ((1000, 3), 10, 10)]
+)
+def test_there_are_as_many_tasks_as_requested(sizes: tuple[int, ...], minimum: int, count: int) -> None:
+    requested = [OffsetRange(TopicPartition("t", number), 0, size) for number, size in enumerate(sizes)]
+    parts = divided_ranges(requested, minimum, None)
+    assert len(parts) == count
+    assert sum(part.end - part.start for part in parts) == sum(sizes)
+    lengths = [part.end - part.start for part in parts if part.partition.partition == 0]
+    assert max(lengths) - min(lengths) <= 1
+
+
 def test_the_offsets_of_a_trigger_are_shared_in_proportion() -> None:
     starts, ends = {A: 0, B: 5}, {A: 90, B: 15}
     assert limited_ends(100, starts, ends) == ends

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -165,15 +166,17 @@ def narrowed_ranges(log: PartitionLog[Any], ranges: Iterable[OffsetRange], where
 def divided_ranges(ranges: Iterable[OffsetRange], minimum: int, max_offsets: int | None) -> list[OffsetRange]:
     """Divide ranges for tasks: one each, or more to have a minimum of ranges or a maximum of offsets in each."""
     ranges = [requested for requested in ranges if requested.start < requested.end]
-    total = sum(requested.end - requested.start for requested in ranges)
+    sizes = [requested.end - requested.start for requested in ranges]
+    counts = [1 if max_offsets is None else -(-size // max_offsets) for size in sizes]
+    # The range with the largest parts is divided further, until there are enough or each part has one offset.
+    largest = [(-size / count, index) for index, (size, count) in enumerate(zip(sizes, counts, strict=True))]
+    heapq.heapify(largest)
+    for _ in range(min(minimum, sum(sizes)) - sum(counts)):
+        index = largest[0][1]
+        counts[index] += 1
+        heapq.heapreplace(largest, (-sizes[index] / counts[index], index))
     divided = []
-    for requested in ranges:
-        size = requested.end - requested.start
-        count = 1
-        if minimum > len(ranges):
-            count = max(1, round(size / total * minimum))
-        if max_offsets is not None:
-            count = max(count, -(-size // max_offsets))
+    for requested, size, count in zip(ranges, sizes, counts, strict=True):
         bounds = [requested.start + size * number // count for number in range(count + 1)]
         divided += [requested._replace(start=start, end=end) for start, end in pairwise(bounds) if start < end]
     return divided

@@ -75,7 +75,10 @@ OPTIONS = {
     "endingOffsets": Option(offsets_option(_EXAMPLE, int), "Where a batch query ends, as `startingOffsets`."),
     "endingTimestamp": Option(timestamp, "Timestamp at which a batch query ends instead."),
     "failOnDataLoss": Option(flag, "`false` skips messages that were deleted before they were read."),
-    "maxOffsetsPerTrigger": Option(number(1), "Maximum number of offsets per trigger; needs Spark 4.2."),
+    "maxOffsetsPerTrigger": Option(
+        number(1),
+        "Maximum number of offsets per trigger, but at least one of each partition with unread records; needs Spark 4.2.",
+    ),
     "maxRecordsPerPartition": Option(number(1), "Maximum number of offsets per task."),
     "minPartitions": Option(number(1), "Minimum number of tasks."),
     "timeoutMs": Option(

@@ -100,7 +100,10 @@ OPTIONS = {
     ),
     "failOnDataLoss": Option(flag, "`false` skips records that were deleted before they were read."),
     "includeHeaders": Option(flag, "Whether `headers` is among the columns by default."),
-    "maxOffsetsPerTrigger": Option(number(1), "Maximum number of offsets per trigger; needs Spark 4.2."),
+    "maxOffsetsPerTrigger": Option(
+        number(1),
+        "Maximum number of offsets per trigger, but at least one of each partition with unread records; needs Spark 4.2.",
+    ),
     "maxRecordsPerPartition": Option(number(1), "Maximum number of offsets per task."),
     "minPartitions": Option(number(1), "Minimum number of tasks."),
     "startingOffsetsByTimestampStrategy": Option(
