@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
@@ -13,16 +12,16 @@ with needed("reading segments", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
 from letterhead._names import check_name
-from letterhead.sources.base import RowRequest, check_options, names_of
-from letterhead.sources.segments import IggySegments, LogSegments
+from letterhead.kafka.log_directory import Paths, partitions
+from letterhead.kafka.record_sets import COLUMNS
+from letterhead.kafka.segments_reader import SegmentRowReader, SegmentsReader
+from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail
+from letterhead.output_columns import default_columns
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
-    from letterhead.kafka.log_directory import Paths
-    from letterhead.kafka.segments_reader import SegmentsReader
     from letterhead.limits import Limits
-    from letterhead.offsets.specs import OffsetSpec
     from letterhead.where.conditions import Where
 
 __all__ = ["segments"]
@@ -114,21 +113,22 @@ def segments(
     """
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
     check_name("format", format, ("record-batch", "iggy-batch"))
-    source = (LogSegments if format == "record-batch" else IggySegments)(path)
-    request = RowRequest(
-        columns=names_of(columns),
-        headers=headers,
-        start=start,
-        end=end,
-        last=last,
-        committed=isolation_level == "read_committed",
-        errors=errors,
-        error_column=error_column,
-        where=where,
-        ignore_crc=ignore_crc,
-        limits=limits,
-    )
-    check_options([source], request)
-    if columns is None:
-        request = replace(request, columns=request.without_headers(source.record_columns))
-    return source.open_records(request)
+    bounds = OffsetBounds.parse(start, end)
+    check_tail(bounds, last, follow=False)
+    options: Any = {"errors": errors, "error_column": error_column, "limits": limits, "where": where}
+    if format == "iggy-batch":
+        from letterhead.iggy.rows import COLUMNS as IGGY_COLUMNS
+        from letterhead.iggy.rows import IggyRowReader
+        from letterhead.iggy.segments import IggySegmentsReader, iggy_partitions
+
+        if isolation_level == "read_committed":
+            raise ValueError("isolation_level='read_committed' needs segments of Kafka: Iggy has no transactions")
+        if ignore_crc:
+            raise ValueError("ignore_crc= is for segments of Kafka")
+        reader = IggyRowReader(
+            default_columns(IGGY_COLUMNS, headers) if columns is None else columns, headers, **options
+        )
+        return IggySegmentsReader(iggy_partitions(path), reader, bounds, last=last)
+    rows = SegmentRowReader(default_columns(COLUMNS, headers) if columns is None else columns, headers, **options)
+    committed = isolation_level == "read_committed"
+    return SegmentsReader(partitions(path), rows, bounds, committed=committed, last=last, ignore_crc=ignore_crc)

@@ -23,6 +23,9 @@ PLAIN_WIDTH = 96
 # Eight bytes are shown as a number below this one: larger ones are rarely numbers.
 MAX_LIKELY = 1 << 53
 # Rows on a screen, if neither --limit nor --all is given.
+TIMEOUT_MS = 15_000
+"""How long somebody at a screen waits for a request by default, which is shorter than other programs do."""
+
 ROWS_ON_SCREEN = 20
 # Rows in one table: all rows may not fit in memory.
 ROWS_IN_TABLE = 1000

@@ -7,7 +7,8 @@ from typing import Annotated, NamedTuple
 
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.options import grouped, option
-from letterhead.cli.sources.options import TIMEOUT_MS, Timeout, milliseconds
+from letterhead.cli.render import TIMEOUT_MS
+from letterhead.cli.sources.options import Timeout, milliseconds
 
 __all__ = ["Cluster", "cluster"]
 

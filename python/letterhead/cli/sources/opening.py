@@ -14,10 +14,9 @@ from urllib.parse import quote
 import typer
 
 from letterhead.cli.exits import BAD_DATA, OK, Failure, as_options
-from letterhead.cli.render import warn
+from letterhead.cli.render import TIMEOUT_MS, warn
 from letterhead.cli.settings_files import file_settings
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.cli.sources.options import TIMEOUT_MS
 from letterhead.errors import TruncatedTailWarning
 from letterhead.sources import recognition
 from letterhead.sources.base import BROKERS_REMEDY, Logins, RowRequest, Source, check_options

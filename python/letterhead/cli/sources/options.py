@@ -13,13 +13,13 @@ from letterhead.cli.brokers import connection_settings
 from letterhead.cli.completion import complete_stores
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import Where, flag, grouped, option
-from letterhead.cli.render import SETTINGS
+from letterhead.cli.render import SETTINGS, TIMEOUT_MS
 from letterhead.offsets.specs import OffsetSpec
 from letterhead.sources.base import RowRequest, StoreOptions
 from letterhead.where import parse
 
 __all__ = [
-    "TIMEOUT_MS", "BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "key_range", "milliseconds", "partition_numbers", "points", "selection",
+    "BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "key_range", "milliseconds", "partition_numbers", "points", "selection",
     "typed_headers",
 ]  # fmt: skip
 
@@ -30,9 +30,6 @@ MAX_PARTITIONS = 100_000
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _PARTITION_POINT = re.compile(r"(\d+)=(.+)")
-
-TIMEOUT_MS = 15_000
-"""How long somebody at a screen waits for a request by default, which is shorter than other programs do."""
 
 Timeout = Annotated[
     float | None,
