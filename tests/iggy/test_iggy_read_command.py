@@ -105,7 +105,7 @@ def test_what_cannot_be_read_ends_the_command(run: Run, server: Server, url: str
     for address, (code, message) in refused.items():
         result = run("read", address)
         assert (result.code, message in result.err, "secret" in result.err) == (code, True, False)
-    assert "Iggy has no transactions" in run("read", url, "--committed").err
+    assert "--committed is for topics and log segments of Kafka" in run("read", url, "--committed").err
     assert "--batches is for topics and log segments of Kafka" in run("read", url, "--batches").err
 
 
