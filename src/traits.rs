@@ -8,7 +8,7 @@
 //! A parser is written once and runs with the logs of [`crate::log`].
 
 use std::cmp::Ordering;
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 
 use crate::cursor::Cursor;
 use crate::error::Code;
@@ -335,25 +335,26 @@ pub struct Inside {
     pub content: usize,
 }
 
-/// A receiver of the messages of a batch. The log holds the errors of a message's frame when the message is passed on.
-pub trait MessageReceiver<'a> {
+/// What becomes of the messages of a batch. The log holds the errors of a message's frame when the message is passed on.
+pub trait MessageReceiver {
     type Batch: BatchFormat;
 
-    /// The same for messages of another lifetime.
-    type Within<'b>: MessageReceiver<'b, Batch = Self::Batch>;
+    /// Messages in bytes of one lifetime that the receiver has not read yet.
+    type Held<'a>: Default;
 
-    fn message(
+    fn message<'a>(
         &mut self,
+        held: &mut Self::Held<'a>,
         fields: &FieldsOf<'a, Self::Batch>,
         headers: Option<Cursor<'a>>,
         log: &mut CollectErrors,
     ) -> Result;
 
     /// A message that broke, in a frame that continues after it: the log holds its errors.
-    fn unreadable(&mut self, log: &mut CollectErrors) -> Result;
+    fn unreadable<'a>(&mut self, held: &mut Self::Held<'a>, log: &mut CollectErrors) -> Result;
 
-    /// Passes on messages in temporary bytes, which are dropped when it returns.
-    fn within<'b, R>(&mut self, bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R;
+    /// Reads the messages that are held. A failure is kept, and the next message stops.
+    fn flush<'a>(&mut self, _held: &mut Self::Held<'a>) {}
 
     /// A buffer for temporary bytes, possibly one that was returned.
     fn take_buffer(&mut self) -> Vec<u8> {
@@ -375,6 +376,56 @@ pub trait MessageReceiver<'a> {
     }
 }
 
+/// A receiver, and what it holds of messages in bytes that live for `'a`.
+pub struct Receiver<'r, 'a, V: MessageReceiver> {
+    receiver: &'r mut V,
+    held: &'r mut V::Held<'a>,
+}
+
+impl<'r, 'a, V: MessageReceiver> Receiver<'r, 'a, V> {
+    pub fn new(receiver: &'r mut V, held: &'r mut V::Held<'a>) -> Self {
+        Receiver { receiver, held }
+    }
+
+    // Inlined where the fields are created, so that their variants are known at compile time.
+    #[inline(always)]
+    pub fn message(
+        &mut self,
+        fields: &FieldsOf<'a, V::Batch>,
+        headers: Option<Cursor<'a>>,
+        log: &mut CollectErrors,
+    ) -> Result {
+        self.receiver.message(self.held, fields, headers, log)
+    }
+
+    pub fn unreadable(&mut self, log: &mut CollectErrors) -> Result {
+        self.receiver.unreadable(self.held, log)
+    }
+
+    /// Passes on messages in temporary bytes, which are dropped when it returns.
+    pub fn with_temporary<'b, T>(&mut self, read: impl FnOnce(&mut Receiver<'_, 'b, V>) -> T) -> T {
+        self.receiver.flush(self.held);
+        let mut held = V::Held::default();
+        let result = read(&mut Receiver { receiver: self.receiver, held: &mut held });
+        self.receiver.flush(&mut held);
+        result
+    }
+}
+
+impl<V: MessageReceiver> Deref for Receiver<'_, '_, V> {
+    type Target = V;
+
+    fn deref(&self) -> &V {
+        self.receiver
+    }
+}
+
+impl<V: MessageReceiver> DerefMut for Receiver<'_, '_, V> {
+    fn deref_mut(&mut self) -> &mut V {
+        self.receiver
+    }
+}
+
 /// The bytes of many messages.
 pub trait BatchFormat: Sized {
     const NAME: &'static str;
@@ -388,11 +439,11 @@ pub trait BatchFormat: Sized {
     type Fields<'a>: Fields<'a>;
 
     /// Passes on every message of a batch, in order; a fatal error ends the batch.
-    fn messages<'a, V: MessageReceiver<'a, Batch = Self>>(
+    fn messages<'a, V: MessageReceiver<Batch = Self>>(
         data: Cursor<'a>,
         options: ReadOptions,
         log: &mut CollectErrors,
-        receiver: &mut V,
+        receiver: &mut Receiver<'_, 'a, V>,
     ) -> Result;
 }
 
@@ -439,11 +490,12 @@ pub fn parse_message<'a, E: MessageFormat, R: Log, S: Sink<'a>>(
     }
 }
 
-pub fn parse_batch<'a, B: BatchFormat, V: MessageReceiver<'a, Batch = B>>(
+/// Passes the messages of a batch to a receiver, which flushes what it holds.
+pub fn parse_batch<'a, B: BatchFormat, V: MessageReceiver<Batch = B>>(
     data: Cursor<'a>,
     options: ReadOptions,
     log: &mut CollectErrors,
-    receiver: &mut V,
+    receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     if data.remaining() > options.limits.message_bytes {
         // Errors of the data belong to its first message.

@@ -355,7 +355,7 @@ def messages(
     {error_column} {lenient}
         This also ignores a truncated message at the end of a batch, as brokers return in a fetch.
     {strict_types} {text_keys} {where} {limits} {threads}
-        Here, this applies to chunks of a stream of similar size; an array is read by one thread.
+        Threads share whole batches: an array of one batch is read by one thread.
 
     Returns
     -------

@@ -10,8 +10,8 @@ use arrow_schema::DataType;
 use super::column::{Column, Data};
 use super::input::Bytes;
 use super::rows::{Appended, Next, Parsed, RowSource};
-use super::run::{Plan, RunResult, run};
-use super::sink::RowSink;
+use super::run::{Plan, Rows, run};
+use super::sink::{Row, RowSink};
 use super::{Input, Output, Work, schema};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
 use crate::arrow::types::Dialect;
@@ -70,7 +70,7 @@ impl Work for ReadAmqp {
             let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
             Ok(ValueSink { of, dialect, max_offset, primitives, primitive: None, column, mark: 0 })
         };
-        let RunResult { sink, findings, until } = run(&AmqpRows(primitives), input.from, &plan, make)?;
+        let Rows { sink, findings, until } = run(&AmqpRows(primitives), input.from, &plan, make)?;
         let columns = vec![sink.column.finish()];
         Ok(Output::new(self.output_type()?, columns, None, &plan, findings, input.from..until))
     }
@@ -99,15 +99,15 @@ impl<'a> RowSource<'a, ValueSink<'a>> for AmqpRows<'a> {
     }
 
     /// The sink reads the rows itself, up to the first that it cannot append.
-    fn append(&self, _: &mut Self::Block, next: Next, sink: &mut ValueSink<'a>) -> Appended {
-        let appended = sink.append_from(next.rows.start);
+    fn append(&self, _: &mut Self::Block, next: Next, to: &mut Row<'_, 'a, ValueSink<'a>>) -> Appended {
+        let appended = to.sink.append_from(next.rows.start);
         Appended { offered: appended, appended }
     }
 
     #[inline]
-    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, _: &mut R, sink: &mut ValueSink<'a>) -> Parsed {
+    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, _: &mut R, to: &mut Row<'_, 'a, ValueSink<'a>>) -> Parsed {
         if let Some(primitive) = self.0.get(row) {
-            sink.fields(&[FieldValue::Binary(primitive)]);
+            to.fields(&[FieldValue::Binary(primitive)]);
         }
         Ok(Presence::Absent)
     }
@@ -123,15 +123,6 @@ struct ValueSink<'a> {
     column: Column,
     /// Values before the current row.
     mark: usize,
-}
-
-impl<'a> Sink<'a> for ValueSink<'a> {
-    #[inline]
-    fn fields(&mut self, fields: &[FieldValue<'a>]) {
-        if let [FieldValue::Binary(primitive)] = fields {
-            self.primitive = Some(primitive);
-        }
-    }
 }
 
 impl ValueSink<'_> {
@@ -204,20 +195,29 @@ impl ValueSink<'_> {
 }
 
 impl<'a> RowSink<'a> for ValueSink<'a> {
+    type Found = ();
+
     const KEEPS_PARTS: bool = true;
+
+    #[inline]
+    fn fields(&mut self, fields: &[FieldValue<'a>]) {
+        if let [FieldValue::Binary(primitive)] = fields {
+            self.primitive = Some(primitive);
+        }
+    }
 
     fn extend(&mut self, other: &Self, progress: Progress) {
         self.column.extend(&other.column, progress);
     }
 
     #[inline]
-    fn begin_row(&mut self) {
+    fn begin_row(&mut self, _: &mut ()) {
         self.primitive = None;
         self.mark = self.column.count();
     }
 
     #[inline]
-    fn end_row<R: Log>(&mut self, _headers: Presence, log: &mut R) -> Result {
+    fn end_row<R: Log>(&mut self, _: &mut (), _headers: Presence, log: &mut R) -> Result {
         let value = match self.primitive.map(|primitive| self.of.read(primitive, self.dialect)) {
             Some(Ok(value)) => value,
             Some(Err(invalid)) => {
@@ -230,7 +230,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
         Ok(())
     }
 
-    fn abort_row(&mut self) {
+    fn abort_row(&mut self, _: &mut ()) {
         self.column.truncate(self.mark);
     }
 

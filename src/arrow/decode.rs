@@ -23,7 +23,7 @@ use crate::kernel::keys;
 use crate::kernel::layout::WireLayout;
 use crate::kernel::scan::Hits;
 use crate::log::{Log, Result};
-use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat, MessageFormat, Presence, Sink};
+use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat, MessageFormat, Presence};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
@@ -352,9 +352,43 @@ impl<E: MessageFormat> ListSink<E> {
     }
 }
 
-impl<'a, E: MessageFormat> Sink<'a> for ListSink<E> {
+#[inline]
+fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
+    columns.iter_mut().for_each(|(place, column)| column.push(value_of(&values[*place])));
+}
+
+impl<'a, E: MessageFormat> BlockSink<'a> for ListSink<E> {
+    fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
+        let is_kept = self.with_headers && (F::TYPED_KEYS == matches!(self.keys, KeyBuilder::Typed(..)));
+        // At most `max_bytes` of the input are appended, and fields are parts of it.
+        let left = max_offset.saturating_sub(self.max_offset());
+        is_kept.then(|| if F::TYPED { left / (max_bytes::<F>(1 << 10) / (1 << 10) + 1) } else { left })
+    }
+
     #[inline]
-    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
+    fn open_row(&mut self, fields: Option<&[FieldValue<'a>]>) {
+        match fields {
+            Some(fields) => push_fields(&mut self.fields, fields),
+            None => self.fields.iter_mut().for_each(|(_, column)| column.push(None)),
+        }
+    }
+
+    fn append<F: WireLayout>(&mut self, _: &mut (), block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
+        let rows = self.has_list.count();
+        let done = self.decode::<F>(block, limit, progress, None);
+        // The fields of all rows of the block were opened.
+        self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
+        done
+    }
+}
+
+impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
+    type Found = ();
+
+    const KEEPS_PARTS: bool = false;
+
+    #[inline]
+    fn header<R: Log>(&mut self, _: &mut (), header: Header<'a>, log: &mut R) -> Result {
         if !self.push_key(&header, log)? {
             return Ok(());
         }
@@ -378,40 +412,6 @@ impl<'a, E: MessageFormat> Sink<'a> for ListSink<E> {
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
         push_fields(&mut self.fields, fields);
     }
-}
-
-#[inline]
-fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
-    columns.iter_mut().for_each(|(place, column)| column.push(value_of(&values[*place])));
-}
-
-impl<'a, E: MessageFormat> BlockSink<'a> for ListSink<E> {
-    fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
-        let is_kept = self.with_headers && (F::TYPED_KEYS == matches!(self.keys, KeyBuilder::Typed(..)));
-        // At most `max_bytes` of the input are appended, and fields are parts of it.
-        let left = max_offset.saturating_sub(self.max_offset());
-        is_kept.then(|| if F::TYPED { left / (max_bytes::<F>(1 << 10) / (1 << 10) + 1) } else { left })
-    }
-
-    #[inline]
-    fn open_row(&mut self, fields: Option<&[FieldValue<'a>]>) {
-        match fields {
-            Some(fields) => push_fields(&mut self.fields, fields),
-            None => self.fields.iter_mut().for_each(|(_, column)| column.push(None)),
-        }
-    }
-
-    fn append<F: WireLayout>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
-        let rows = self.has_list.count();
-        let done = self.decode::<F>(block, limit, progress, None);
-        // The fields of all rows of the block were opened.
-        self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
-        done
-    }
-}
-
-impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
-    const KEEPS_PARTS: bool = false;
 
     fn extend(&mut self, other: &Self, progress: Progress) {
         extend_ends(&mut self.lists, &other.lists, self.keys.count() as i32, progress);
@@ -427,12 +427,12 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     }
 
     #[inline]
-    fn begin_row(&mut self) {
+    fn begin_row(&mut self, _: &mut ()) {
         self.row = self.has_list.count();
     }
 
     #[inline]
-    fn end_row<R: Log>(&mut self, headers: Presence, _log: &mut R) -> Result {
+    fn end_row<R: Log>(&mut self, _: &mut (), headers: Presence, _log: &mut R) -> Result {
         let whole = headers == Presence::Whole;
         if !whole {
             self.drop_headers();
@@ -441,7 +441,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
         Ok(())
     }
 
-    fn abort_row(&mut self) {
+    fn abort_row(&mut self, _: &mut ()) {
         self.truncate(self.row);
     }
 

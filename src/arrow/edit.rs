@@ -11,8 +11,8 @@ use arrow_schema::DataType;
 use super::binary;
 use super::input::{Bytes, Texts};
 use super::rows::{Appended, Next, Parsed, RowSource, fill_block};
-use super::run::{Plan, RunResult, run};
-use super::sink::RowSink;
+use super::run::{Plan, Rows, run};
+use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, binary_column, schema, written_type};
 use crate::error::{Direction, Error};
 use crate::header::{Header, RequestedKey};
@@ -26,7 +26,7 @@ use crate::kernel::{RowBlock, Span};
 use crate::log::{Fast, Log, OnError, OnLoss, Result};
 use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece, ReadMessage, RowEdit, headers_end};
 use crate::traits::{
-    Class, Encoded, FieldValue, HeadersFormat as _, LayoutOf, MessageFormat, Presence, ReadOptions, Sink, parse_message,
+    Class, Encoded, FieldValue, HeadersFormat as _, LayoutOf, MessageFormat, Presence, ReadOptions, parse_message,
 };
 use crate::value::bits_of;
 use crate::value_type::{Scalar, ValueType};
@@ -90,8 +90,7 @@ impl Operation for EditColumn {
             EditRows::<E> { messages: binary_column::<E>(messages)?, options: self.options, format: PhantomData };
         let plan = input.plan(E::NAME, Direction::Decode, self.on_error, self.options.limits);
         let plan = Plan { target: Some(E::NAME), ..plan };
-        let RunResult { sink, findings, until } =
-            run(&rows, input.from, &plan, || Ok(EditSink::new(&editor, &columns)))?;
+        let Rows { sink, findings, until } = run(&rows, input.from, &plan, || Ok(EditSink::new(&editor, &columns)))?;
         self.seen.iter().for_each(|seen| seen.note(&sink.seen, until - input.from));
         let of = written_type(plan.on_loss, plan.on_error);
         let column = binary::binary(sink.messages, binary::nulls(sink.valid));
@@ -311,8 +310,12 @@ fn splice_one<E: MessageFormat, R: Log>(
     })
 }
 
-impl<'a, E: MessageFormat> Sink<'a> for EditSink<'a, '_, E> {
-    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
+impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
+    type Found = ();
+
+    const KEEPS_PARTS: bool = false;
+
+    fn header<R: Log>(&mut self, _: &mut (), header: Header<'a>, _log: &mut R) -> Result {
         let hit = self.editor.hit(&header);
         if let Some(place) = hit.and_then(|hit| hit.place) {
             self.seen[place] = true;
@@ -332,10 +335,6 @@ impl<'a, E: MessageFormat> Sink<'a> for EditSink<'a, '_, E> {
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
         self.fields.extend_from_slice(fields);
     }
-}
-
-impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
-    const KEEPS_PARTS: bool = false;
 
     fn extend(&mut self, other: &Self, progress: Progress) {
         self.messages.extend(&other.messages, progress);
@@ -343,7 +342,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
         self.seen.iter_mut().zip(&other.seen).for_each(|(seen, other)| *seen |= other);
     }
 
-    fn begin_row(&mut self) {
+    fn begin_row(&mut self, _: &mut ()) {
         self.hits.clear();
         self.headers.clear();
         self.fields.clear();
@@ -351,7 +350,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
         self.mark = self.messages.count();
     }
 
-    fn end_row<R: Log>(&mut self, presence: Presence, log: &mut R) -> Result {
+    fn end_row<R: Log>(&mut self, _: &mut (), presence: Presence, log: &mut R) -> Result {
         let EditSink { editor, columns, row, data, end, headers, fields, hits, counts, messages, .. } = self;
         let values = RowValues { columns, row: *row };
         let encoded = match E::CLASS {
@@ -371,7 +370,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
         Ok(())
     }
 
-    fn abort_row(&mut self) {
+    fn abort_row(&mut self, _: &mut ()) {
         self.messages.truncate(self.mark);
         self.valid.truncate(self.mark);
         self.hits.clear();
@@ -401,7 +400,7 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e, E>> for EditRows<'
         self.messages.array()
     }
 
-    fn append(&self, block: &mut Self::Block, next: Next, sink: &mut EditSink<'a, 'e, E>) -> Appended {
+    fn append(&self, block: &mut Self::Block, next: Next, to: &mut Row<'_, 'a, EditSink<'a, 'e, E>>) -> Appended {
         if LayoutOf::<E>::READS.is_none() || E::CLASS != Class::Headers {
             return Appended::NONE;
         }
@@ -409,14 +408,20 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e, E>> for EditRows<'
         match block.rows().len() {
             0 => Appended::NONE,
             offered => {
-                Appended { offered, appended: sink.append(self.messages, block, self.options.limits.headers, &next) }
+                Appended { offered, appended: to.sink.append(self.messages, block, self.options.limits.headers, &next) }
             }
         }
     }
 
-    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut EditSink<'a, 'e, E>) -> Parsed {
+    fn parse<R: Log>(
+        &self,
+        row: usize,
+        _: &mut Self::Block,
+        log: &mut R,
+        to: &mut Row<'_, 'a, EditSink<'a, 'e, E>>,
+    ) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
-        (sink.row, sink.data) = (row, data.peek_rest());
-        parse_message::<E, R, _>(data, self.options, log, sink)
+        (to.sink.row, to.sink.data) = (row, data.peek_rest());
+        parse_message::<E, R, _>(data, self.options, log, to)
     }
 }

@@ -62,9 +62,13 @@ impl<E: MessageFormat> EncodeSink<'_, E> {
     }
 }
 
-impl<'a, E: MessageFormat> Sink<'a> for EncodeSink<'a, E> {
+impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
+    type Found = ();
+
+    const KEEPS_PARTS: bool = false;
+
     #[inline]
-    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
+    fn header<R: Log>(&mut self, _: &mut (), header: Header<'a>, log: &mut R) -> Result {
         self.writer.header(header, log)
     }
 
@@ -72,10 +76,6 @@ impl<'a, E: MessageFormat> Sink<'a> for EncodeSink<'a, E> {
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
         self.writer.fields(fields);
     }
-}
-
-impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
-    const KEEPS_PARTS: bool = false;
 
     fn extend(&mut self, other: &Self, progress: Progress) {
         self.messages.extend(&other.messages, progress);
@@ -83,19 +83,19 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
     }
 
     #[inline]
-    fn begin_row(&mut self) {
+    fn begin_row(&mut self, _: &mut ()) {
         self.writer.clear();
         self.mark = self.messages.count();
     }
 
     #[inline]
-    fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
+    fn end_row<R: Log>(&mut self, _: &mut (), headers: Presence, log: &mut R) -> Result {
         let encoded = self.messages.push_written(|out| self.writer.encode(headers, log, out))?;
         self.valid.push(encoded == Encoded::Message);
         Ok(())
     }
 
-    fn abort_row(&mut self) {
+    fn abort_row(&mut self, _: &mut ()) {
         self.writer.clear();
         self.messages.truncate(self.mark);
         self.valid.truncate(self.mark);
@@ -117,7 +117,7 @@ impl<'a, E: MessageFormat> ListsSink<'a> for EncodeSink<'a, E> {
         self.room(max_offset)
     }
 
-    fn append_lists<F: WireLayout>(&mut self, lists: &ListBlock<'a>, progress: Progress) -> usize {
+    fn append_lists<F: WireLayout>(&mut self, _: &mut (), lists: &ListBlock<'a>, progress: Progress) -> usize {
         let Some(rules) = self.rules else { return 0 };
         let fits = if F::TYPED { lists.has_types() || rules.default_type.is_some() } else { !lists.is_typed() };
         if !fits {

@@ -20,7 +20,7 @@ use super::binary::ViewInput;
 use super::check_keys;
 use super::column::{Column, Data, value_of};
 use super::schema;
-use super::select::{SelectSink, Selection};
+use super::select::{Found, SelectSink, Selection};
 use super::sink::{BlockSink, ListsSink, RowSink};
 use crate::arrow::types::Dialect;
 use crate::error::{Error, unknown_name};
@@ -32,7 +32,7 @@ use crate::kernel::layout::WireLayout;
 use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::{Hits, Scratch};
 use crate::log::{Log, Result};
-use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat as _, MessageFormat, Presence, Sink};
+use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat as _, MessageFormat, Presence};
 use crate::value::ByteOrder;
 
 /// The messages that are evaluated at once: one for each bit of a word.
@@ -421,16 +421,16 @@ impl Element<'_> {
 }
 
 /// The operands of a filter as columns, and the truth for their rows.
-pub(crate) struct FilterSink<'a> {
+pub(crate) struct FilterSink {
     filter: Arc<Filter>,
-    headers: SelectSink<'a>,
+    headers: SelectSink,
     /// With their places among the fields of a message.
     fields: Vec<(usize, Column)>,
     /// Rows before the current one.
     row: usize,
 }
 
-impl<'a> FilterSink<'a> {
+impl FilterSink {
     /// `order` is the byte order of typed numbers in the input.
     pub fn new<E: MessageFormat>(filter: &Arc<Filter>, order: ByteOrder) -> Result<Self, Error> {
         let of: Vec<_> = E::FIELDS.iter().filter_map(|field| schema::field_type(field.of)).collect();
@@ -444,11 +444,6 @@ impl<'a> FilterSink<'a> {
     /// As [`SelectSink::strict`].
     pub fn strict(self, is_strict: bool) -> Self {
         FilterSink { headers: self.headers.strict(is_strict), ..self }
-    }
-
-    pub fn rebind<'b>(self) -> FilterSink<'b> {
-        let FilterSink { filter, headers, fields, row } = self;
-        FilterSink { filter, headers: headers.rebind(), fields, row }
     }
 
     pub fn has_headers(&self) -> bool {
@@ -492,8 +487,12 @@ impl<'a> FilterSink<'a> {
 
     /// Appends the operands among the headers that a kernel reads, up to the first row that needs the slow path; returns
     /// how many.
-    pub fn append_read(&mut self, read: impl FnOnce(&mut Scratch, &KeySet, &mut Hits<'a>) -> usize) -> usize {
-        self.headers.append_read(Progress { bytes: 1, all: 1 }, |_| false, read)
+    pub fn append_read<'a>(
+        &mut self,
+        found: &mut Found<'a>,
+        read: impl FnOnce(&mut Scratch, &KeySet, &mut Hits<'a>) -> usize,
+    ) -> usize {
+        self.headers.append_read(found, Progress { bytes: 1, all: 1 }, |_| false, read)
     }
 
     pub fn clear(&mut self) {
@@ -510,18 +509,18 @@ impl<'a> FilterSink<'a> {
     }
 }
 
-impl<'a> Sink<'a> for FilterSink<'a> {
-    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
-        self.headers.header(header, log)
+impl<'a> RowSink<'a> for FilterSink {
+    type Found = Found<'a>;
+
+    const KEEPS_PARTS: bool = true;
+
+    fn header<R: Log>(&mut self, found: &mut Found<'a>, header: Header<'a>, log: &mut R) -> Result {
+        self.headers.header(found, header, log)
     }
 
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
         self.fields.iter_mut().for_each(|(place, column)| column.push(value_of(&fields[*place])));
     }
-}
-
-impl<'a> RowSink<'a> for FilterSink<'a> {
-    const KEEPS_PARTS: bool = true;
 
     fn extend(&mut self, other: &Self, progress: Progress) {
         self.headers.extend(&other.headers, progress);
@@ -529,20 +528,20 @@ impl<'a> RowSink<'a> for FilterSink<'a> {
         fields.for_each(|((_, column), (_, other))| column.extend(other, progress));
     }
 
-    fn begin_row(&mut self) {
+    fn begin_row(&mut self, found: &mut Found<'a>) {
         self.row = self.row_count();
-        self.headers.begin_row();
+        self.headers.begin_row(found);
     }
 
-    fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
+    fn end_row<R: Log>(&mut self, found: &mut Found<'a>, headers: Presence, log: &mut R) -> Result {
         for (_, column) in self.fields.iter_mut().filter(|(_, column)| column.count() == self.row) {
             column.push(None);
         }
-        self.headers.end_row(headers, log)
+        self.headers.end_row(found, headers, log)
     }
 
-    fn abort_row(&mut self) {
-        self.headers.abort_row();
+    fn abort_row(&mut self, found: &mut Found<'a>) {
+        self.headers.abort_row(found);
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(self.row));
     }
 
@@ -557,7 +556,7 @@ impl<'a> RowSink<'a> for FilterSink<'a> {
     }
 }
 
-impl<'a> BlockSink<'a> for FilterSink<'a> {
+impl<'a> BlockSink<'a> for FilterSink {
     fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         self.headers.room::<F>(max_offset)
     }
@@ -569,22 +568,33 @@ impl<'a> BlockSink<'a> for FilterSink<'a> {
         }
     }
 
-    fn append<F: WireLayout>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
+    fn append<F: WireLayout>(
+        &mut self,
+        found: &mut Found<'a>,
+        block: &RowBlock<'a>,
+        limit: usize,
+        progress: Progress,
+    ) -> usize {
         let before = self.row_count() - if self.fields.is_empty() { 0 } else { block.rows().len() };
-        let done = self.headers.append::<F>(block, limit, progress);
+        let done = self.headers.append::<F>(found, block, limit, progress);
         // The fields of all rows of the block were opened.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(before + done));
         done
     }
 }
 
-impl<'a> ListsSink<'a> for FilterSink<'a> {
+impl<'a> ListsSink<'a> for FilterSink {
     fn room_for_lists<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         self.headers.room_for_lists::<F>(max_offset)
     }
 
-    fn append_lists<F: WireLayout>(&mut self, lists: &ListBlock<'a>, progress: Progress) -> usize {
-        self.headers.append_lists::<F>(lists, progress)
+    fn append_lists<F: WireLayout>(
+        &mut self,
+        found: &mut Found<'a>,
+        lists: &ListBlock<'a>,
+        progress: Progress,
+    ) -> usize {
+        self.headers.append_lists::<F>(found, lists, progress)
     }
 }
 

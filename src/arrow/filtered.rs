@@ -14,7 +14,7 @@ use super::errors::condition_or;
 use super::filter::{Filter, FilterSink, Known, ROWS};
 use super::input::ListInput;
 use super::rows::{MessageRows, RowSource};
-use super::run::{Plan, RunResult, run};
+use super::run::{Plan, Rows, run};
 use super::schema;
 use super::{Input, Operation, Output, binary_column, list_rows};
 use crate::error::{Direction, Error};
@@ -130,7 +130,7 @@ impl Selected {
         }
     }
 
-    fn select<'a, E: MessageFormat, R: RowSource<'a, FilterSink<'a>>>(
+    fn select<'a, E: MessageFormat, R: RowSource<'a, FilterSink>>(
         filter: &Arc<Filter>,
         rows: &R,
         plan: Plan,
@@ -142,7 +142,7 @@ impl Selected {
         let on_error = if policy == OnError::Raise { OnError::Column } else { policy };
         let plan = Plan { on_error, ..plan };
         let make = || Ok(FilterSink::new::<E>(filter, order)?.strict(is_strict));
-        let RunResult { sink, findings, until } = run(rows, input.from, &plan, make)?;
+        let Rows { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let errors = (on_error == OnError::Column).then(|| findings.errors.finish());
         let errors = errors.filter(|errors| errors.null_count() < errors.len());
         let (mut selected, mut decided, mut failed) = (Vec::new(), Vec::new(), false);

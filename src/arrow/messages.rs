@@ -1,18 +1,21 @@
 //! [`Messages`] turns batches into one row per message: its fields, its headers and some of them as typed columns.
 
+use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array};
+use arrow_array::{Array as _, ArrayRef};
 use arrow_schema::{DataType, FieldRef};
 
-use super::errors::{Decision, ErrorColumn, FailedRow, attribute_to_condition};
 use super::filter::{Filter, ones, runs};
-use super::message_sinks::{MessageSinks, Until, parse_headers};
-use super::rows::regular_span;
-use super::run::too_large;
+use super::input::Bytes;
+use super::message_sinks::{MessageFound, MessageSinks, Until};
+use super::rows::{Parsed, regular_span};
+use super::run::{ParseRow, Plan, RowEnd, Rows, too_large};
 use super::schema;
 use super::select::Selection;
-use super::sink::RowSink as _;
+use super::sink::{Row, RowSink as _};
+use super::threads;
 use super::{Input, Operation, Output, binary_column, check_keys, struct_of};
 use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
@@ -20,12 +23,12 @@ use crate::error::{Direction, Error, ErrorDetail, interrupted, unknown_name};
 use crate::interrupt;
 use crate::kernel::buffer::Progress;
 use crate::kernel::layout::WireLayout as _;
-use crate::kernel::{ROWS, RowBlock, recycled};
-use crate::log::{CollectErrors, Fast, Log as _, OnError, OnLoss, Result, Stop};
+use crate::kernel::{ROWS, RowBlock};
+use crate::log::{CollectErrors, Log, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
-    BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat as _, LayoutOf, MessageFormat, MessageReceiver,
-    ReadOptions, message_len, parse_batch,
+    BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, LayoutOf, MessageFormat, MessageReceiver, Presence,
+    ReadOptions, Receiver, Sink as _, message_len, parse_batch,
 };
 
 /// The column with the input row that a message comes from.
@@ -100,74 +103,127 @@ impl Operation for Messages {
         let fields = self.fields::<B>()?;
         let (_, places) = self.places::<B>()?;
         let batches = binary_column::<B::Message>(input.column)?;
-        let done = Done { max_offset: input.max_offset, ..Done::default() };
-        let sinks = Some(MessageSinks::new(self));
-        let mut receiver =
-            BatchReader::<'_, '_, B> { operation: self, done, sinks, pending: None, rest: None, buffer: Vec::new() };
-        let rows = input.from..input.column.len();
-        let all = rows.clone().filter_map(|row| batches.cursor(row)).map(|batch| batch.remaining()).sum::<usize>();
-        let mut bytes = 0usize;
-        let mut until = rows.end;
-        let mut whole = 0;
-        for row in rows {
-            receiver.done.row = input.rows_before + row;
-            if let Some(batch) = batches.cursor(row) {
-                bytes += batch.remaining();
-                receiver.done.progress = Progress { bytes, all: all.min(bytes.saturating_mul(MOST_GROWTH)) };
-                receiver.batch(batch);
+        let plan = input.plan(B::NAME, Direction::Decode, self.on_error, self.options.limits);
+        let all = input.from..input.column.len();
+        let mut whole = BatchRun::<B>::new(self, &plan, batches, all.clone());
+        let part = |range: Range<usize>| {
+            let mut part = BatchRun::<B>::new(self, &plan, batches, range.clone());
+            part.advance(range.end).is_ok_and(|is_whole| is_whole).then_some(part.reader.rows)
+        };
+        let mut append = |range: Range<usize>, part: Option<Rows<_>>| match part {
+            Some(part) if whole.reader.rows.fits(&part, &plan) => {
+                whole.append(part);
+                Ok(true)
             }
-            if let Some(error) = receiver.done.failed.take() {
-                return Err(error.located(Direction::Decode, B::NAME, Some(receiver.done.row)));
-            }
-            if receiver.done.interrupted {
-                return Err(interrupted());
-            }
-            if receiver.done.full {
-                if row == input.from {
-                    return Err(too_large(Direction::Decode, B::NAME, receiver.done.row));
-                }
-                until = row;
-                break;
-            }
-            whole = receiver.done.rows.len();
-        }
-        let mut columns = receiver.finish(&places, self.on_error);
+            _ => whole.advance(range.end),
+        };
+        let bytes = (batches.before(all.end) - batches.before(all.start)) / all.len().max(1);
+        let sizes = (MIN_PART / bytes.max(1)).max(1)..=(MAX_PART / bytes.max(1)).max(1);
+        threads::share(all, plan.threads, sizes, &part, &mut append)?;
+        let (until, count) = (whole.reader.rows.until, whole.count);
+        let mut columns = whole.reader.finish(&places);
         // Messages of a batch that did not fit completely come with the next chunk.
-        columns.iter_mut().for_each(|column| *column = column.slice(0, whole));
-        Ok(Output { column: struct_of(fields, columns, None, whole), until })
+        columns.iter_mut().for_each(|column| *column = column.slice(0, count));
+        Ok(Output { column: struct_of(fields, columns, None, count), until })
     }
 }
 
-/// Messages whose headers the kernels are still to read, of one batch.
-struct Pending<'a, B: BatchFormat> {
+/// Bytes of the batches that a thread reads at once: enough to pay for a thread, few enough that their messages stay in the
+/// cache until they are appended.
+const MIN_PART: usize = 1 << 17;
+const MAX_PART: usize = 1 << 20;
+
+/// A run over a range of batches, up to `reader.rows.until`.
+struct BatchRun<'v, 'a, B: BatchFormat> {
+    batches: Bytes<'a>,
+    range: Range<usize>,
+    /// Messages of the batches that were read to their end.
+    count: usize,
+    reader: BatchReader<'v, B>,
+    held: Held<'a, B>,
+}
+
+impl<'v, 'a, B: BatchFormat> BatchRun<'v, 'a, B> {
+    fn new(operation: &'v Messages, plan: &'v Plan, batches: Bytes<'a>, range: Range<usize>) -> Self {
+        let (rows, progress) = (Rows::new(MessageSinks::new(operation), range.start), Progress { bytes: 0, all: 0 });
+        let reader = BatchReader { operation, plan, rows, row: 0, progress, ended: None, buffer: Vec::new() };
+        BatchRun { batches, range, count: 0, reader, held: Held::default() }
+    }
+
+    /// How much of the range is processed when the rows before one are.
+    fn progress(&self, row: usize) -> Progress {
+        let start = self.batches.before(self.range.start);
+        let (bytes, all) = (self.batches.before(row) - start, self.batches.before(self.range.end) - start);
+        Progress { bytes, all: all.min(bytes.saturating_mul(MOST_GROWTH)) }
+    }
+
+    /// Goes on up to a row; returns false where the output is full before it.
+    fn advance(&mut self, end: usize) -> Result<bool, Error> {
+        for row in self.reader.rows.until..end {
+            if let Some(batch) = self.batches.cursor(row) {
+                self.reader.progress = self.progress(row + 1);
+                self.reader.read(self.reader.plan.rows_before + row, batch, &mut self.held);
+            }
+            match self.reader.ended.take() {
+                None => {}
+                Some(End::Failed(error)) => return Err(error),
+                Some(End::Full) if row == self.range.start => {
+                    return Err(too_large(Direction::Decode, B::NAME, self.reader.row));
+                }
+                Some(End::Full) => return Ok(false),
+            }
+            self.reader.rows.until = row + 1;
+            self.count = self.reader.rows.sink.row_count();
+        }
+        Ok(true)
+    }
+
+    /// Appends the messages of the batches after these.
+    fn append(&mut self, part: Rows<MessageSinks<B::Message>>) {
+        let progress = self.progress(part.until);
+        self.reader.rows.extend(part, progress);
+        self.count = self.reader.rows.sink.row_count();
+    }
+}
+
+/// Messages of one lifetime whose headers the kernels are still to read, and memory to read them.
+struct Held<'a, B: BatchFormat> {
+    block: MessageBlock<'a, B>,
+    /// Messages that the filter has not read.
+    rest: Option<Box<MessageBlock<'a, B>>>,
+    found: MessageFound<'a>,
+}
+
+impl<B: BatchFormat> Default for Held<'_, B> {
+    fn default() -> Self {
+        Held { block: MessageBlock::default(), rest: None, found: MessageFound::default() }
+    }
+}
+
+/// Messages for one call of a kernel.
+struct MessageBlock<'a, B: BatchFormat> {
     rows: RowBlock<'a>,
     headers: Vec<Cursor<'a>>,
     fields: Vec<FieldsOf<'a, B>>,
     /// The number of each in its value, counted from 1.
     numbers: Vec<usize>,
-    /// Where errors are placed, if not at their byte.
-    place: Option<usize>,
+    /// The byte of all errors, if they are not at their own.
+    error_byte: Option<usize>,
 }
 
-impl<B: BatchFormat> Default for Pending<'_, B> {
+impl<B: BatchFormat> Default for MessageBlock<'_, B> {
     fn default() -> Self {
-        Pending { rows: RowBlock::default(), headers: Vec::new(), fields: Vec::new(), numbers: Vec::new(), place: None }
+        let (headers, fields, numbers) = (Vec::new(), Vec::new(), Vec::new());
+        MessageBlock { rows: RowBlock::default(), headers, fields, numbers, error_byte: None }
     }
 }
 
-impl<'a, B: BatchFormat> Pending<'a, B> {
+impl<'a, B: BatchFormat> MessageBlock<'a, B> {
     fn clear(&mut self) {
         self.rows.clear();
         self.headers.clear();
         self.fields.clear();
         self.numbers.clear();
-    }
-
-    /// Its memory, for messages in other bytes.
-    fn recycled<'b>(self) -> Pending<'b, B> {
-        let Pending { headers, fields, numbers, .. } = self;
-        let (headers, fields, numbers) = (recycled(headers), recycled(fields), recycled(numbers));
-        Pending { headers, fields, numbers, ..Pending::default() }
     }
 
     /// Keeps the messages whose bits are set. The number of bytes stays an upper bound.
@@ -191,10 +247,10 @@ impl<'a, B: BatchFormat> Pending<'a, B> {
         self.rows.retain(selected);
     }
 
-    /// Moves the messages from one of them on to another place.
+    /// Moves the messages from one of them on to another block.
     fn split_off(&mut self, first: usize, rest: &mut Self) {
         rest.clear();
-        rest.place = self.place;
+        rest.error_byte = self.error_byte;
         rest.fields.extend(self.fields.drain(first..));
         rest.headers.extend(self.headers.drain(first..));
         rest.numbers.extend(self.numbers.drain(first..));
@@ -212,50 +268,37 @@ impl<'a, B: BatchFormat> Pending<'a, B> {
     }
 }
 
-/// Turns messages into rows. It lives as long as the bytes of the messages: of a value, or of a set in it
-/// that was compressed.
-struct BatchReader<'v, 'a, B: BatchFormat> {
+/// Appends the messages of batches to the columns.
+struct BatchReader<'v, B: BatchFormat> {
     operation: &'v Messages,
-    done: Done,
-    /// `None` while the rows of a compressed set are read.
-    sinks: Option<MessageSinks<'a, B::Message>>,
-    pending: Option<Box<Pending<'a, B>>>,
-    /// Memory for the pending messages that the filter has not read.
-    rest: Option<Box<Pending<'a, B>>>,
+    plan: &'v Plan,
+    rows: Rows<MessageSinks<B::Message>>,
+    /// The row of the input that is read now, as errors count it.
+    row: usize,
+    progress: Progress,
+    ended: Option<End>,
     /// Memory for compressed sets.
     buffer: Vec<u8>,
 }
 
-/// The rows so far, and the reason for stopping.
-#[derive(Default)]
-struct Done {
-    rows: Vec<i64>,
-    errors: ErrorColumn,
-    /// The current row of the input.
-    row: usize,
-    max_offset: usize,
-    progress: Progress,
-    full: bool,
-    failed: Option<ErrorDetail>,
-    interrupted: bool,
+/// Why no more messages are read.
+enum End {
+    Full,
+    Failed(Error),
 }
 
-impl<'a, B: BatchFormat> BatchReader<'_, 'a, B> {
-    #[inline(always)]
-    fn sinks(&mut self) -> &mut MessageSinks<'a, B::Message> {
-        let operation = self.operation;
-        self.sinks.get_or_insert_with(|| MessageSinks::new(operation))
-    }
-
-    fn batch(&mut self, batch: Cursor<'a>) {
+impl<B: BatchFormat> BatchReader<'_, B> {
+    /// Appends the messages of a value.
+    fn read<'a>(&mut self, row: usize, batch: Cursor<'a>, held: &mut Held<'a, B>) {
+        (self.row, self.rows.sink.row) = (row, row as i64);
         let mut log = self.log();
-        // The reason for ending a batch is in the log, in `full` or in `failed`.
-        let _ = parse_batch::<B, _>(batch, self.operation.options, &mut log, self);
-        let flushed = self.flush();
+        // The reason for ending a batch is in the log or in `ended`.
+        let _ = parse_batch::<B, _>(batch, self.operation.options, &mut log, &mut Receiver::new(self, held));
+        let flushed = self.read_held(held);
         let errors = log.take_errors();
-        if flushed.is_ok() && !errors.is_empty() && !self.has_ended() {
+        if flushed.is_ok() && !errors.is_empty() {
             // It is the end of the value either way.
-            let _ = self.broken(errors);
+            let _ = self.append_unreadable(&mut held.found, errors);
         }
     }
 
@@ -265,280 +308,240 @@ impl<'a, B: BatchFormat> BatchReader<'_, 'a, B> {
         if self.operation.on_error == OnError::Raise { log } else { log.without_numbers() }
     }
 
-    fn has_ended(&self) -> bool {
-        self.done.full || self.done.failed.is_some() || self.done.interrupted
+    /// Notes why reading ends, if it does.
+    fn note(&mut self, row: Result<RowEnd, Error>) -> Result {
+        self.ended = match row {
+            Ok(RowEnd::Appended | RowEnd::Excluded) => return Ok(()),
+            Ok(RowEnd::Full) => Some(End::Full),
+            Err(error) => Some(End::Failed(error)),
+        };
+        Err(Stop)
     }
 
-    /// Appends one row for a message, or for the rest of a batch, that is not readable.
-    fn broken(&mut self, mut errors: Vec<ErrorDetail>) -> Result {
-        // Its fields are unknown, so only a filter that selects nulls selects it; an error is never lost in silence.
-        let failed = FailedRow { is_broken: true, is_appended: false, keeps_parts: true };
-        let is_selected = self.operation.filter.as_ref().is_none_or(|filter| filter.accepts_null());
-        match failed.decide(self.operation.on_error, is_selected) {
-            Decision::Raise => {
-                self.done.failed = errors.into_iter().next();
-                return Err(Stop);
-            }
-            Decision::Drop => return Ok(()),
-            Decision::Keep | Decision::Null => {}
-        }
-        if self.operation.filter.is_some() {
-            attribute_to_condition(&mut errors, is_selected);
-        }
-        self.done.errors.cut(&mut errors, self.operation.options.limits.reports);
-        self.sinks().begin_row();
-        self.sinks().null_row();
-        self.sinks().clear_filter();
-        self.end_row(&errors);
-        Ok(())
-    }
-
-    fn end_row(&mut self, errors: &[ErrorDetail]) {
-        if self.operation.on_error == OnError::Column {
-            self.done.errors.push(errors);
-        }
-        self.done.rows.push(self.done.row as i64);
+    /// Appends one row for a message, or for the rest of a batch, that is not readable. Its fields are unknown, so only a
+    /// filter that selects nulls selects it; an error is never lost in silence.
+    fn append_unreadable<'a>(&mut self, found: &mut MessageFound<'a>, errors: Vec<ErrorDetail>) -> Result {
+        let ended = self.rows.append_unreadable_row(self.plan, self.row, found, errors);
+        self.note(ended)
     }
 
     /// Keeps a message of this many bytes for the kernels; false if it needs the slow path.
     #[inline(always)]
-    fn keep(
+    fn keep<'a>(
         &mut self,
+        held: &mut Held<'a, B>,
         fields: &FieldsOf<'a, B>,
-        block: Option<Cursor<'a>>,
+        headers: Option<Cursor<'a>>,
         len: usize,
         log: &CollectErrors,
     ) -> Result<bool> {
         let is_plain = LayoutOf::<B::Message>::READS.is_some() && log.errors().is_empty();
-        let Some(headers) = block.filter(|_| is_plain) else { return Ok(false) };
+        let Some(headers) = headers.filter(|_| is_plain) else { return Ok(false) };
         let Some(span) = regular_span::<LayoutOf<B::Message>>(headers, self.operation.options) else {
             return Ok(false);
         };
         // An upper bound of what the message adds to any one column.
         let text = |field: &FieldValue<'_>| if let FieldValue::Text(text) = field { text.len() } else { 0 };
         let len = len + if B::Message::HAS_TEXT { fields.values().as_ref().iter().map(text).sum() } else { 0 };
-        if self.pending.as_ref().is_some_and(|pending| !pending.rows.has_room(ROWS, len)) {
-            self.flush()?;
+        if !held.block.rows.has_room(ROWS, len) {
+            self.read_held(held)?;
         }
-        let pending = self.pending.get_or_insert_default();
-        pending.place = log.place();
-        pending.fields.push(*fields);
-        pending.numbers.push(log.counts().messages);
-        pending.rows.push(Some(span));
-        pending.rows.count_bytes(len.saturating_sub(span.len()));
-        pending.headers.push(headers);
+        let block = &mut held.block;
+        block.error_byte = log.place();
+        block.fields.push(*fields);
+        block.numbers.push(log.counts().messages);
+        block.rows.push(Some(span));
+        block.rows.count_bytes(len.saturating_sub(span.len()));
+        block.headers.push(headers);
         Ok(true)
     }
 
     /// Has the kernels read the messages that were kept, and the slow path those that they cannot.
     #[inline(never)]
-    fn flush(&mut self) -> Result {
-        self.done.interrupted |= interrupt::is_requested();
-        let Some(mut pending) = self.pending.take() else { return Ok(()) };
-        let flushed = if self.operation.filter.is_some() && !pending.headers.is_empty() {
-            let mut rest = self.rest.take().unwrap_or_default();
-            let flushed = self.append_selected(&mut pending, &mut rest);
-            self.rest = Some(rest);
-            flushed
-        } else {
-            self.append_pending(&mut pending, false)
-        };
-        // Its memory, for those that come.
-        pending.clear();
-        self.pending = Some(pending);
-        if flushed.is_err() || self.has_ended() { Err(Stop) } else { Ok(()) }
+    fn read_held(&mut self, held: &mut Held<'_, B>) -> Result {
+        if self.ended.is_none() && interrupt::is_requested() {
+            self.ended = Some(End::Failed(interrupted()));
+        }
+        if self.ended.is_none() && !held.block.headers.is_empty() {
+            let _ = match self.operation.filter.is_some() {
+                true => self.append_selected(held),
+                false => self.append_block(&mut held.block, &mut held.found, false),
+            };
+        }
+        held.block.clear();
+        if self.ended.is_some() { Err(Stop) } else { Ok(()) }
     }
 
     /// Appends those messages that the filter selects. Only its operands are read of the others.
-    fn append_selected(&mut self, pending: &mut Pending<'a, B>, rest: &mut Pending<'a, B>) -> Result {
+    fn append_selected(&mut self, held: &mut Held<'_, B>) -> Result {
         let until = self.until();
-        while !pending.headers.is_empty() && !self.has_ended() {
-            let all = pending.headers.len();
-            let Some(filter) = &mut self.sinks().filter else { return Ok(()) };
-            let by_fields = filter.truth_by_fields(&pending.fields);
+        let Held { block, rest, found } = held;
+        while !block.headers.is_empty() {
+            let all = block.headers.len();
+            let Some(filter) = &mut self.rows.sink.filter else { return Ok(()) };
+            let by_fields = filter.truth_by_fields(&block.fields);
             if !filter.has_headers() {
-                pending.retain(by_fields.yes);
-                return self.append_pending(pending, false);
+                block.retain(by_fields.yes);
+                return self.append_block(block, found, false);
             }
             if by_fields.no != 0 {
-                pending.retain(!by_fields.no);
+                block.retain(!by_fields.no);
                 continue;
             }
+            let sink = &mut self.rows.sink;
             let (truth, scanned, is_listed) =
-                self.sinks().evaluate::<LayoutOf<B::Message>, _>(&pending.rows, &pending.fields, until);
+                sink.evaluate::<LayoutOf<B::Message>, _>(found, &block.rows, &block.fields, until);
             if scanned == all {
-                pending.retain(truth.yes);
-                return self.append_pending(pending, is_listed);
+                block.retain(truth.yes);
+                return self.append_block(block, found, is_listed);
             }
-            pending.split_off(scanned, rest);
-            pending.retain(truth.yes);
-            self.append_pending(pending, is_listed)?;
-            self.slow_path_of_pending(rest, 0)?;
+            let rest = rest.get_or_insert_default();
+            block.split_off(scanned, rest);
+            block.retain(truth.yes);
+            self.append_block(block, found, is_listed)?;
+            self.append_slowly(rest, 0, found)?;
             rest.skip(1);
-            std::mem::swap(pending, rest);
+            std::mem::swap(block, rest);
         }
         Ok(())
     }
 
     fn until(&self) -> Until {
         let limit = self.operation.options.limits.headers;
-        Until { limit, max_offset: self.done.max_offset, progress: self.done.progress }
+        Until { limit, max_offset: self.plan.max_offset, progress: self.progress }
     }
 
-    /// Appends the messages, whose headers the list may have already.
-    fn append_pending(&mut self, pending: &mut Pending<'a, B>, mut is_listed: bool) -> Result {
-        let (all, until) = (pending.headers.len(), self.until());
+    /// Appends the messages of a block, whose headers the list may have already.
+    fn append_block<'a>(
+        &mut self,
+        block: &mut MessageBlock<'a, B>,
+        found: &mut MessageFound<'a>,
+        mut is_listed: bool,
+    ) -> Result {
+        let (all, until) = (block.headers.len(), self.until());
         let mut next = 0;
-        while next < all && !self.has_ended() {
-            let (rows, fields) = (&pending.rows, &pending.fields[next..]);
-            let done = self.sinks().append::<LayoutOf<B::Message>, _>(rows, fields, until, is_listed);
+        while next < all {
+            let Rows { sink, findings, .. } = &mut self.rows;
+            let fields = &block.fields[next..];
+            let done = sink.append::<LayoutOf<B::Message>, _>(found, &block.rows, fields, until, is_listed);
             is_listed = false;
-            self.done.rows.extend(std::iter::repeat_n(self.done.row as i64, done));
-            if self.operation.on_error == OnError::Column {
-                self.done.errors.push_whole(done);
-            }
+            findings.push_whole(done, self.plan.on_error == OnError::Column, false);
             next += done;
             if next < all {
-                self.slow_path_of_pending(pending, next)?;
-                pending.rows.skip(done + 1);
+                self.append_slowly(block, next, found)?;
+                block.rows.skip(done + 1);
                 next += 1;
             }
         }
         Ok(())
     }
 
-    /// Reads one of the pending messages without the kernels.
-    fn slow_path_of_pending(&mut self, pending: &Pending<'a, B>, row: usize) -> Result {
-        let mut log = self.log().of_message(pending.numbers[row], pending.place);
-        self.slow_path(pending.fields[row], Some(pending.headers[row]), &mut log)
+    /// Appends one message of a block without the kernels.
+    fn append_slowly<'a>(&mut self, block: &MessageBlock<'a, B>, place: usize, found: &mut MessageFound<'a>) -> Result {
+        let mut log = self.log().of_message(block.numbers[place], block.error_byte);
+        self.append_message(found, block.fields[place], Some(block.headers[place]), &mut log)
     }
 
-    /// Reads a message that is not kept for the kernels, after those that are.
+    /// Appends a message that is not kept for the kernels, after those that are.
     #[inline(never)]
-    fn slow_path_after_pending(
+    fn append_after_held<'a>(
         &mut self,
+        held: &mut Held<'a, B>,
         fields: &FieldsOf<'a, B>,
         headers: Option<Cursor<'a>>,
         log: &mut CollectErrors,
     ) -> Result {
-        self.flush()?;
-        self.slow_path(*fields, headers, log)
+        self.read_held(held)?;
+        self.append_message(&mut held.found, *fields, headers, log)
     }
 
-    /// Reads a message without the kernels. The log has the errors of its frame.
-    fn slow_path(&mut self, fields: FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut CollectErrors) -> Result {
+    /// Appends a message without the kernels. The log has the errors of its frame.
+    fn append_message<'a>(
+        &mut self,
+        found: &mut MessageFound<'a>,
+        fields: FieldsOf<'a, B>,
+        headers: Option<Cursor<'a>>,
+        log: &mut CollectErrors,
+    ) -> Result {
         let values = fields.values();
         let fields = values.as_ref();
-        let (options, on_error) = (self.operation.options, self.operation.on_error);
-        let sinks = self.sinks();
-        let mut has_failed = !log.errors().is_empty();
-        if !has_failed && sinks.excludes(fields) {
-            return Ok(());
-        }
-        sinks.begin_row();
-        has_failed = has_failed
-            || parse_headers::<B, _>(fields, headers, options, &mut Fast::new(OnLoss::Raise), sinks).is_err();
-        let (mut errors, mut decision) = (Vec::new(), Decision::Keep);
-        if has_failed {
-            sinks.abort_row();
-            // Headers that break leave the frame, and so the messages after this one, readable.
-            let (ended, is_broken) =
-                log.inside_frame(|log| parse_headers::<B, _>(fields, headers, options, log, sinks));
-            errors = log.take_errors();
-            let failed = FailedRow { is_broken, is_appended: ended.is_ok(), keeps_parts: true };
-            if failed.is_null(on_error) {
-                sinks.abort_row();
-                sinks.null_row();
-            }
-            let is_selected = sinks.is_selected();
-            decision = failed.decide(on_error, is_selected);
-            if on_error == OnError::Column && sinks.filter.is_some() {
-                let is_kept = attribute_to_condition(&mut errors, is_selected);
-                decision = if is_kept { decision } else { Decision::Drop };
-            }
-        } else if !sinks.is_selected() {
-            decision = Decision::Drop;
-        }
-        match decision {
-            Decision::Raise => {
-                self.done.failed = errors.into_iter().next();
-                return Err(Stop);
-            }
-            Decision::Drop => {
-                sinks.abort_row();
-                sinks.clear_filter();
-                return Ok(());
-            }
-            Decision::Keep | Decision::Null => sinks.clear_filter(),
-        }
-        self.done.errors.cut(&mut errors, options.limits.reports);
-        let sinks = self.sinks();
-        let reached = sinks.list.max_offset().max(sinks.select.max_offset());
-        if reached > self.done.max_offset || self.done.errors.would_pass(&errors, self.done.max_offset) {
-            self.sinks().abort_row();
-            self.done.full = true;
-            return Err(Stop);
-        }
-        self.end_row(&errors);
-        Ok(())
+        let mut message = ParsedMessage::<B> { fields, headers, options: self.operation.options, format: PhantomData };
+        let BatchReader { rows, plan, row, .. } = self;
+        let ended = if !log.errors().is_empty() {
+            rows.sink.begin_row(found);
+            rows.append_failed_row(plan, *row, found, &mut message, log)
+        } else if rows.sink.excludes(fields) {
+            Ok(RowEnd::Excluded)
+        } else {
+            rows.append_row(plan, *row, found, &mut message, Some(log))
+        };
+        self.note(ended)
     }
 
-    fn finish(self, places: &[usize], on_error: OnError) -> Vec<ArrayRef> {
-        let sinks = self.sinks.unwrap_or_else(|| MessageSinks::new(self.operation));
-        let mut produced: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.done.rows))];
-        produced.extend(sinks.list.finish().0);
+    fn finish(self, places: &[usize]) -> Vec<ArrayRef> {
+        let Rows { sink, findings, .. } = self.rows;
+        let (produced, selected) = sink.finish();
         let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&produced[*place])).collect();
-        columns.extend(sinks.select.finish());
-        if on_error == OnError::Column {
-            columns.push(self.done.errors.finish());
+        columns.extend(selected);
+        if self.plan.on_error == OnError::Column {
+            columns.push(findings.errors.finish());
         }
         columns
     }
 }
 
-impl<'v, 'a, B: BatchFormat> MessageReceiver<'a> for BatchReader<'v, 'a, B> {
+/// A message of a batch, whose frame was opened.
+struct ParsedMessage<'f, 'a, B> {
+    fields: &'f [FieldValue<'a>],
+    headers: Option<Cursor<'a>>,
+    options: ReadOptions,
+    format: PhantomData<fn() -> B>,
+}
+
+impl<'a, B: BatchFormat> ParseRow<'a, MessageSinks<B::Message>> for ParsedMessage<'_, 'a, B> {
+    fn parse<R: Log>(&mut self, log: &mut R, to: &mut Row<'_, 'a, MessageSinks<B::Message>>) -> Parsed {
+        to.fields(self.fields);
+        let Some(cursor) = self.headers else { return Ok(Presence::Absent) };
+        <B::Message as MessageFormat>::Headers::parse(cursor, self.options, log, to)?;
+        Ok(Presence::Whole)
+    }
+}
+
+impl<B: BatchFormat> MessageReceiver for BatchReader<'_, B> {
     type Batch = B;
-    type Within<'b> = BatchReader<'v, 'b, B>;
+    type Held<'a> = Held<'a, B>;
 
     // Inlined where the fields are created, so that their variants are known at compile time.
     #[inline(always)]
-    fn message(&mut self, fields: &FieldsOf<'a, B>, block: Option<Cursor<'a>>, log: &mut CollectErrors) -> Result {
-        if self.has_ended() {
+    fn message<'a>(
+        &mut self,
+        held: &mut Held<'a, B>,
+        fields: &FieldsOf<'a, B>,
+        headers: Option<Cursor<'a>>,
+        log: &mut CollectErrors,
+    ) -> Result {
+        if self.ended.is_some() {
             return Err(Stop);
         }
-        let len = message_len(fields, block);
+        let len = message_len(fields, headers);
         self.operation.options.limits.check_message(len, log)?;
-        match self.keep(fields, block, len, log)? {
+        match self.keep(held, fields, headers, len, log)? {
             true => Ok(()),
-            false => self.slow_path_after_pending(fields, block, log),
+            false => self.append_after_held(held, fields, headers, log),
         }
     }
 
-    fn unreadable(&mut self, log: &mut CollectErrors) -> Result {
-        self.flush()?;
-        if self.has_ended() {
-            return Err(Stop);
-        }
+    fn unreadable<'a>(&mut self, held: &mut Held<'a, B>, log: &mut CollectErrors) -> Result {
+        self.read_held(held)?;
         log.enter_header(None);
         self.operation.options.limits.check_message(0, log)?;
         let errors = log.take_errors_of_frame();
-        self.broken(errors)
+        self.append_unreadable(&mut held.found, errors)
     }
 
-    fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
-        // A failure is kept in `failed`, and the next message stops.
-        let _ = self.flush();
-        let (done, sinks) = (std::mem::take(&mut self.done), self.sinks.take().map(MessageSinks::rebind));
-        // As there are many sets, none allocates memory of its own.
-        let pending = self.pending.take().map(|pending| Box::new(pending.recycled()));
-        let rest = self.rest.take().map(|rest| Box::new(rest.recycled()));
-        let mut inner = BatchReader { operation: self.operation, done, sinks, pending, rest, buffer: Vec::new() };
-        let handed = read(&mut inner);
-        let _ = inner.flush();
-        (self.done, self.sinks) = (inner.done, inner.sinks.map(MessageSinks::rebind));
-        self.pending = inner.pending.map(|pending| Box::new(pending.recycled()));
-        self.rest = inner.rest.map(|rest| Box::new(rest.recycled()));
-        handed
+    fn flush<'a>(&mut self, held: &mut Held<'a, B>) {
+        // A failure is kept in `ended`, and the next message stops.
+        let _ = self.read_held(held);
     }
 
     fn take_buffer(&mut self) -> Vec<u8> {

@@ -50,7 +50,7 @@ use encode::EncodeSink;
 use errors::Findings;
 use input::{Bytes, ListInput};
 use rows::{BatchRows, ConvertedRows, ListRows, MessageRows, RowSource, StructRows};
-use run::{MAX_OFFSET, Plan, RunResult, run};
+use run::{MAX_OFFSET, Plan, Rows, run};
 use select::{SelectSink, Selection};
 use validate::ErrorsOnly;
 
@@ -221,7 +221,7 @@ impl Operation for Decode {
         let plan = input.plan(E::NAME, Direction::Decode, self.on_error, self.options.limits);
         let views = self.views.then(|| ViewInput::new(messages));
         let make = || Ok(ListSink::<E>::new(self.options.text_keys, views.as_ref()));
-        let RunResult { sink, findings, until } = run(&rows, input.from, &plan, make)?;
+        let Rows { sink, findings, until } = run(&rows, input.from, &plan, make)?;
         let (columns, has_message) = sink.finish();
         let (of, nulls) = (self.output_type::<E>()?, binary::nulls(has_message));
         Ok(Output::new(of, columns, nulls, &plan, findings, input.from..until))
@@ -338,7 +338,7 @@ fn write_rows<'a, E: MessageFormat, R: RowSource<'a, EncodeSink<'a, E>>>(
     origin: Origin,
 ) -> Result<Output, Error> {
     let make = || EncodeSink::<E>::new(options.clone(), origin);
-    let RunResult { sink, findings, until } = run(rows, input.from, plan, make)?;
+    let Rows { sink, findings, until } = run(rows, input.from, plan, make)?;
     let of = written_type(plan.on_loss, plan.on_error);
     Ok(Output::new(of, vec![sink.finish()], None, plan, findings, input.from..until))
 }
@@ -364,7 +364,7 @@ impl Select {
         DataType::Struct(schema::with_errors(fields, self.on_error).into())
     }
 
-    fn run_rows<'a, R: RowSource<'a, SelectSink<'a>>>(
+    fn run_rows<'a, R: RowSource<'a, SelectSink>>(
         &self,
         rows: &R,
         input: Input<'a>,
@@ -377,7 +377,7 @@ impl Select {
         let strict = self.options.strict_types;
         let make =
             || Ok(SelectSink::new(&self.selections, self.dialect, order, has_types, views.as_ref()).strict(strict));
-        let RunResult { sink, findings, until } = run(rows, input.from, &plan, make)?;
+        let Rows { sink, findings, until } = run(rows, input.from, &plan, make)?;
         Ok(Output::new(self.of(), sink.finish(), None, &plan, findings, input.from..until))
     }
 }
@@ -417,7 +417,7 @@ impl Validate {
         R: RowSource<'a, ErrorsOnly>,
     {
         let plan = input.plan(format, Direction::Decode, OnError::Column, self.options.limits);
-        let RunResult { findings, until, .. } = run(rows, input.from, &plan, || Ok(ErrorsOnly::default()))?;
+        let Rows { findings, until, .. } = run(rows, input.from, &plan, || Ok(ErrorsOnly::default()))?;
         Ok(Output { column: findings.errors.finish(), until })
     }
 }

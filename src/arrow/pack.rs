@@ -19,7 +19,8 @@ use super::binary;
 use super::decode::ListSink;
 use super::input::{Bytes, Texts};
 use super::rows::{ListRows, Parsed, RowSource};
-use super::run::{Plan, RunResult, run};
+use super::run::{Plan, Rows, run};
+use super::sink::Row;
 use super::{Input, Operation, Output, schema};
 use crate::encoding::{Encoding, in_range, is_integer, read_text, typed, untyped};
 use crate::error::{Code, Direction, Error, ErrorDetail, bad_length};
@@ -99,7 +100,7 @@ impl Operation for Pack {
         };
         let plan = Plan { ..input.plan(E::NAME, Direction::Encode, OnError::Raise, Limits::DEFAULT) };
         let make = || Ok(ListSink::<Bare<E::Headers>>::new(false, None).with_order(ByteOrder::Big));
-        let RunResult { sink, findings, until } = run(&rows, input.from, &plan, make)?;
+        let Rows { sink, findings, until } = run(&rows, input.from, &plan, make)?;
         let (columns, has_message) = sink.finish();
         Ok(Output::new(of, columns, binary::nulls(has_message), &plan, findings, input.from..until))
     }
@@ -594,7 +595,13 @@ impl<'a, E: MessageFormat> RowSource<'a, ListSink<Bare<E::Headers>>> for PackRow
         self.structs
     }
 
-    fn parse<R: Log>(&self, row: usize, _: &mut (), log: &mut R, sink: &mut ListSink<Bare<E::Headers>>) -> Parsed {
+    fn parse<R: Log>(
+        &self,
+        row: usize,
+        _: &mut (),
+        log: &mut R,
+        sink: &mut Row<'_, 'a, ListSink<Bare<E::Headers>>>,
+    ) -> Parsed {
         for part in &self.parts {
             let (key, encoded) = match part {
                 Part::Values { key, encoded } => (key, encoded),

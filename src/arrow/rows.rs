@@ -15,7 +15,7 @@ use super::binary;
 use super::encode::EncodeSink;
 use super::input::{Bytes, ListInput, Texts};
 use super::schema;
-use super::sink::{BlockSink, ListsSink};
+use super::sink::{BlockSink, ListsSink, Row, RowSink};
 use crate::cursor::Cursor;
 use crate::error::{Code, Error};
 use crate::formats::headers::iggy::Iggy;
@@ -41,7 +41,7 @@ use crate::value::ByteOrder;
 use crate::value_type::ValueType;
 
 /// Rows of a column, each a message's headers and fields, for a sink. Several threads may read them.
-pub trait RowSource<'a, S>: Sync {
+pub trait RowSource<'a, S: RowSink<'a>>: Sync {
     /// Memory for a block and for a row, reused for the next.
     type Block;
 
@@ -55,11 +55,11 @@ pub trait RowSource<'a, S>: Sync {
     }
 
     /// Lets the sink append some of these rows at once.
-    fn append(&self, _block: &mut Self::Block, _next: Next, _sink: &mut S) -> Appended {
+    fn append(&self, _block: &mut Self::Block, _next: Next, _to: &mut Row<'_, 'a, S>) -> Appended {
         Appended::NONE
     }
 
-    fn parse<R: Log>(&self, row: usize, block: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed;
+    fn parse<R: Log>(&self, row: usize, block: &mut Self::Block, log: &mut R, to: &mut Row<'_, 'a, S>) -> Parsed;
 }
 
 /// How many rows a sink was offered at once, and how many of these it appended. The first that it did not append has to be
@@ -109,10 +109,11 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
         self.messages.array()
     }
 
-    fn append(&self, block: &mut Self::Block, next: Next, sink: &mut S) -> Appended {
+    fn append(&self, block: &mut Self::Block, next: Next, to: &mut Row<'_, 'a, S>) -> Appended {
         if LayoutOf::<E>::READS.is_none() {
             return Appended::NONE;
         }
+        let Row { sink, found } = to;
         let Some(room) = sink.room::<LayoutOf<E>>(next.max_offset) else { return Appended::NONE };
         block.clear();
         // The bytes of messages that still fit.
@@ -143,16 +144,16 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
         match block.rows().len() {
             0 => Appended::NONE,
             offered => {
-                let appended = sink.append::<LayoutOf<E>>(block, self.options.limits.headers, next.progress);
+                let appended = sink.append::<LayoutOf<E>>(found, block, self.options.limits.headers, next.progress);
                 Appended { offered, appended }
             }
         }
     }
 
     #[inline]
-    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
+    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, to: &mut Row<'_, 'a, S>) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
-        parse_message::<E, R, S>(data, self.options, log, sink)
+        parse_message::<E, R, _>(data, self.options, log, to)
     }
 }
 
@@ -168,7 +169,7 @@ impl<'a, B: BatchFormat> BatchRows<'a, B> {
     }
 }
 
-impl<'a, B: BatchFormat, S> RowSource<'a, S> for BatchRows<'a, B> {
+impl<'a, B: BatchFormat, S: RowSink<'a>> RowSource<'a, S> for BatchRows<'a, B> {
     type Block = ();
 
     fn block(&self) -> Self::Block {}
@@ -177,7 +178,7 @@ impl<'a, B: BatchFormat, S> RowSource<'a, S> for BatchRows<'a, B> {
         self.batches.array()
     }
 
-    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, _: &mut S) -> Parsed {
+    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, _: &mut Row<'_, 'a, S>) -> Parsed {
         let (Some(data), EitherLog::Collect(log)) = (self.batches.get(row), log.either()) else { return Err(Stop) };
         log.add_errors(batch_errors::<B>(data, self.options));
         Ok(Presence::Absent)
@@ -260,7 +261,8 @@ impl<'a, E: MessageFormat> RowSource<'a, EncodeSink<'a, E>> for ConvertedRows<'a
         (is_simple.then(kernel::RowBlock::default), MessageSink::default())
     }
 
-    fn append(&self, (block, _): &mut Self::Block, next: Next, sink: &mut EncodeSink<'a, E>) -> Appended {
+    fn append(&self, (block, _): &mut Self::Block, next: Next, to: &mut Row<'_, 'a, EncodeSink<'a, E>>) -> Appended {
+        let sink = &mut *to.sink;
         let (Some(block), Some(room)) = (block, sink.room(next.max_offset)) else { return Appended::NONE };
         match self.source.layout {
             Some(ReadableLayout::Varint) => self.convert::<VarintLayout>(block, room, next, sink),
@@ -274,12 +276,18 @@ impl<'a, E: MessageFormat> RowSource<'a, EncodeSink<'a, E>> for ConvertedRows<'a
         self.messages.array()
     }
 
-    fn parse<R: Log>(&self, row: usize, block: &mut Self::Block, log: &mut R, sink: &mut EncodeSink<'a, E>) -> Parsed {
+    fn parse<R: Log>(
+        &self,
+        row: usize,
+        block: &mut Self::Block,
+        log: &mut R,
+        to: &mut Row<'_, 'a, EncodeSink<'a, E>>,
+    ) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         let (_, message) = block;
         message.clear();
         let presence = (self.source.gather)(data, self.options, log.either(), message)?;
-        hand_over(message, presence, self.source.fields, E::FIELDS, log, sink)?;
+        hand_over(message, presence, self.source.fields, E::FIELDS, log, to)?;
         Ok(presence)
     }
 }
@@ -449,20 +457,21 @@ impl<'a, F: WireLayout, S: ListsSink<'a>> RowSource<'a, S> for ListRows<'a, F> {
         None
     }
 
-    fn append(&self, block: &mut Self::Block, next: Next, sink: &mut S) -> Appended {
+    fn append(&self, block: &mut Self::Block, next: Next, to: &mut Row<'_, 'a, S>) -> Appended {
+        let Row { sink, found } = to;
         let Some(lists) = block else { return Appended::NONE };
         let Some(room) = sink.room_for_lists::<F>(next.max_offset) else { return Appended::NONE };
         match self.lists.fill(next.rows, lists) {
             offered @ 1.. if max_bytes::<F>(lists) <= room => {
-                Appended { offered, appended: sink.append_lists::<F>(lists, next.progress) }
+                Appended { offered, appended: sink.append_lists::<F>(found, lists, next.progress) }
             }
             _ => Appended::NONE,
         }
     }
 
     #[inline]
-    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
-        self.parse_row(row, log, sink)
+    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, to: &mut Row<'_, 'a, S>) -> Parsed {
+        self.parse_row(row, log, to)
     }
 }
 
@@ -570,7 +579,7 @@ impl<'a, F: WireLayout> StructRows<'a, F> {
     }
 }
 
-impl<'a, F: WireLayout, S: Sink<'a>> RowSource<'a, S> for StructRows<'a, F> {
+impl<'a, F: WireLayout, S: RowSink<'a>> RowSource<'a, S> for StructRows<'a, F> {
     type Block = ();
 
     fn block(&self) -> Self::Block {}
@@ -579,13 +588,13 @@ impl<'a, F: WireLayout, S: Sink<'a>> RowSource<'a, S> for StructRows<'a, F> {
         self.structs
     }
 
-    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
+    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, to: &mut Row<'_, 'a, S>) -> Parsed {
         let mut fields = [FieldValue::Null; MAX_FIELDS];
         for (value, column) in fields.iter_mut().zip(&self.fields) {
             *value = column.get(row, log)?;
         }
-        sink.fields(&fields[..self.fields.len()]);
-        self.headers.parse_row(row, log, sink)
+        to.fields(&fields[..self.fields.len()]);
+        self.headers.parse_row(row, log, to)
     }
 }
 

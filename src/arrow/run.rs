@@ -1,13 +1,14 @@
 //! [`run`] appends rows to a sink: kernels for blocks, row by row otherwise; error policy, limit of 2 GiB, threads.
+//! Rows that kernels do not read go through [`Rows::append_row`], whether they are rows of a column or messages of a batch.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use arrow_buffer::NullBuffer;
 
-use super::errors::{Decision, FailedRow, Findings};
+use super::errors::{Decision, FailedRow, Findings, attribute_to_condition};
 use super::input::Bytes;
-use super::rows::{Appended, Next, RowSource};
-use super::sink::RowSink;
+use super::rows::{Appended, Next, Parsed, RowSource};
+use super::sink::{Row, RowSink};
 use super::threads;
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss, interrupted};
 use crate::interrupt;
@@ -18,6 +19,9 @@ use crate::traits::Presence;
 
 /// The largest offset that a 32-bit column can hold.
 pub const MAX_OFFSET: usize = i32::MAX as usize;
+
+/// Rows of a part: enough to pay for a thread, few enough that it stays in the cache until it is appended.
+const PART_ROWS: RangeInclusive<usize> = 1 << 10..=1 << 13;
 
 /// The options of a run.
 #[derive(Debug, Clone, Copy)]
@@ -38,11 +42,214 @@ pub struct Plan {
     pub reports: usize,
 }
 
-/// The result of a run, and the row at which the output was full, or the number of rows.
-pub struct RunResult<S> {
+/// Rows that were appended to a sink, with their errors and losses.
+pub struct Rows<S> {
     pub sink: S,
     pub findings: Findings,
+    /// The row of the input before which they end: an output column was full, or the input has no more rows.
     pub until: usize,
+}
+
+/// A row that is parsed into a sink; a second time if it has errors.
+pub trait ParseRow<'a, S: RowSink<'a>> {
+    fn parse<R: Log>(&mut self, log: &mut R, to: &mut Row<'_, 'a, S>) -> Parsed;
+}
+
+/// What has become of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowEnd {
+    Appended,
+    /// A condition excludes it.
+    Excluded,
+    /// An output column is full; the row was taken back.
+    Full,
+}
+
+impl<S> Rows<S> {
+    pub fn new(sink: S, from: usize) -> Self {
+        Rows { sink, findings: Findings::default(), until: from }
+    }
+
+    /// Appends a row without the kernels. `row` is its number in errors, and `log` collects them.
+    #[inline]
+    pub fn append_row<'a, P: ParseRow<'a, S>>(
+        &mut self,
+        plan: &Plan,
+        row: usize,
+        found: &mut S::Found,
+        parser: &mut P,
+        log: Option<&mut CollectErrors>,
+    ) -> Result<RowEnd, Error>
+    where
+        S: RowSink<'a>,
+    {
+        self.sink.begin_row(found);
+        let mut fast = Fast::new(plan.on_loss);
+        let parsed = parser.parse(&mut fast, &mut Row { sink: &mut self.sink, found });
+        match parsed.and_then(|headers| self.sink.end_row(found, headers, &mut fast)) {
+            Ok(()) if self.sink.is_selected() == Some(false) => {
+                self.sink.abort_row(found);
+                Ok(RowEnd::Excluded)
+            }
+            Ok(()) => Ok(self.end_row(plan, found, Vec::new(), Vec::new())),
+            Err(Stop) => {
+                let mut own = None;
+                let log = log.unwrap_or_else(|| own.insert(CollectErrors::new(plan.on_loss, plan.reports)));
+                self.append_failed_row(plan, row, found, parser, log)
+            }
+        }
+    }
+
+    /// Appends a row that was begun and has errors, some of which may be in the log.
+    #[cold]
+    pub fn append_failed_row<'a, P: ParseRow<'a, S>>(
+        &mut self,
+        plan: &Plan,
+        row: usize,
+        found: &mut S::Found,
+        parser: &mut P,
+        log: &mut CollectErrors,
+    ) -> Result<RowEnd, Error>
+    where
+        S: RowSink<'a>,
+    {
+        self.sink.abort_row(found);
+        let ((parsed, is_readable, ended), is_broken) = log.inside_frame(|log| {
+            let parsed = parser.parse(log, &mut Row { sink: &mut self.sink, found });
+            let headers = match parsed {
+                Err(Stop) => Presence::Broken,
+                Ok(Presence::Whole) if log.has_header_errors() => Presence::Damaged,
+                Ok(headers) => headers,
+            };
+            log.enter_header(None);
+            let is_readable = log.errors().is_empty();
+            // A message is converted only if it was read: a partial one is not written.
+            let ended = match plan.target {
+                Some(_) if !is_readable => Err(Stop),
+                _ => self.sink.end_row(found, headers, log),
+            };
+            (parsed, is_readable, ended)
+        });
+        if log.errors().is_empty() {
+            let format = plan.target.unwrap_or(plan.format);
+            if parsed.is_err() || ended.is_err() {
+                return Err(no_reason(format));
+            }
+            log.reject_losses(format).map_err(|error| error.in_row(Some(row)))?;
+            return Ok(self.end_row(plan, found, Vec::new(), log.take_losses()));
+        }
+        let failed =
+            FailedRow { is_broken, is_appended: ended.is_ok() && plan.target.is_none(), keeps_parts: S::KEEPS_PARTS };
+        let (direction, format) = match plan.target {
+            Some(target) if is_readable => (Direction::Encode, target),
+            _ => (plan.direction, plan.format),
+        };
+        self.apply_policy(plan, found, failed, log.take_errors(), |error| error.located(direction, format, Some(row)))
+    }
+
+    /// Appends a row of which nothing could be read.
+    #[cold]
+    pub fn append_unreadable_row<'a>(
+        &mut self,
+        plan: &Plan,
+        row: usize,
+        found: &mut S::Found,
+        errors: Vec<ErrorDetail>,
+    ) -> Result<RowEnd, Error>
+    where
+        S: RowSink<'a>,
+    {
+        self.sink.begin_row(found);
+        let failed = FailedRow { is_broken: true, is_appended: false, keeps_parts: S::KEEPS_PARTS };
+        self.apply_policy(plan, found, failed, errors, |error| error.located(plan.direction, plan.format, Some(row)))
+    }
+
+    /// Raises, keeps or drops a row with errors.
+    fn apply_policy<'a>(
+        &mut self,
+        plan: &Plan,
+        found: &mut S::Found,
+        failed: FailedRow,
+        mut errors: Vec<ErrorDetail>,
+        locate: impl FnOnce(ErrorDetail) -> Error,
+    ) -> Result<RowEnd, Error>
+    where
+        S: RowSink<'a>,
+    {
+        if failed.is_null(plan.on_error) {
+            self.sink.abort_row(found);
+            self.sink.null_row();
+        }
+        let condition = self.sink.is_selected();
+        let mut decision = failed.decide(plan.on_error, condition.unwrap_or(true));
+        if let (Some(is_selected), OnError::Column) = (condition, plan.on_error)
+            && !attribute_to_condition(&mut errors, is_selected)
+        {
+            decision = Decision::Drop;
+        }
+        match decision {
+            Decision::Raise => Err(errors.into_iter().next().map_or_else(|| no_reason(plan.format), locate)),
+            Decision::Drop => {
+                self.sink.abort_row(found);
+                Ok(RowEnd::Excluded)
+            }
+            Decision::Keep | Decision::Null => {
+                let is_reported = plan.on_error == OnError::Column;
+                Ok(self.end_row(plan, found, if is_reported { errors } else { Vec::new() }, Vec::new()))
+            }
+        }
+    }
+
+    /// Keeps the row that the sink has ended, or takes it back where it does not fit.
+    #[inline]
+    fn end_row<'a>(
+        &mut self,
+        plan: &Plan,
+        found: &mut S::Found,
+        mut errors: Vec<ErrorDetail>,
+        mut losses: Vec<Loss>,
+    ) -> RowEnd
+    where
+        S: RowSink<'a>,
+    {
+        let Rows { sink, findings, .. } = self;
+        let is_reported = !errors.is_empty() || !losses.is_empty();
+        if is_reported {
+            findings.cut(&mut errors, &mut losses, plan.reports);
+        }
+        let is_too_long = is_reported && findings.would_pass(&errors, &losses, plan.max_offset);
+        if is_too_long || sink.max_offset() > plan.max_offset {
+            sink.abort_row(found);
+            return RowEnd::Full;
+        }
+        if plan.on_error == OnError::Column {
+            findings.errors.push(&errors);
+        }
+        if plan.on_loss == OnLoss::Report {
+            findings.losses.push(&losses);
+        }
+        RowEnd::Appended
+    }
+
+    /// Whether no output passes its limit when the rows after these are appended.
+    pub fn fits<'a>(&self, next: &Self, plan: &Plan) -> bool
+    where
+        S: RowSink<'a>,
+    {
+        let reach = |rows: &Self| rows.sink.max_offset().max(rows.findings.text_len());
+        let is_short = reach(self).saturating_add(reach(next)) <= plan.max_offset;
+        is_short && self.findings.keeps_all(&next.findings, plan.reports)
+    }
+
+    /// Appends the rows after these.
+    pub fn extend<'a>(&mut self, next: Self, progress: Progress)
+    where
+        S: RowSink<'a>,
+    {
+        self.sink.extend(&next.sink, progress);
+        self.findings.extend(next.findings);
+        self.until = next.until;
+    }
 }
 
 /// Appends all rows from `from` on to new sinks: blocks by the kernels, the rows between them one by one.
@@ -51,27 +258,28 @@ pub fn run<'a, R: RowSource<'a, S>, S: RowSink<'a>>(
     from: usize,
     plan: &Plan,
     make: impl Fn() -> Result<S, Error> + Sync,
-) -> Result<RunResult<S>, Error> {
+) -> Result<Rows<S>, Error> {
     let all = from..rows.column().len();
     let mut whole = Run::new(rows, plan, all.clone(), make()?);
     let part = |range: Range<usize>| {
         let mut part = Run::new(rows, plan, range.clone(), make().ok()?);
-        part.advance(range.end).is_ok_and(|is_whole| is_whole).then_some(part.ran)
+        part.advance(range.end).is_ok_and(|is_whole| is_whole).then_some(part.rows)
     };
-    let mut append = |range: Range<usize>, part: Option<RunResult<S>>| match part {
-        Some(part) if whole.fits(&part) => {
-            whole.extend(part);
+    let mut append = |range: Range<usize>, part: Option<Rows<S>>| match part {
+        Some(part) if whole.rows.fits(&part, plan) => {
+            let progress = whole.progress();
+            whole.rows.extend(part, progress);
             Ok(true)
         }
         _ => whole.advance(range.end),
     };
-    threads::share(all, plan.threads, &part, &mut append)?;
-    Ok(whole.ran)
+    threads::share(all, plan.threads, PART_ROWS, &part, &mut append)?;
+    Ok(whole.rows)
 }
 
-/// A run over a range of rows, up to `ran.until`.
-struct Run<'r, 'a, R: RowSource<'a, S>, S> {
-    rows: &'r R,
+/// A run over a range of rows, up to `rows.until`.
+struct Run<'r, 'a, R: RowSource<'a, S>, S: RowSink<'a>> {
+    source: &'r R,
     plan: &'r Plan,
     range: Range<usize>,
     nulls: Option<&'a NullBuffer>,
@@ -80,53 +288,38 @@ struct Run<'r, 'a, R: RowSource<'a, S>, S> {
     block: R::Block,
     /// Rows of the next block: fewer after one that a kernel could not read, so that many of these cost little.
     step: usize,
-    ran: RunResult<S>,
+    rows: Rows<S>,
+    found: S::Found,
 }
 
-/// The errors and losses of one row for the columns of them; nearly all rows have none.
-type RowReports = Option<Box<(Vec<ErrorDetail>, Vec<Loss>)>>;
-
 impl<'r, 'a, R: RowSource<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
-    fn new(rows: &'r R, plan: &'r Plan, range: Range<usize>, sink: S) -> Self {
-        let ran = RunResult { sink, findings: Findings::default(), until: range.start };
-        let (nulls, bytes) = (rows.nulls(), Bytes::of(rows.column()));
-        Run { rows, plan, range, nulls, bytes, block: rows.block(), step: ROWS, ran }
+    fn new(source: &'r R, plan: &'r Plan, range: Range<usize>, sink: S) -> Self {
+        let (nulls, bytes) = (source.nulls(), Bytes::of(source.column()));
+        let (block, rows, found) = (source.block(), Rows::new(sink, range.start), S::Found::default());
+        Run { source, plan, range, nulls, bytes, block, step: ROWS, rows, found }
     }
 
     /// How much of the range is processed, in bytes or rows.
     fn progress(&self) -> Progress {
         let before = |row| self.bytes.map_or(row, |bytes| bytes.before(row));
         let start = before(self.range.start);
-        Progress { bytes: before(self.ran.until) - start, all: before(self.range.end) - start }
-    }
-
-    /// Whether no output passes its limit when a part is appended.
-    fn fits(&self, part: &RunResult<S>) -> bool {
-        let reach = |ran: &RunResult<S>| ran.sink.max_offset().max(ran.findings.text_len());
-        let is_short = reach(&self.ran).saturating_add(reach(part)) <= self.plan.max_offset;
-        is_short && self.ran.findings.keeps_all(&part.findings, self.plan.reports)
-    }
-
-    /// Appends what was made of the next rows.
-    fn extend(&mut self, part: RunResult<S>) {
-        let progress = self.progress();
-        self.ran.sink.extend(&part.sink, progress);
-        self.ran.findings.extend(part.findings);
-        self.ran.until = part.until;
+        Progress { bytes: before(self.rows.until) - start, all: before(self.range.end) - start }
     }
 
     /// Goes on up to a row; returns false where the output is full before it.
     fn advance(&mut self, end: usize) -> Result<bool, Error> {
         let plan = self.plan;
-        while self.ran.until < end {
+        while self.rows.until < end {
             if interrupt::is_requested() {
                 return Err(interrupted());
             }
-            let rows = self.ran.until..end.min(self.ran.until + self.step);
+            let rows = self.rows.until..end.min(self.rows.until + self.step);
             let next = Next { rows, max_offset: plan.max_offset, progress: self.progress() };
-            let Appended { offered, appended } = self.rows.append(&mut self.block, next, &mut self.ran.sink);
-            self.ran.findings.push_whole(appended, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
-            self.ran.until += appended;
+            let Run { source, block, rows, found, .. } = self;
+            let mut to = Row { sink: &mut rows.sink, found: &mut *found };
+            let Appended { offered, appended } = source.append(block, next, &mut to);
+            rows.findings.push_whole(appended, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
+            rows.until += appended;
             if offered > 0 && offered == appended {
                 self.step = (2 * self.step).min(ROWS);
                 continue;
@@ -134,99 +327,39 @@ impl<'r, 'a, R: RowSource<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
             if offered > 0 {
                 self.step = 1;
             }
-            self.ran.sink.begin_row();
-            let mut reports = self.slow_path()?;
-            let RunResult { sink, findings, until: row } = &mut self.ran;
-            let are_too_long = reports.as_deref_mut().is_some_and(|(errors, losses)| {
-                findings.cut(errors, losses, plan.reports);
-                findings.would_pass(errors, losses, plan.max_offset)
-            });
-            if are_too_long || sink.max_offset() > plan.max_offset {
-                sink.abort_row();
-                if *row > self.range.start {
+            let row = rows.until;
+            let ended = if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                rows.sink.begin_row(found);
+                rows.sink.null_row();
+                rows.end_row(plan, found, Vec::new(), Vec::new())
+            } else {
+                let mut parser = RowAt { source: *source, row, block };
+                rows.append_row(plan, plan.rows_before + row, found, &mut parser, None)?
+            };
+            if ended == RowEnd::Full {
+                if row > self.range.start {
                     return Ok(false);
                 }
                 let direction = if plan.target.is_some() { Direction::Convert } else { plan.direction };
-                return Err(too_large(direction, plan.format, plan.rows_before + *row));
+                return Err(too_large(direction, plan.format, plan.rows_before + row));
             }
-            let (errors, losses) = reports.as_deref().map_or((&[][..], &[][..]), |(errors, losses)| (errors, losses));
-            if plan.on_error == OnError::Column {
-                findings.errors.push(errors);
-            }
-            if plan.on_loss == OnLoss::Report {
-                findings.losses.push(losses);
-            }
-            *row += 1;
+            rows.until += 1;
         }
         Ok(true)
     }
+}
 
-    /// Reads the next row. Returns what belongs into the columns of errors and losses, or the error that the policy
-    /// raises.
+/// A row of a source.
+struct RowAt<'r, R, B> {
+    source: &'r R,
+    row: usize,
+    block: &'r mut B,
+}
+
+impl<'a, S: RowSink<'a>, R: RowSource<'a, S>> ParseRow<'a, S> for RowAt<'_, R, R::Block> {
     #[inline]
-    fn slow_path(&mut self) -> Result<RowReports, Error> {
-        let RunResult { sink, until: row, .. } = &mut self.ran;
-        if self.nulls.is_some_and(|nulls| nulls.is_null(*row)) {
-            sink.null_row();
-            return Ok(None);
-        }
-        let mut fast = Fast::new(self.plan.on_loss);
-        let parsed = self.rows.parse(*row, &mut self.block, &mut fast, sink);
-        match parsed.and_then(|headers| sink.end_row(headers, &mut fast)) {
-            Ok(()) => Ok(None),
-            Err(Stop) => self.collect_errors(),
-        }
-    }
-
-    /// Reads the row again, for its errors.
-    #[cold]
-    fn collect_errors(&mut self) -> Result<RowReports, Error> {
-        let (plan, RunResult { sink, until: row, .. }) = (self.plan, &mut self.ran);
-        sink.abort_row();
-        let mut log = CollectErrors::new(plan.on_loss, plan.reports);
-        let parse = self.rows.parse(*row, &mut self.block, &mut log, sink);
-        let headers = match parse {
-            Err(Stop) => Presence::Broken,
-            Ok(Presence::Whole) if log.has_header_errors() => Presence::Damaged,
-            Ok(headers) => headers,
-        };
-        log.enter_header(None);
-        let is_readable = log.errors().is_empty();
-        // A message is converted only if it was read: a partial one is not written.
-        let ended = match plan.target {
-            Some(_) if !is_readable => Err(Stop),
-            _ => sink.end_row(headers, &mut log),
-        };
-        let row = Some(plan.rows_before + *row);
-        let Some(first) = log.errors().first() else {
-            let format = plan.target.unwrap_or(plan.format);
-            if parse.is_err() || ended.is_err() {
-                return Err(no_reason(format));
-            }
-            log.reject_losses(format).map_err(|error| error.in_row(row))?;
-            return Ok(Some(Box::new((Vec::new(), log.take_losses()))));
-        };
-        let failed = FailedRow {
-            is_broken: log.is_broken(),
-            is_appended: ended.is_ok() && plan.target.is_none(),
-            keeps_parts: S::KEEPS_PARTS,
-        };
-        match failed.decide(plan.on_error, true) {
-            Decision::Raise => {
-                let (direction, format) = match plan.target {
-                    Some(target) if is_readable => (Direction::Encode, target),
-                    _ => (plan.direction, plan.format),
-                };
-                return Err(first.clone().located(direction, format, row));
-            }
-            Decision::Keep => {}
-            Decision::Null | Decision::Drop => {
-                sink.abort_row();
-                sink.null_row();
-            }
-        }
-        let is_reported = plan.on_error == OnError::Column;
-        Ok(is_reported.then(|| Box::new((log.take_errors(), Vec::new()))))
+    fn parse<L: Log>(&mut self, log: &mut L, to: &mut Row<'_, 'a, S>) -> Parsed {
+        self.source.parse(self.row, self.block, log, to)
     }
 }
 

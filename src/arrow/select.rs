@@ -20,7 +20,7 @@ use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Hits, Scratch};
 use crate::kernel::{ROWS, RowBlock};
 use crate::log::{Fast, Log, OnLoss, Result};
-use crate::traits::{FieldValue, Presence, Sink};
+use crate::traits::{FieldValue, Presence};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value, bits_of};
 use crate::value_type::ValueType;
@@ -133,20 +133,33 @@ impl Places {
     }
 }
 
+/// The values of requested headers in the rows that are read now.
+#[derive(Default)]
+pub(crate) struct Found<'a> {
+    hits: Hits<'a>,
+    /// The headers of each slot in the current row.
+    occurrences: Vec<Vec<Occurrence<'a>>>,
+}
+
+impl Found<'_> {
+    fn clear_row(&mut self) {
+        self.occurrences.iter_mut().for_each(Vec::clear);
+    }
+}
+
 /// Typed columns as they grow.
-pub(crate) struct SelectSink<'a> {
-    slots: Vec<Slot<'a>>,
+pub(crate) struct SelectSink {
+    slots: Vec<Slot>,
     /// The requested keys for the kernels, slot by slot; `None` if there are too many, or every header is selected.
     keys: Option<KeySet>,
     /// The slots of each key, if there are many.
     places: Option<Places>,
-    hits: Hits<'a>,
     scratch: Scratch,
     /// Rows before the current one.
     rows: usize,
 }
 
-impl<'a> SelectSink<'a> {
+impl SelectSink {
     /// `has_types`: values of the input carry a type. `views`: text and bytes become views of this input.
     pub fn new(
         selections: &[Selection],
@@ -157,7 +170,7 @@ impl<'a> SelectSink<'a> {
     ) -> Self {
         let slot = |selection| Slot::new(selection, dialect, order, has_types, views);
         let slots: Vec<_> = selections.iter().map(slot).collect();
-        let requested = |(place, slot): (usize, &Slot<'_>)| {
+        let requested = |(place, slot): (usize, &Slot)| {
             let (key_type, key) = match &slot.selection.key {
                 RequestedKey::Text(text) => (TEXT, text.clone().into_bytes()),
                 RequestedKey::Typed(value_type, bits) => (*value_type, bits_of(*value_type, bits, order).into_owned()),
@@ -174,8 +187,7 @@ impl<'a> SelectSink<'a> {
         let has_keys = !selections.iter().any(Selection::is_of_every_header);
         let keys = has_keys.then(|| slots.iter().enumerate().filter_map(requested).collect()).and_then(KeySet::new);
         let places = (slots.len() > FEW_SLOTS).then(|| Places::new(selections));
-        let (hits, scratch) = (Hits::default(), Scratch::default());
-        SelectSink { slots, keys, places, hits, scratch, rows: 0 }
+        SelectSink { slots, keys, places, scratch: Scratch::default(), rows: 0 }
     }
 
     /// Accepts only values of the requested type, and not those of types that fit it.
@@ -186,13 +198,6 @@ impl<'a> SelectSink<'a> {
 
     pub fn finish(self) -> Vec<ArrayRef> {
         self.slots.into_iter().map(Slot::finish).collect()
-    }
-
-    /// The same columns for rows that live for another time, between two rows. Nothing is allocated anew.
-    pub fn rebind<'b>(self) -> SelectSink<'b> {
-        let SelectSink { slots, keys, places, hits, scratch, rows } = self;
-        let slots = slots.into_iter().map(Slot::rebind).collect();
-        SelectSink { slots, keys, places, hits: hits.recycled(), scratch, rows }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -214,31 +219,27 @@ impl<'a> SelectSink<'a> {
         (column, lists.as_ref().map(|(ends, _)| &ends[..]))
     }
 
-    /// Appends what a kernel collects in the hits, as `append_hits` does with the number of rows that it returns.
-    pub fn append_read(
+    /// Appends what a kernel collects in the hits, up to the first row whose values are not all of their types; returns how
+    /// many rows were appended.
+    pub fn append_read<'a>(
         &mut self,
+        found: &mut Found<'a>,
         progress: Progress,
         is_null: impl Fn(usize) -> bool,
         read: impl FnOnce(&mut Scratch, &KeySet, &mut Hits<'a>) -> usize,
     ) -> usize {
         let Some(keys) = &self.keys else { return 0 };
-        self.hits.clear(self.slots.len());
-        let rows = read(&mut self.scratch, keys, &mut self.hits);
-        self.append_hits(rows, progress, is_null)
-    }
-
-    /// Appends what a kernel found in this many rows, up to the first row whose values are not all of their types;
-    /// returns how many rows were appended.
-    fn append_hits(&mut self, rows: usize, progress: Progress, is_null: impl Fn(usize) -> bool) -> usize {
+        found.hits.clear(self.slots.len());
+        let rows = read(&mut self.scratch, keys, &mut found.hits);
         self.rows = self.row_count();
         let mut done = rows;
         for (place, slot) in self.slots.iter_mut().enumerate() {
             if let Some(order) = slot.plain {
-                done = slot.column.push_raw(&self.hits.lane(place)[..done], order, progress);
+                done = slot.column.push_raw(&found.hits.lane(place)[..done], order, progress);
             }
         }
         if self.slots.iter().any(|slot| slot.plain.is_none()) {
-            done = self.append_every(done, is_null);
+            done = self.append_every(found, done, is_null);
         }
         for slot in self.slots.iter_mut().filter(|slot| slot.plain.is_some()) {
             slot.column.truncate(self.rows + done);
@@ -247,27 +248,25 @@ impl<'a> SelectSink<'a> {
     }
 
     /// The columns that are not plain.
-    fn append_every(&mut self, rows: usize, is_null: impl Fn(usize) -> bool) -> usize {
-        let SelectSink { slots, hits, .. } = self;
+    fn append_every(&mut self, found: &mut Found<'_>, rows: usize, is_null: impl Fn(usize) -> bool) -> usize {
+        let Found { hits, occurrences } = found;
+        occurrences.resize_with(self.slots.len(), Vec::new);
         let mut fast = Fast::new(OnLoss::Raise);
         let mut hits = hits.every.iter().peekable();
         for row in 0..rows {
-            for slot in slots.iter_mut().filter(|slot| slot.plain.is_none()) {
-                slot.occurrences.clear();
-            }
+            occurrences.iter_mut().for_each(Vec::clear);
             while let Some(hit) = hits.next_if(|hit| hit.row == row) {
                 let occurrence =
                     Occurrence { index: 0, value_type: hit.value_type, value: hit.value.bytes(), at: None };
-                slots[hit.place].take(occurrence);
+                self.slots[hit.place].take(&mut occurrences[hit.place], occurrence);
             }
-            let mut slots = slots.iter_mut().filter(|slot| slot.plain.is_none());
+            let slots = self.slots.iter_mut().zip(&*occurrences);
+            let mut slots = slots.filter(|(slot, _)| slot.plain.is_none());
             if is_null(row) {
-                slots.for_each(Slot::push_null);
-            } else if slots.any(|slot| slot.end_row(Presence::Whole, &mut fast).is_err()) {
-                self.slots
-                    .iter_mut()
-                    .filter(|slot| slot.plain.is_none())
-                    .for_each(|slot| slot.abort_row(self.rows + row));
+                slots.for_each(|(slot, _)| slot.push_null());
+            } else if slots.any(|(slot, found)| slot.end_row(found, Presence::Whole, &mut fast).is_err()) {
+                let slots = self.slots.iter_mut().filter(|slot| slot.plain.is_none());
+                slots.for_each(|slot| slot.truncate(self.rows + row));
                 return row;
             }
         }
@@ -275,26 +274,27 @@ impl<'a> SelectSink<'a> {
     }
 }
 
-impl<'a> Sink<'a> for SelectSink<'a> {
-    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
+impl<'a> RowSink<'a> for SelectSink {
+    type Found = Found<'a>;
+
+    const KEEPS_PARTS: bool = true;
+
+    fn header<R: Log>(&mut self, found: &mut Found<'a>, header: Header<'a>, _log: &mut R) -> Result {
         let Header { index, key, value_type, value, at } = header;
         let is_requested = |selection: &Selection| selection.key.is(&key) || selection.is_of_every_header();
         let occurrence = Occurrence { index, value_type, value, at };
         match &self.places {
-            Some(places) => {
-                places.of(&RequestedKey::from(&key)).for_each(|place| self.slots[*place].take(occurrence));
-            }
+            Some(places) => places.of(&RequestedKey::from(&key)).for_each(|place| {
+                self.slots[*place].take(&mut found.occurrences[*place], occurrence);
+            }),
             None => {
-                let slots = self.slots.iter_mut().filter(|slot| is_requested(&slot.selection));
-                slots.for_each(|slot| slot.take(occurrence));
+                let slots = self.slots.iter().zip(&mut found.occurrences);
+                let requested = slots.filter(|(slot, _)| is_requested(&slot.selection));
+                requested.for_each(|(slot, occurrences)| slot.take(occurrences, occurrence));
             }
         }
         Ok(())
     }
-}
-
-impl<'a> RowSink<'a> for SelectSink<'a> {
-    const KEEPS_PARTS: bool = true;
 
     fn extend(&mut self, other: &Self, progress: Progress) {
         for (slot, other) in self.slots.iter_mut().zip(&other.slots) {
@@ -307,18 +307,21 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
     }
 
     #[inline]
-    fn begin_row(&mut self) {
+    fn begin_row(&mut self, found: &mut Found<'a>) {
         self.rows = self.row_count();
-        self.slots.iter_mut().for_each(|slot| slot.occurrences.clear());
+        found.occurrences.resize_with(self.slots.len(), Vec::new);
+        found.clear_row();
     }
 
     #[inline]
-    fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
-        self.slots.iter_mut().try_for_each(|slot| slot.end_row(headers, log))
+    fn end_row<R: Log>(&mut self, found: &mut Found<'a>, headers: Presence, log: &mut R) -> Result {
+        let mut slots = self.slots.iter_mut().zip(&found.occurrences);
+        slots.try_for_each(|(slot, occurrences)| slot.end_row(occurrences, headers, log))
     }
 
-    fn abort_row(&mut self) {
-        self.slots.iter_mut().for_each(|slot| slot.abort_row(self.rows));
+    fn abort_row(&mut self, found: &mut Found<'a>) {
+        found.clear_row();
+        self.truncate(self.rows);
     }
 
     fn null_row(&mut self) {
@@ -327,7 +330,7 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 
     #[inline]
     fn max_offset(&self) -> usize {
-        let reach = |slot: &Slot<'_>| match slot.lists {
+        let reach = |slot: &Slot| match slot.lists {
             Some(_) => slot.column.byte_len().max(slot.column.count()),
             None => slot.column.byte_len(),
         };
@@ -335,7 +338,7 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
     }
 }
 
-impl<'a> BlockSink<'a> for SelectSink<'a> {
+impl<'a> BlockSink<'a> for SelectSink {
     fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         // A value that is appended is part of the input; its text may be longer.
         let defaults: usize = self.slots.iter().map(|slot| slot.selection.default_len()).sum();
@@ -345,21 +348,34 @@ impl<'a> BlockSink<'a> for SelectSink<'a> {
 
     fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
 
-    fn append<F: WireLayout>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
+    fn append<F: WireLayout>(
+        &mut self,
+        found: &mut Found<'a>,
+        block: &RowBlock<'a>,
+        limit: usize,
+        progress: Progress,
+    ) -> usize {
         let is_null = |row: usize| block.rows()[row].is_none();
-        self.append_read(progress, is_null, |scratch, keys, hits| scan::select::<F>(block, limit, scratch, keys, hits))
+        self.append_read(found, progress, is_null, |scratch, keys, hits| {
+            scan::select::<F>(block, limit, scratch, keys, hits)
+        })
     }
 }
 
-impl<'a> ListsSink<'a> for SelectSink<'a> {
+impl<'a> ListsSink<'a> for SelectSink {
     fn room_for_lists<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         self.room::<F>(max_offset)
     }
 
-    fn append_lists<F: WireLayout>(&mut self, lists: &ListBlock<'a>, progress: Progress) -> usize {
+    fn append_lists<F: WireLayout>(
+        &mut self,
+        found: &mut Found<'a>,
+        lists: &ListBlock<'a>,
+        progress: Progress,
+    ) -> usize {
         if F::TYPED != lists.has_types() {
             return 0;
         }
-        self.append_read(progress, |_| false, |_, keys, hits| lists::select::<F>(lists, keys, hits))
+        self.append_read(found, progress, |_| false, |_, keys, hits| lists::select::<F>(lists, keys, hits))
     }
 }

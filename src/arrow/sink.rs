@@ -1,5 +1,6 @@
-//! [`RowSink`]: what a run appends rows to, and the traits of the sinks to which kernels append blocks.
+//! [`RowSink`]: what rows are appended to, and the traits of the sinks to which kernels append blocks.
 
+use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
 use crate::kernel::layout::WireLayout;
@@ -8,24 +9,57 @@ use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 
 /// A sink of many rows. Between `begin_row` and the next one, `abort_row` puts it back to where it was.
-pub trait RowSink<'a>: Sink<'a> + Send {
+pub trait RowSink<'a>: Send {
+    /// References to the values of the rows that are read now; reused for other rows with the same lifetime.
+    type Found: Default;
+
     /// A row has several columns, and those without an error are kept where errors become nulls.
     const KEEPS_PARTS: bool;
+
+    fn header<R: Log>(&mut self, _found: &mut Self::Found, _header: Header<'a>, _log: &mut R) -> Result {
+        Ok(())
+    }
+
+    /// As [`Sink::fields`].
+    fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
 
     /// Appends the rows of another sink that was made in the same way. Their offsets together are below the limit.
     fn extend(&mut self, other: &Self, progress: Progress);
 
-    fn begin_row(&mut self);
+    fn begin_row(&mut self, found: &mut Self::Found);
 
-    fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result;
+    fn end_row<R: Log>(&mut self, found: &mut Self::Found, headers: Presence, log: &mut R) -> Result;
 
-    fn abort_row(&mut self);
+    fn abort_row(&mut self, found: &mut Self::Found);
 
     /// A row without a message, or one of which nothing is kept.
     fn null_row(&mut self);
 
     /// The largest offset used so far.
     fn max_offset(&self) -> usize;
+
+    /// Whether a condition selects the row that has ended; `None` without a condition.
+    fn is_selected(&self) -> Option<bool> {
+        None
+    }
+}
+
+/// A sink, and what was found in the row that is parsed into it.
+pub struct Row<'r, 'a, S: RowSink<'a>> {
+    pub sink: &'r mut S,
+    pub found: &'r mut S::Found,
+}
+
+impl<'a, S: RowSink<'a>> Sink<'a> for Row<'_, 'a, S> {
+    #[inline]
+    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
+        self.sink.header(self.found, header, log)
+    }
+
+    #[inline]
+    fn fields(&mut self, fields: &[FieldValue<'a>]) {
+        self.sink.fields(fields);
+    }
 }
 
 /// A sink to which kernels append blocks of serialized messages.
@@ -39,7 +73,13 @@ pub trait BlockSink<'a>: RowSink<'a> {
 
     /// Appends rows of a block up to the first that needs the slow path, and returns how many. Rows have at most
     /// `limit` headers.
-    fn append<F: WireLayout>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize;
+    fn append<F: WireLayout>(
+        &mut self,
+        found: &mut Self::Found,
+        block: &RowBlock<'a>,
+        limit: usize,
+        progress: Progress,
+    ) -> usize;
 }
 
 /// A sink to which kernels append blocks of lists of headers.
@@ -48,5 +88,10 @@ pub trait ListsSink<'a>: RowSink<'a> {
     fn room_for_lists<F: WireLayout>(&self, max_offset: usize) -> Option<usize>;
 
     /// As [`BlockSink::append`].
-    fn append_lists<F: WireLayout>(&mut self, lists: &ListBlock<'a>, progress: Progress) -> usize;
+    fn append_lists<F: WireLayout>(
+        &mut self,
+        found: &mut Self::Found,
+        lists: &ListBlock<'a>,
+        progress: Progress,
+    ) -> usize;
 }

@@ -20,9 +20,6 @@ use std::thread;
 use crate::error::{Error, interrupted};
 use crate::interrupt;
 
-/// Rows of a part: enough to pay for a thread, few enough that it stays in the cache until it is appended.
-const ROWS: RangeInclusive<usize> = 1 << 10..=1 << 13;
-
 /// Parts of each thread, where there are enough rows: all threads end at nearly the same time.
 const PARTS: usize = 16;
 
@@ -33,18 +30,19 @@ const WAITING: usize = 4;
 const STEPS: usize = 4;
 
 /// Calls `append` with all rows, range by range in their order, until it returns false or an error. Where another thread has
-/// worked on a range, `append` gets the result of `make` for it.
+/// worked on a range, of as many rows as `sizes` allow, `append` gets the result of `make` for it.
 pub fn share<P: Send>(
     rows: Range<usize>,
     threads: usize,
+    sizes: RangeInclusive<usize>,
     make: &(dyn Fn(Range<usize>) -> Option<P> + Sync),
     append: &mut dyn FnMut(Range<usize>, Option<P>) -> Result<bool, Error>,
 ) -> Result<(), Error> {
     let count = rows.len();
-    if threads == 1 || count < 2 * ROWS.start() {
+    if threads == 1 || count < 2 * sizes.start() {
         return append(rows, None).map(drop);
     }
-    let len = (count / threads.saturating_mul(PARTS)).clamp(*ROWS.start(), *ROWS.end());
+    let len = (count / threads.saturating_mul(PARTS)).clamp(*sizes.start(), *sizes.end());
     let threads = threads.min(count.div_ceil(len));
     let state = State { front: rows.start, claimed: rows.start, claims: VecDeque::new(), ended: false };
     let shared =
@@ -168,7 +166,7 @@ impl<P> Shared<P> {
                 Some(Claim { rows, .. }) => (rows, None),
                 None => {
                     let end = state.claims.front().map_or(self.end, |claim| claim.rows.start);
-                    (state.front..end.min(state.front + self.len / STEPS), None)
+                    (state.front..end.min(state.front + self.len.div_ceil(STEPS)), None)
                 }
             };
             state.front = rows.end;

@@ -7,26 +7,26 @@ use crate::kernel::layout::WireLayout;
 use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Scratch};
 use crate::log::{Log, Result};
-use crate::traits::{FieldValue, Presence, Sink};
+use crate::traits::{FieldValue, Presence};
 
 /// Keeps nothing of the rows.
 #[derive(Default)]
 pub struct ErrorsOnly(Scratch);
 
-impl Sink<'_> for ErrorsOnly {}
-
 impl<'a> RowSink<'a> for ErrorsOnly {
+    type Found = ();
+
     const KEEPS_PARTS: bool = false;
 
     fn extend(&mut self, _other: &Self, _progress: Progress) {}
 
-    fn begin_row(&mut self) {}
+    fn begin_row(&mut self, _: &mut ()) {}
 
-    fn end_row<R: Log>(&mut self, _headers: Presence, _log: &mut R) -> Result {
+    fn end_row<R: Log>(&mut self, _: &mut (), _headers: Presence, _log: &mut R) -> Result {
         Ok(())
     }
 
-    fn abort_row(&mut self) {}
+    fn abort_row(&mut self, _: &mut ()) {}
 
     fn null_row(&mut self) {}
 
@@ -42,7 +42,7 @@ impl<'a> BlockSink<'a> for ErrorsOnly {
 
     fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
 
-    fn append<F: WireLayout>(&mut self, block: &RowBlock<'a>, limit: usize, _progress: Progress) -> usize {
+    fn append<F: WireLayout>(&mut self, _: &mut (), block: &RowBlock<'a>, limit: usize, _progress: Progress) -> usize {
         scan::validate::<F>(block, limit, &mut self.0)
     }
 }
@@ -52,7 +52,7 @@ impl<'a> ListsSink<'a> for ErrorsOnly {
         Some(usize::MAX)
     }
 
-    fn append_lists<F: WireLayout>(&mut self, lists: &ListBlock<'a>, _progress: Progress) -> usize {
+    fn append_lists<F: WireLayout>(&mut self, _: &mut (), lists: &ListBlock<'a>, _progress: Progress) -> usize {
         lists::validate::<F>(lists)
     }
 }

@@ -8,7 +8,7 @@ use super::buffer::{Progress, Runs, Tail, Utf8, Values as _};
 use super::keys::{Keep, KeySet, Requested};
 use super::layout::{HeaderVisitor, IgnoreHeaders, RawHeader, TEXT, WireLayout, for_each_header};
 use super::views::Views;
-use super::{ROWS, RowBlock, Span, copy, copy_long, dispatch, has_high_bit, recycled};
+use super::{ROWS, RowBlock, Span, copy, copy_long, dispatch, has_high_bit};
 use crate::value_type::ValueType;
 
 /// A value that was found.
@@ -141,11 +141,6 @@ impl<'a> Hits<'a> {
     /// The values of a place, row by row.
     pub fn lane(&self, place: usize) -> &[RawValue<'a>] {
         &self.lanes[place * ROWS..][..ROWS]
-    }
-
-    /// The same memory, empty, for bytes that live for another time.
-    pub fn recycled<'b>(self) -> Hits<'b> {
-        Hits { lanes: recycled(self.lanes), every: recycled(self.every) }
     }
 }
 

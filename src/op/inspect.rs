@@ -8,7 +8,7 @@ use crate::format::Visitor;
 use crate::interrupt;
 use crate::log::{CollectErrors, Fast, LEAST_REPORTS, Label, Log, OnLoss, Result, Stop};
 use crate::traits::{
-    BatchFormat, Discard, FieldsOf, HeadersFormat, MessageFormat, MessageReceiver, ReadOptions, message_len,
+    BatchFormat, Discard, FieldsOf, HeadersFormat, MessageFormat, MessageReceiver, ReadOptions, Receiver, message_len,
     parse_batch, parse_message,
 };
 
@@ -55,7 +55,8 @@ pub fn batch_errors<B: BatchFormat>(data: &[u8], options: ReadOptions) -> Vec<Er
 
 fn read_batch<B: BatchFormat>(data: &[u8], options: ReadOptions, mut log: CollectErrors) -> CollectErrors {
     // The errors are the result.
-    let _ = parse_batch::<B, _>(Cursor::new(data), options, &mut log, &mut ParseHeaders::<B>::new(options));
+    let mut receiver = ParseHeaders::<B>::new(options);
+    let _ = parse_batch::<B, _>(Cursor::new(data), options, &mut log, &mut Receiver::new(&mut receiver, &mut ()));
     log
 }
 
@@ -74,11 +75,17 @@ impl<B: BatchFormat> ParseHeaders<B> {
     }
 }
 
-impl<'a, B: BatchFormat> MessageReceiver<'a> for ParseHeaders<B> {
+impl<B: BatchFormat> MessageReceiver for ParseHeaders<B> {
     type Batch = B;
-    type Within<'b> = Self;
+    type Held<'a> = ();
 
-    fn message(&mut self, fields: &FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut CollectErrors) -> Result {
+    fn message<'a>(
+        &mut self,
+        _: &mut (),
+        fields: &FieldsOf<'a, B>,
+        headers: Option<Cursor<'a>>,
+        log: &mut CollectErrors,
+    ) -> Result {
         self.0.limits.check_message(message_len(fields, headers), log)?;
         if interrupt::is_requested() {
             return Err(Stop);
@@ -93,13 +100,9 @@ impl<'a, B: BatchFormat> MessageReceiver<'a> for ParseHeaders<B> {
         Ok(())
     }
 
-    fn unreadable(&mut self, log: &mut CollectErrors) -> Result {
+    fn unreadable(&mut self, _: &mut (), log: &mut CollectErrors) -> Result {
         log.enter_header(None);
         self.0.limits.check_message(0, log)
-    }
-
-    fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
-        read(self)
     }
 }
 

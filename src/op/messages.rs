@@ -13,7 +13,7 @@ use crate::header::Header;
 use crate::log::{CollectErrors, Counts, Log as _, OnLoss, Result, Stop};
 use crate::traits::{
     BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, Inside, MessageFormat, MessageReceiver, ReadOptions,
-    message_len, parse_batch,
+    Receiver, message_len, parse_batch,
 };
 
 /// The headers of a message: parsed, or their bytes, whatever is in them.
@@ -58,17 +58,17 @@ impl<F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]) -> bool> Visitor fo
         log.resume(bookmark.counts);
         let mut cursor = Cursor::new(data);
         cursor.skip(bookmark.at);
-        let mut receiver =
-            Receiver { options, parse_headers, bookmark, receive, frame: 0..0, stopped: false, of: PhantomData::<B> };
-        let parsed = parse_batch::<B, _>(cursor, options, &mut log, &mut receiver);
-        if receiver.stopped {
+        let of = PhantomData::<B>;
+        let mut reader = ReadToBookmark { options, parse_headers, bookmark, receive, frame: 0..0, stopped: false, of };
+        let parsed = parse_batch::<B, _>(cursor, options, &mut log, &mut Receiver::new(&mut reader, &mut ()));
+        if reader.stopped {
             return Ok(true);
         }
         log.ended(parsed, Direction::Decode, B::NAME).map(|()| false)
     }
 }
 
-struct Receiver<'m, B, F> {
+struct ReadToBookmark<'m, B, F> {
     options: ReadOptions,
     parse_headers: bool,
     bookmark: &'m mut Bookmark,
@@ -78,15 +78,21 @@ struct Receiver<'m, B, F> {
     of: PhantomData<B>,
 }
 
-impl<'a, B: BatchFormat, F> MessageReceiver<'a> for Receiver<'_, B, F>
+impl<B: BatchFormat, F> MessageReceiver for ReadToBookmark<'_, B, F>
 where
     F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]) -> bool,
 {
     type Batch = B;
-    type Within<'b> = Self;
+    type Held<'a> = ();
 
-    fn message(&mut self, fields: &FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut CollectErrors) -> Result {
-        let Receiver { options, parse_headers, bookmark, receive, .. } = self;
+    fn message<'a>(
+        &mut self,
+        _: &mut (),
+        fields: &FieldsOf<'a, B>,
+        headers: Option<Cursor<'a>>,
+        log: &mut CollectErrors,
+    ) -> Result {
+        let ReadToBookmark { options, parse_headers, bookmark, receive, .. } = self;
         options.limits.check_message(message_len(fields, headers), log)?;
         let goes_on = if !*parse_headers && log.errors().is_empty() {
             receive(headers.map(|cursor| MessageHeaders::Bytes(cursor.peek_rest())), fields.values().as_ref())
@@ -111,12 +117,8 @@ where
         Err(Stop)
     }
 
-    fn unreadable(&mut self, _log: &mut CollectErrors) -> Result {
+    fn unreadable(&mut self, _: &mut (), _log: &mut CollectErrors) -> Result {
         Err(Stop)
-    }
-
-    fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
-        read(self)
     }
 
     fn take_buffer(&mut self) -> Vec<u8> {

@@ -13,8 +13,8 @@ use letterhead::op::messages::{Bookmark, MessageHeaders, ReadMessages};
 use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{
-    BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, ReadOptions, WriteOptions,
-    parse_batch,
+    BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, ReadOptions, Receiver,
+    WriteOptions, parse_batch,
 };
 use letterhead::value::{ByteOrder, bits_of};
 use letterhead::value_type::{Scalar, ValueType};
@@ -231,7 +231,8 @@ pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result
 /// The errors of a batch, found exactly and with labels.
 pub fn batch_errors<B: BatchFormat>(batch: &[u8], options: ReadOptions) -> [Vec<ErrorDetail>; 2] {
     let (mut exact, mut labelled) = (CollectErrors::default(), CollectErrors::labelled(Limits::DEFAULT.reports));
-    let _ = parse_batch::<B, _>(Cursor::new(batch), options, &mut exact, &mut ParseHeaders::<B>::new(options));
-    let _ = parse_batch::<B, _>(Cursor::new(batch), options, &mut labelled, &mut ParseHeaders::<B>::new(options));
+    let mut receiver = ParseHeaders::<B>::new(options);
+    let _ = parse_batch::<B, _>(Cursor::new(batch), options, &mut exact, &mut Receiver::new(&mut receiver, &mut ()));
+    let _ = parse_batch::<B, _>(Cursor::new(batch), options, &mut labelled, &mut Receiver::new(&mut receiver, &mut ()));
     [exact.errors().to_vec(), labelled.errors().to_vec()]
 }

@@ -14,7 +14,6 @@ use crate::arrow::types::Dialect;
 use crate::encoding::Encoding;
 use crate::error::{Code, ErrorDetail};
 use crate::kernel::bitmap::Validity;
-use crate::kernel::recycled;
 use crate::log::{EitherLog, Log, Result, Stop};
 use crate::traits::Presence;
 use crate::types::{Coding, Type};
@@ -41,10 +40,9 @@ enum Selected<'a> {
     Nothing,
 }
 
-/// A requested header, its occurrences in the current row, and its column.
-pub struct Slot<'a> {
+/// A requested header and its column.
+pub struct Slot {
     pub selection: Selection,
-    pub occurrences: Vec<Occurrence<'a>>,
     /// The byte order of values that are copied into the column without conversion, if no other rule applies.
     pub plain: Option<ByteOrder>,
     pub column: Column,
@@ -57,7 +55,7 @@ pub struct Slot<'a> {
     pub lists: Option<(Vec<i32>, Validity)>,
 }
 
-impl<'a> Slot<'a> {
+impl Slot {
     /// Creates the slot of a selection. The other arguments are described at [`super::SelectSink::new`].
     pub fn new(
         selection: &Selection,
@@ -83,7 +81,6 @@ impl<'a> Slot<'a> {
         };
         Slot {
             selection: selection.clone(),
-            occurrences: Vec::new(),
             plain,
             column,
             dialect,
@@ -93,43 +90,38 @@ impl<'a> Slot<'a> {
         }
     }
 
-    pub fn rebind<'b>(self) -> Slot<'b> {
-        let Slot { selection, occurrences, plain, column, dialect, order, is_strict, lists } = self;
-        Slot { selection, occurrences: recycled(occurrences), plain, column, dialect, order, is_strict, lists }
-    }
-
     #[inline]
-    pub fn take(&mut self, occurrence: Occurrence<'a>) {
+    pub fn take<'a>(&self, occurrences: &mut Vec<Occurrence<'a>>, occurrence: Occurrence<'a>) {
         match self.selection.repeat {
-            Repeat::First if !self.occurrences.is_empty() => return,
+            Repeat::First if !occurrences.is_empty() => return,
             // The second one is kept for its position; those after it add nothing.
-            Repeat::Error if self.occurrences.len() > 1 => return,
-            Repeat::Last => self.occurrences.clear(),
+            Repeat::Error if occurrences.len() > 1 => return,
+            Repeat::Last => occurrences.clear(),
             Repeat::First | Repeat::All | Repeat::Error => {}
         }
-        self.occurrences.push(occurrence);
+        occurrences.push(occurrence);
     }
 
     /// Whether the header that is selected may be one that could not be read but has the key.
-    fn is_lost<R: Log>(&self, headers: Presence, log: &mut R) -> bool {
+    fn is_lost<R: Log>(&self, occurrences: &[Occurrence<'_>], headers: Presence, log: &mut R) -> bool {
         match (headers, log.either()) {
             // An error that was not kept may have been of such a header.
             (Presence::Damaged | Presence::Broken, EitherLog::Collect(log)) => {
-                log.has_left_out_errors() || self.is_among(log.errors())
+                log.has_left_out_errors() || self.is_among(occurrences, log.errors())
             }
             _ => false,
         }
     }
 
     #[cold]
-    fn is_among(&self, errors: &[ErrorDetail]) -> bool {
+    fn is_among(&self, occurrences: &[Occurrence<'_>], errors: &[ErrorDetail]) -> bool {
         let key = self.selection.key.to_string();
         let every = self.selection.is_of_every_header();
         let is_own = |error: &&ErrorDetail| error.column.is_none() && (every || error.key.as_ref() == Some(&key));
         let indexes = errors.iter().filter(is_own);
-        indexes.filter_map(|error| error.header).any(|index| match self.occurrences.first() {
+        indexes.filter_map(|error| error.header).any(|index| match occurrences.first() {
             None => true,
-            Some(_) if self.occurrences.iter().any(|occurrence| occurrence.index == index) => false,
+            Some(_) if occurrences.iter().any(|occurrence| occurrence.index == index) => false,
             Some(first) => match self.selection.repeat {
                 Repeat::First => index < first.index,
                 Repeat::Last => index > first.index,
@@ -138,28 +130,29 @@ impl<'a> Slot<'a> {
         })
     }
 
-    pub fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
-        let second = if self.selection.repeat == Repeat::Error { self.occurrences.get(1) } else { None };
+    /// Appends the value of a row with these occurrences of the header.
+    pub fn end_row<R: Log>(&mut self, occurrences: &[Occurrence<'_>], headers: Presence, log: &mut R) -> Result {
+        let second = if self.selection.repeat == Repeat::Error { occurrences.get(1) } else { None };
         if let Some(second) = second {
             let (header, byte) = (Some(second.index), second.at);
             log.column_error(|| self.error(Code::RepeatedKey, "the key occurs a second time".into(), header, byte))?;
             self.column.push(None);
             return Ok(());
         }
-        if self.is_lost(headers, log) {
+        if self.is_lost(occurrences, headers, log) {
             // The error of that header names the key.
             self.push_null();
             return Ok(());
         }
-        if self.selection.required && self.occurrences.is_empty() && headers != Presence::Broken {
+        if self.selection.required && occurrences.is_empty() && headers != Presence::Broken {
             log.column_error(|| self.error(Code::MissingKey, "the header is required and absent".into(), None, None))?;
             self.push_null();
             return Ok(());
         }
         if self.lists.is_some() {
-            return self.end_list(headers, log);
+            return self.end_list(occurrences, headers, log);
         }
-        let selected = match self.occurrences.first() {
+        let selected = match occurrences.first() {
             Some(occurrence) => self.read(*occurrence, log)?,
             None => match &self.selection.default {
                 Some(default) if headers != Presence::Broken => {
@@ -183,14 +176,14 @@ impl<'a> Slot<'a> {
     }
 
     /// Ends a row of `repeat="all"`: one bad element, or headers not read to the end, make the whole list null.
-    fn end_list<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
+    fn end_list<R: Log>(&mut self, occurrences: &[Occurrence<'_>], headers: Presence, log: &mut R) -> Result {
         if headers == Presence::Broken {
             self.push_null();
             return Ok(());
         }
         let mut whole = true;
-        for place in 0..self.occurrences.len() {
-            let mut rest = Some(self.occurrences[place]);
+        for occurrence in occurrences {
+            let mut rest = Some(*occurrence);
             while let Some(occurrence) = rest {
                 let element;
                 (element, rest) = self.first_element(occurrence);
@@ -213,7 +206,7 @@ impl<'a> Slot<'a> {
 
     /// The first element of a value that has several, and the value behind it.
     #[inline]
-    fn first_element(&self, occurrence: Occurrence<'a>) -> (Occurrence<'a>, Option<Occurrence<'a>>) {
+    fn first_element<'a>(&self, occurrence: Occurrence<'a>) -> (Occurrence<'a>, Option<Occurrence<'a>>) {
         let (Some(separator), Some(bytes)) = (&self.selection.split, occurrence.value) else {
             return (occurrence, None);
         };
@@ -227,7 +220,7 @@ impl<'a> Slot<'a> {
 
     /// Reads a value; an invalid one is reported.
     #[inline]
-    fn read<R: Log>(&self, occurrence: Occurrence<'a>, log: &mut R) -> Result<Selected<'a>, Stop> {
+    fn read<'a, R: Log>(&self, occurrence: Occurrence<'a>, log: &mut R) -> Result<Selected<'a>, Stop> {
         let Some(bytes) = occurrence.value else {
             return Ok(match self.selection.of.coding {
                 Coding::Exists => Selected::Value(Value::Bytes(Cow::Borrowed(&[]))),
@@ -245,13 +238,18 @@ impl<'a> Slot<'a> {
     }
 
     #[inline]
-    fn read_as(&self, of: Type, value_type: Option<ValueType>, bytes: &'a [u8]) -> ReadValue<'a> {
+    fn read_as<'a>(&self, of: Type, value_type: Option<ValueType>, bytes: &'a [u8]) -> ReadValue<'a> {
         of.read_stored(value_type, self.order, bytes, self.dialect, self.is_strict)
     }
 
     /// Reads a value that is not of the first type as the first of the others that it fits.
     #[cold]
-    fn read_as_others(&self, first: ReadValue<'a>, value_type: Option<ValueType>, bytes: &'a [u8]) -> ReadValue<'a> {
+    fn read_as_others<'a>(
+        &self,
+        first: ReadValue<'a>,
+        value_type: Option<ValueType>,
+        bytes: &'a [u8],
+    ) -> ReadValue<'a> {
         let mut messages: Vec<String> = first.err().into_iter().map(|invalid| invalid.message).collect();
         let mut last = None;
         for other in &self.selection.others {
@@ -270,7 +268,7 @@ impl<'a> Slot<'a> {
     }
 
     #[inline]
-    fn selected<R: Log>(
+    fn selected<'a, R: Log>(
         &self,
         value: ReadValue<'a>,
         occurrence: Occurrence<'a>,
@@ -308,11 +306,6 @@ impl<'a> Slot<'a> {
             }
             None => self.column.push(None),
         }
-    }
-
-    pub fn abort_row(&mut self, rows: usize) {
-        self.occurrences.clear();
-        self.truncate(rows);
     }
 
     pub fn truncate(&mut self, rows: usize) {

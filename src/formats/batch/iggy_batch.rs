@@ -37,7 +37,8 @@ use crate::formats::message::iggy_message::open_parts;
 use crate::formats::message::signed;
 use crate::log::{CollectErrors, Log, Result, Stop};
 use crate::traits::{
-    BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, MessageReceiver, Opened, ReadOptions, Role,
+    BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, MessageReceiver, Opened, ReadOptions, Receiver,
+    Role,
 };
 use crate::value::ByteOrder::Little;
 
@@ -64,11 +65,11 @@ impl BatchFormat for IggyBatch {
     type Message = Frame;
     type Fields<'a> = [FieldValue<'a>; 6];
 
-    fn messages<'a, V: MessageReceiver<'a, Batch = Self>>(
+    fn messages<'a, V: MessageReceiver<Batch = Self>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
         log: &mut CollectErrors,
-        receiver: &mut V,
+        receiver: &mut Receiver<'_, 'a, V>,
     ) -> Result {
         let mut resumed = receiver.resume();
         if cursor.at() == 0 && resumed.is_none() {
@@ -139,11 +140,11 @@ struct Base {
     origin: u64,
 }
 
-fn read_batch<'a, V: MessageReceiver<'a, Batch = IggyBatch>>(
+fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
     cursor: &mut Cursor<'a>,
     resumed: Option<Inside>,
     log: &mut CollectErrors,
-    receiver: &mut V,
+    receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     // Errors of the batch belong to its first message.
     log.begin_message();

@@ -23,7 +23,8 @@ use crate::formats::message::iggy_message_2023::open_body;
 use crate::formats::message::signed;
 use crate::log::{CollectErrors, Log, Result, Stop};
 use crate::traits::{
-    BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, MessageReceiver, Opened, ReadOptions, Role,
+    BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, MessageReceiver, Opened, ReadOptions, Receiver,
+    Role,
 };
 use crate::value::ByteOrder::Little;
 
@@ -41,11 +42,11 @@ impl BatchFormat for IggyPolled2023 {
     type Message = PolledMessage;
     type Fields<'a> = [FieldValue<'a>; 6];
 
-    fn messages<'a, V: MessageReceiver<'a, Batch = Self>>(
+    fn messages<'a, V: MessageReceiver<Batch = Self>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
         log: &mut CollectErrors,
-        receiver: &mut V,
+        receiver: &mut Receiver<'_, 'a, V>,
     ) -> Result {
         let with_state = receiver.resume().map_or_else(|| has_state(cursor), |inside| inside.count > 0);
         while cursor.remaining() > 0 {

@@ -11,7 +11,7 @@ use crate::cursor::Cursor;
 use crate::formats::message::kip82_message::{Kip82Message, Layout, open_message};
 use crate::formats::message::legacy::{Fields, Framed, Message};
 use crate::log::{CollectErrors, Log, Result};
-use crate::traits::{BatchFormat, MessageReceiver, ReadOptions};
+use crate::traits::{BatchFormat, MessageReceiver, ReadOptions, Receiver};
 
 /// A set of messages in one of the layouts.
 pub struct Kip82Messages<L>(PhantomData<L>);
@@ -35,11 +35,11 @@ impl<L: Layout> BatchFormat for Kip82Messages<L> {
     type Message = Kip82Message<L>;
     type Fields<'a> = Fields<'a>;
 
-    fn messages<'a, V: MessageReceiver<'a, Batch = Self>>(
+    fn messages<'a, V: MessageReceiver<Batch = Self>>(
         cursor: Cursor<'a>,
         options: ReadOptions,
         log: &mut CollectErrors,
-        receiver: &mut V,
+        receiver: &mut Receiver<'_, 'a, V>,
     ) -> Result {
         read_frames(cursor, options.lenient, log, receiver, |frame, log, receiver| {
             read_framed::<L, V>(frame, options.limits, log, receiver)

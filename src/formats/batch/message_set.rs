@@ -19,7 +19,7 @@ use crate::formats::message::legacy::{
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
 use crate::log::{CollectErrors, Fast, Log, OnLoss, Result, Stop};
-use crate::traits::{BatchFormat, FieldValue, FieldsOf, Inside, MessageReceiver, Opened};
+use crate::traits::{BatchFormat, FieldValue, FieldsOf, Inside, MessageReceiver, Opened, Receiver};
 
 /// The position of the attributes of the first message.
 const ATTRIBUTES_AT: usize = FRAME_LEN + ATTRIBUTES_WITHIN;
@@ -35,11 +35,11 @@ pub trait SetLayout {
 }
 
 /// Passes on the message in a frame, or the messages of the set in it.
-pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<'a, Batch = L::Batch>>(
+pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     frame: Framed<'a>,
     limits: Limits,
     log: &mut CollectErrors,
-    receiver: &mut V,
+    receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
     match L::open(frame, log) {
@@ -59,7 +59,7 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<'a, Batch = L::Batch>>(
                     Ok(len) => {
                         let set = &buffer[..len];
                         let first = Inside { content: len, ..resumed.unwrap_or_default() };
-                        receiver.within(set, |receiver| expand::<L, _>(set, &opened, value_at, first, log, receiver))
+                        receiver.with_temporary(|receiver| expand::<L, _>(set, &opened, value_at, first, log, receiver))
                     }
                 };
                 receiver.return_buffer(buffer);
@@ -83,12 +83,12 @@ pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut CollectErrors) -> 
 }
 
 /// Passes on the frames up to the end of the data. With `lenient`, one that is cut off ends it.
-pub fn read_frames<'a, V: MessageReceiver<'a>>(
+pub fn read_frames<'a, V: MessageReceiver>(
     mut cursor: Cursor<'a>,
     lenient: bool,
     log: &mut CollectErrors,
-    receiver: &mut V,
-    mut read: impl FnMut(Framed<'a>, &mut CollectErrors, &mut V) -> Result,
+    receiver: &mut Receiver<'_, 'a, V>,
+    mut read: impl FnMut(Framed<'a>, &mut CollectErrors, &mut Receiver<'_, 'a, V>) -> Result,
 ) -> Result {
     while cursor.remaining() > 0 && !(lenient && is_cut_off(cursor)) {
         // Errors of a batch belong to its first message.
@@ -131,13 +131,13 @@ pub fn unknown_codec<R: Log>(codec: u8, at: usize, log: &mut R) -> Stop {
 }
 
 /// Passes on the messages of a compressed one from `first` on.
-fn expand<'a, L: SetLayout, V: MessageReceiver<'a, Batch = L::Batch>>(
+fn expand<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     value_at: usize,
     first: Inside,
     log: &mut CollectErrors,
-    receiver: &mut V,
+    receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     log.cancel_message();
     log.at_one_place(value_at, |inner| {
@@ -146,12 +146,12 @@ fn expand<'a, L: SetLayout, V: MessageReceiver<'a, Batch = L::Batch>>(
     })
 }
 
-fn expand_set<'a, L: SetLayout, V: MessageReceiver<'a, Batch = L::Batch>>(
+fn expand_set<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     first: Inside,
     log: &mut CollectErrors,
-    receiver: &mut V,
+    receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     let magic = number_or(outer.fields[MAGIC], 0);
     let base = match magic {

@@ -39,7 +39,7 @@ use crate::limits::Limits;
 use crate::log::{CollectErrors, Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{
     self, BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, Inside, MessageFormat,
-    MessageReceiver, Opened, ReadOptions, Role,
+    MessageReceiver, Opened, ReadOptions, Receiver, Role,
 };
 use crate::value::ByteOrder::Big;
 use crate::varint;
@@ -152,11 +152,11 @@ impl BatchFormat for RecordBatch {
     type Message = Record;
     type Fields<'a> = Fields<'a>;
 
-    fn messages<'a, V: MessageReceiver<'a, Batch = Self>>(
+    fn messages<'a, V: MessageReceiver<Batch = Self>>(
         cursor: Cursor<'a>,
         options: ReadOptions,
         log: &mut CollectErrors,
-        receiver: &mut V,
+        receiver: &mut Receiver<'_, 'a, V>,
     ) -> Result {
         read_frames(cursor, options.lenient, log, receiver, |frame, log, receiver| {
             match frame.message.peek(MAGIC_WITHIN).map(|magic| magic as i8) {
@@ -191,11 +191,11 @@ struct BatchHeader {
     count_at: usize,
 }
 
-fn read_batch<'a, V: MessageReceiver<'a, Batch = RecordBatch>>(
+fn read_batch<'a, V: MessageReceiver<Batch = RecordBatch>>(
     frame: Framed<'a>,
     limits: Limits,
     log: &mut CollectErrors,
-    receiver: &mut V,
+    receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     let resumed = receiver.resume();
     let Ok((header, records, attributes_at)) = open_batch(frame, resumed.is_none(), log) else {
@@ -220,7 +220,7 @@ fn read_batch<'a, V: MessageReceiver<'a, Batch = RecordBatch>>(
             let readable = len + SLACK;
             buffer.resize(readable.max(buffer.len()), 0);
             let content = &buffer[..readable];
-            receiver.within(content, |receiver| {
+            receiver.with_temporary(|receiver| {
                 log.at_one_place(records.at(), |log| {
                     let first = Inside { content: len, ..first };
                     read_records(&header, Cursor::within(content, 0..len), first, log, receiver)
@@ -332,12 +332,12 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
 
 /// Passes on the records of a batch from `first` on. One that breaks hides no other; a length that breaks hides those
 /// after it.
-fn read_records<'a, V: MessageReceiver<'a, Batch = RecordBatch>>(
+fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
     batch: &BatchHeader,
     mut records: Cursor<'a>,
     first: Inside,
     log: &mut CollectErrors,
-    receiver: &mut V,
+    receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     let begin = records.at();
     records.skip(first.at);

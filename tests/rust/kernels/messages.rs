@@ -1,8 +1,11 @@
 //! The operation that makes rows of the messages of batches.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BinaryArray};
+use letterhead::arrow::filter::{Comparison, Filter, Literal, Operand, Quantifier, Step, Test};
 use letterhead::arrow::messages::Messages;
 use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Apply, Input, Validate};
@@ -10,8 +13,9 @@ use letterhead::error::{Code, Error};
 use letterhead::format::Format::Kip82MessageInt as One;
 use letterhead::format::Format::Kip82MessagesInt as Sets;
 use letterhead::header::RequestedKey;
+use letterhead::limits::Limits;
 use letterhead::log::OnError;
-use letterhead::traits::WriteOptions;
+use letterhead::traits::{ReadOptions, WriteOptions};
 use letterhead::types::Type;
 
 use crate::columns::{apply, apply_to, faults_at, heads_at};
@@ -194,5 +198,56 @@ fn a_value_that_passes_the_largest_offset_alone_is_an_error() {
     match Sets.visit(Apply(&Messages::default(), input)).err() {
         Some(Error::Headers(_, located)) => assert_eq!((located.error.code, located.row), (Code::TooLarge, Some(1))),
         other => panic!("{other:?}"),
+    }
+}
+
+/// Batches for several threads: regular ones, and some with errors from a row on.
+fn many(damaged_from: usize) -> Vec<Vec<u8>> {
+    let batch = |row: usize| -> Vec<u8> {
+        let messages = (0..8).map(|n| message((row * 8 + n) as i32)).collect::<Vec<_>>().concat();
+        let is_damaged = row >= damaged_from && row.is_multiple_of(7);
+        if is_damaged { [messages, broken_header(1), unknown_magic(2)].concat() } else { messages }
+    };
+    (0..1500).map(batch).collect()
+}
+
+/// Chunks of output up to the end or an error, read by some threads.
+fn chunks(column: &BinaryArray, operation: &Messages, threads: usize, cut: usize) -> (Vec<ArrayRef>, Option<Error>) {
+    let (mut from, mut chunks) = (0, vec![]);
+    while from < column.len() {
+        let input = Input::new(column).starting_at(from).after(10).cut_at(cut).with_threads(threads);
+        match Sets.visit(Apply(operation, input)) {
+            Ok(output) => {
+                chunks.push(output.column);
+                from = output.until;
+            }
+            Err(error) => return (chunks, Some(error)),
+        }
+    }
+    (chunks, None)
+}
+
+#[test]
+fn threads_change_neither_messages_nor_chunks_nor_errors() {
+    let limits = Limits { reports: 100, ..Limits::DEFAULT };
+    let options = [ReadOptions::default(), ReadOptions { limits, ..ReadOptions::default() }];
+    let test = Test::Compare(Comparison::Lt, Literal::Int(6000));
+    let steps = vec![Step::Test(Operand::Header(0), Quantifier::Any, test)];
+    let filter = Arc::new(Filter { selections: vec![selection(Repeat::Last)], fields: vec![], steps });
+    for (damaged_from, cut) in [(usize::MAX, usize::MAX), (usize::MAX, 20_000), (1000, usize::MAX), (0, 20_000)] {
+        let batches = many(damaged_from);
+        let column = BinaryArray::from_vec(batches.iter().map(Vec::as_slice).collect());
+        for on_error in [OnError::Raise, OnError::Null, OnError::Column] {
+            for (options, filter) in options.iter().flat_map(|options| [(options, None), (options, Some(&filter))]) {
+                let (options, filter) = (*options, filter.cloned());
+                let selections = vec![selection(Repeat::Last)];
+                let operation = Messages { selections, options, on_error, filter, ..Messages::default() };
+                let (one, two) = (chunks(&column, &operation, 1, cut), chunks(&column, &operation, 2, cut));
+                assert_eq!(one.1, two.1, "{damaged_from} {cut} {on_error:?}");
+                assert_eq!(one.0, two.0, "{damaged_from} {cut} {on_error:?}");
+                let is_cut = cut < usize::MAX && operation.filter.is_none() && on_error != OnError::Raise;
+                assert!(!is_cut || one.0.len() > 2);
+            }
+        }
     }
 }
