@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "check_column", "is_binary", "is_list",
-    "is_pyarrow", "is_text", "read_table", "to_pyarrow",
+    "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "check_column", "import_column",
+    "is_binary", "is_list", "is_pyarrow", "is_text", "read_table", "to_pyarrow",
 ]  # fmt: skip
 
 
@@ -50,6 +50,15 @@ def to_pyarrow(exported: _native.Column | _native.Stream) -> Any:
     return pa.chunked_array([pa.array(chunk) for chunk in exported], type=pa.field(exported).type)
 
 
+def import_column(column: Column) -> Any:
+    """Return a column of any library as a pyarrow Array or ChunkedArray, verified: pyarrow's functions read what others pass unseen."""
+    check_column(column)
+    imported = to_pyarrow(_native.checked(column))
+    if importlib.import_module("pyarrow").types.is_nested(imported.type):
+        imported.validate(full=True)  # the core does not read columns of all types in it
+    return imported
+
+
 def check_column(column: object) -> None:
     """Raise ``TypeError`` for an object that is no Arrow array or stream of the values of one column."""
     name = type(column).__name__
@@ -66,7 +75,7 @@ def check_column(column: object) -> None:
 
 
 def read_table(table: Any) -> pa.RecordBatchReader:
-    """Return a reader of the batches of a table or stream of any Arrow library."""
+    """Return a reader of the batches of a table or stream of any Arrow library, each of which is verified."""
     import pyarrow as pa
 
     is_frame = _package(table) == "pyspark"
@@ -77,11 +86,20 @@ def read_table(table: Any) -> pa.RecordBatchReader:
             "lhs.pack_headers, or use foreachBatch"
         )
     try:
-        return pa.RecordBatchReader.from_stream(table)
+        imported = table if is_pyarrow(table) else _native.checked(table)
+        if isinstance(imported, _native.Column):
+            imported = pa.Table.from_batches([pa.RecordBatch.from_struct_array(to_pyarrow(imported))])
+        reader = pa.RecordBatchReader.from_stream(imported)
+        return pa.RecordBatchReader.from_batches(reader.schema, map(_validated, reader))
     except AssertionError:
         if not is_frame:
             raise
         raise TypeError("pyspark exports no times of a DataFrame as Arrow data: pass df.toArrow()") from None
+
+
+def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
+    batch.validate(full=True)
+    return batch
 
 
 def is_pyarrow(column: object) -> bool:

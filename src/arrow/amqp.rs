@@ -63,7 +63,11 @@ impl Work for ReadAmqp {
         let plan = Plan { threads: 1, ..input.plan(NAME, Direction::Decode, self.on_error, Limits::DEFAULT) };
         let rows = column.len() - input.from;
         // Payloads are shorter than primitives; a UUID becomes longer text.
-        let bytes = if self.of.scalar == Scalar::Uuid { rows.saturating_mul(UUID_LEN) } else { primitives.total_len() };
+        let bytes = if self.of.scalar == Scalar::Uuid {
+            rows.saturating_mul(UUID_LEN)
+        } else {
+            primitives.len_from(input.from)
+        };
         let make = || {
             let mut column = Column::new(self.of.scalar.arrow(self.dialect), &Default::default());
             column.reserve(rows, bytes.min(input.max_offset));

@@ -86,12 +86,19 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Bytes of all values: an estimate of how many bytes an output made from them has.
-    pub fn total_len(self) -> usize {
+    /// Bytes of the values from a row on: an estimate of how many bytes an output made from them has.
+    pub fn len_from(self, row: usize) -> usize {
         match self {
-            Bytes::Small(array) => span(array.value_offsets()),
-            Bytes::Large(array) => span(array.value_offsets()),
-            Bytes::View(array) => array.data_buffers().iter().map(|buffer| buffer.len()).sum(),
+            Bytes::Small(array) => span(&array.value_offsets()[row..]),
+            Bytes::Large(array) => span(&array.value_offsets()[row..]),
+            Bytes::View(array) => {
+                // The length of a null means nothing, and views may share bytes.
+                let views = &array.views()[row..];
+                let lengths =
+                    views.iter().map(|view| ByteView::from(*view).length as usize).fold(0, usize::saturating_add);
+                let buffers: usize = array.data_buffers().iter().map(|buffer| buffer.len()).sum();
+                lengths.min(buffers.saturating_add(views.len() * MAX_INLINE_VIEW_LEN as usize))
+            }
         }
     }
 }

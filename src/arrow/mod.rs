@@ -2,6 +2,8 @@
 
 pub mod amqp;
 pub(crate) mod binary;
+#[cfg(any(feature = "internals", feature = "python"))]
+pub(crate) mod c_structures;
 pub(crate) mod checks;
 pub(crate) mod column;
 pub(crate) mod decode;

@@ -1,13 +1,12 @@
 //! Arrow's C data interface in PyCapsules: arrays, streams and types of other libraries, and those that leave.
 //!
-//! `arrow-array` has the structures and imports arrays. Its streams are of record batches only; these are of arrays of any
-//! type.
+//! `arrow-array` has the structures. Its streams are of record batches only; these are of arrays of any type.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::{NonNull, null_mut};
+use std::ptr::{NonNull, null, null_mut};
 
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, ArrayRef, make_array};
 use arrow_schema::{ArrowError, DataType, Field};
@@ -15,9 +14,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::c_structures::{check_array, check_schema};
 use super::gil::catch_panic;
-use crate::arrow::checks::check_values;
+use crate::arrow::c_structures::{check_schema, import_array};
 
 const ARRAY: &CStr = c"arrow_array";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -46,7 +44,7 @@ fn import_column(column: &Bound<'_, PyAny>) -> PyResult<Column> {
     if column.hasattr(pyo3::intern!(py, "__arrow_c_array__"))? {
         let capsules = column.call_method0(pyo3::intern!(py, "__arrow_c_array__"))?;
         let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
-        return import_array(&schema, &array).map(Column::Array);
+        return import_capsules(&schema, &array).map(Column::Array);
     }
     if column.hasattr(pyo3::intern!(py, "__arrow_c_stream__"))? {
         let capsule = column.call_method0(pyo3::intern!(py, "__arrow_c_stream__"))?;
@@ -58,7 +56,7 @@ fn import_column(column: &Bound<'_, PyAny>) -> PyResult<Column> {
     )))
 }
 
-fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyResult<ArrayRef> {
+fn import_capsules(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyResult<ArrayRef> {
     let schema: NonNull<FFI_ArrowSchema> = schema.pointer_checked(Some(SCHEMA))?.cast();
     let array: NonNull<FFI_ArrowArray> = array.pointer_checked(Some(ARRAY))?.cast();
     // SAFETY: the interface promises a structure of this type in a capsule of this name, and the capsule lives during the
@@ -70,7 +68,7 @@ fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> 
     // SAFETY: as above.
     let of = unsafe { data_type(schema.as_ref()) }.map_err(refused)?;
     // SAFETY: as above.
-    unsafe { imported(array, &of) }.map_err(refused)
+    unsafe { import_array(array, &of) }.map(make_array).map_err(PyTypeError::new_err)
 }
 
 fn refused(error: ArrowError) -> PyErr {
@@ -89,23 +87,6 @@ unsafe fn data_type(schema: &FFI_ArrowSchema) -> Result<DataType, ArrowError> {
     // SAFETY: the caller's promise.
     unsafe { check_schema(schema) }.map_err(ArrowError::CDataInterface)?;
     DataType::try_from(schema)
-}
-
-/// Makes an array of a structure of another library, whose numbers, offsets and views are checked.
-///
-/// # Safety
-///
-/// Its pointers are null or point to what the interface says, and buffers have the length that follows from that: nothing
-/// in it could show otherwise.
-unsafe fn imported(array: FFI_ArrowArray, of: &DataType) -> Result<ArrayRef, ArrowError> {
-    // SAFETY: the caller's promise.
-    unsafe { check_array(&array, of) }.map_err(ArrowError::CDataInterface)?;
-    // SAFETY: as above, and the type determines the numbers of children and buffers.
-    let mut data = unsafe { from_ffi_and_data_type(array, of.clone()) }?;
-    // The interface only recommends aligned buffers, which Rust needs: others are copied.
-    data.align_buffers();
-    check_values(&data).map_err(ArrowError::CDataInterface)?;
-    Ok(make_array(data))
 }
 
 /// Has pyarrow compare its buffers with their offsets: only the owner of buffers knows how long they are.
@@ -160,7 +141,10 @@ impl Iterator for ImportedStream {
         unsafe {
             match pull(&mut self.stream, get_next, FFI_ArrowArray::empty()) {
                 Ok(array) if array.is_released() => None,
-                Ok(array) => Some(imported(array, &self.data_type)),
+                Ok(array) => {
+                    let imported = import_array(array, &self.data_type).map(make_array);
+                    Some(imported.map_err(ArrowError::CDataInterface))
+                }
                 Err(message) => Some(Err(ArrowError::CDataInterface(message))),
             }
         }
@@ -187,7 +171,11 @@ unsafe fn pull<T>(
         }
         let message = stream.get_last_error.map(|get_last_error| get_last_error(stream));
         match message.filter(|message| !message.is_null()) {
-            Some(message) => Err(CStr::from_ptr(message).to_string_lossy().into_owned()),
+            Some(message) => {
+                let message = CStr::from_ptr(message).to_string_lossy();
+                // pyarrow appends the whole traceback.
+                Err(message.split(". Detail: Python exception:").next().unwrap_or_default().to_owned())
+            }
             None => Err(format!("error {code} without a message")),
         }
     }
@@ -242,7 +230,7 @@ unsafe fn answer<T>(
     work: impl FnOnce(&mut Exported) -> Result<T, ArrowError>,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let exported = unsafe { exported(&mut *stream) };
+    let Some(exported) = (unsafe { exported(stream) }) else { return INVALID };
     let (code, text) = match catch_unwind(AssertUnwindSafe(|| work(exported))) {
         Ok(Ok(result)) => {
             // SAFETY: the caller's promise.
@@ -257,13 +245,15 @@ unsafe fn answer<T>(
     code
 }
 
+/// What a stream exports; `None` once it is released.
+///
 /// # Safety
 ///
-/// The stream is one of `export_stream`, not released, and no other thread uses it, as the interface demands.
-unsafe fn exported(stream: &mut FFI_ArrowArrayStream) -> &mut Exported {
-    // SAFETY: `export_stream` made the pointer from a box of this type, which `release` alone frees: it needs the
-    // stream, which stays borrowed as long as the result.
-    unsafe { &mut *stream.private_data.cast::<Exported>() }
+/// The stream is null or one of `export_stream`, and no other thread uses it, as the interface demands. It outlives the result,
+/// and is not released meanwhile.
+unsafe fn exported<'a>(stream: *mut FFI_ArrowArrayStream) -> Option<&'a mut Exported> {
+    // SAFETY: `export_stream` made the pointer from a box of this type. `release` alone frees it, and leaves null.
+    unsafe { stream.as_mut()?.private_data.cast::<Exported>().as_mut() }
 }
 
 unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
@@ -284,15 +274,17 @@ unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_A
 
 unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const c_char {
     // SAFETY: the caller's promise.
-    unsafe { exported(&mut *stream) }.last_error.as_ptr()
+    unsafe { exported(stream) }.map_or(null(), |exported| exported.last_error.as_ptr())
 }
 
 unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {
-    // SAFETY: a consumer, or the capsule, releases a stream once, and does not use it afterwards. The pointer is that of the
-    // box of `export_stream`.
-    unsafe {
-        drop(Box::from_raw((*stream).private_data.cast::<Exported>()));
-        (*stream).private_data = null_mut();
-        (*stream).release = None;
+    // SAFETY: the caller passes a stream of `export_stream`, or null.
+    let Some(stream) = (unsafe { stream.as_mut() }) else { return };
+    stream.release = None;
+    let exported = std::mem::replace(&mut stream.private_data, null_mut()).cast::<Exported>();
+    // The second of two calls has nothing to free.
+    if !exported.is_null() {
+        // SAFETY: the pointer is that of the box of `export_stream`, and was taken out of the stream.
+        drop(unsafe { Box::from_raw(exported) });
     }
 }

@@ -15,7 +15,10 @@ use super::c_interface::{self, ImportedStream, export_array, export_stream, expo
 use super::columns::Options;
 use super::edit::EditedKeys;
 use super::gil::{catch_panic, without_gil};
+use crate::arrow::c_structures::Imported;
+use crate::arrow::checks::check_values;
 use crate::arrow::input::Bytes;
+use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::types::{ddl, quoted};
 use crate::arrow::{Apply, Input, Operation, Output, TypeOf, Work, threads};
 use crate::error::{Code, Direction, Error, ErrorDetail};
@@ -248,9 +251,18 @@ struct Chunk {
     rows_before: usize,
     /// The result, where a thread has worked on the chunk ahead of its turn.
     output: Option<Output>,
+    /// Whether its offsets and views were checked in the current call: the owner may change the chunk between two.
+    is_checked: bool,
 }
 
 impl Chunk {
+    fn check(&mut self) -> Result<(), Error> {
+        if !std::mem::replace(&mut self.is_checked, true) {
+            check_values(&self.column.to_data()).map_err(Error::Type)?;
+        }
+        Ok(())
+    }
+
     fn apply(&self, shared: &Shared, threads: usize) -> Result<Output, Error> {
         let input = Input::new(&self.column).starting_at(self.from).after(self.rows_before);
         shared.apply(input.with_threads(threads))
@@ -265,6 +277,14 @@ impl Chunk {
 }
 
 impl Chunks {
+    fn new(source: ImportedStream, shared: Shared, edited: Option<Py<EditedKeys>>) -> Self {
+        Chunks { source: source.fuse(), shared, rows_before: 0, ahead: VecDeque::new(), failed: false, edited }
+    }
+
+    fn into_stream<'py>(self, py: Python<'py>, of: &DataType) -> PyResult<Bound<'py, PyAny>> {
+        Ok(Stream { field: unnamed(of), chunks: Mutex::new(State::Here(self)) }.into_pyobject(py)?.into_any())
+    }
+
     /// Reports what is known after the last chunk, once.
     fn report(&mut self, py: Python<'_>) -> PyResult<()> {
         self.edited.take().map_or(Ok(()), |edited| edited.get().report(py))
@@ -291,12 +311,16 @@ impl Chunks {
         let mut chunk = next.map_err(|error| Error::Value(format!("the stream given failed: {error}")))?;
         let output = match chunk.output.take() {
             Some(output) => output,
-            None => chunk.apply(&self.shared, self.shared.threads)?,
+            None => {
+                chunk.check()?;
+                chunk.apply(&self.shared, self.shared.threads)?
+            }
         };
         if output.until < chunk.column.len() {
             chunk.from = output.until;
             self.ahead.push_front(Ok(chunk));
         }
+        self.ahead.iter_mut().flatten().for_each(|chunk| chunk.is_checked = false);
         Ok(Some(output.column))
     }
 
@@ -306,7 +330,8 @@ impl Chunks {
             let Some(read) = self.source.next() else { break };
             let rows_before = self.rows_before;
             self.rows_before += read.as_ref().map_or(0, |column| column.len());
-            self.ahead.push_back(read.map(|column| Chunk { column, from: 0, rows_before, output: None }));
+            let chunk = |column| Chunk { column, from: 0, rows_before, output: None, is_checked: true };
+            self.ahead.push_back(read.map(chunk));
         }
     }
 
@@ -368,10 +393,21 @@ pub fn apply<'py>(
                 shared.work.apply(Input::new(&empty))?;
                 shared.work.output_type()
             })?;
-            let (source, ahead) = (source.fuse(), VecDeque::new());
             let edited = options.edited.as_ref().map(|edited| edited.clone_ref(py));
-            let chunks = Chunks { source, shared, rows_before: 0, ahead, failed: false, edited };
-            Ok(Stream { field: unnamed(&of), chunks: Mutex::new(State::Here(chunks)) }.into_pyobject(py)?.into_any())
+            Chunks::new(source, shared, edited).into_stream(py, &of)
+        }
+    }
+}
+
+/// Imports a column and checks it, for libraries that read what others pass without checks.
+#[pyfunction]
+pub fn checked<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match import(column)? {
+        c_interface::Column::Array(array) => Ok(Column { array }.into_pyobject(py)?.into_any()),
+        c_interface::Column::Stream(source) => {
+            let of = source.data_type().clone();
+            let work = Box::new(Imported(of.clone()));
+            Chunks::new(source, Shared { work, threads: 1, max_offset: MAX_OFFSET }, None).into_stream(py, &of)
         }
     }
 }

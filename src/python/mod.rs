@@ -3,7 +3,6 @@
 mod allocator;
 mod arguments;
 mod c_interface;
-mod c_structures;
 mod capsule;
 mod columns;
 mod edit;
@@ -25,7 +24,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
-    use super::capsule::{Column, Schema, Stream, buffer_addresses};
+    use super::capsule::{Column, Schema, Stream, buffer_addresses, checked};
     #[pymodule_export]
     use super::columns::{amqp_column, apply, check_type, json_lines, schema};
     #[pymodule_export]

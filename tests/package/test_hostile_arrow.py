@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import struct
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from c_structures import Stream, Structure, binary, lists, numbers, view, views
+from c_structures import Array, Stream, Structure, binary, lists, numbers, view, views
 from letterhead import _native
 from letterhead import arrow as lha
 
@@ -124,6 +125,19 @@ LISTS: dict[str, Callable[[], Structure]] = {
 }
 
 
+# What pyarrow and numpy read, which verify nothing.
+THROUGH_PYARROW: dict[str, Callable[[Any], Any]] = {
+    "rfc3339": lambda column: lha.rfc3339(column, errors="null"),
+    "traceparent": lambda column: lha.traceparent(column, errors="null"),
+    "schema_id": lambda column: lha.schema_id(column, errors="null"),
+    "by_schema_id": lambda column: list(lha.by_schema_id(column, errors="null")),
+    "trace_links": lambda column: lha.trace_links(column, "kafka", errors="null"),
+    "scan": lambda column: lha.scan(column, "kafka"),
+    "edit": lambda column: lha.edit(column, "kafka", replace={"a": lambda values: values}, errors="null"),
+    "edit by values": lambda column: lha.edit(pa.array([b"\0"]), "kafka", set={"a": column}),
+    "edit without case": lambda column: lha.edit(column, "kafka", drop=["a"], ignore_case=True, errors="null"),
+}
+
 WAYS: dict[str, Callable[[Any], Any]] = {
     "decode": lambda column: lha.decode(column, "kafka", errors="column"),
     "decode as views": lambda column: lha.decode(column, "kafka", errors="column", views=True),
@@ -169,6 +183,70 @@ def test_lists_with_wrong_offsets_are_not_encoded(case: str, format: str) -> Non
         _native.apply("encode", LISTS[case](), format, on_loss="drop")
     with pytest.raises((TypeError, ValueError), match="malformed"):
         _native.apply("select", LISTS[case](), format, header_columns=[("a", "a", "string", "last", False, None, None)])
+
+
+@pytest.mark.parametrize("way", THROUGH_PYARROW)
+@pytest.mark.parametrize("case", [*OFFSETS, *MALFORMED])
+def test_nothing_malformed_reaches_pyarrow(case: str, way: str) -> None:
+    for column in ((OFFSETS | MALFORMED)[case](), Stream((OFFSETS | MALFORMED)[case]())):
+        with pytest.raises((TypeError, ValueError)):
+            THROUGH_PYARROW[way](column)
+
+
+@pytest.mark.parametrize("case", OFFSETS)
+def test_tables_with_offsets_and_views_outside_are_not_packed(case: str) -> None:
+    column = OFFSETS[case]()
+    table = Structure(b"+s", column.array.length, [None], [column.named(b"a")])
+    with pytest.raises((TypeError, ValueError)):
+        pa.chunked_array(lha.pack(Stream(table), format="kafka"))
+
+
+def test_a_dictionary_with_indices_outside_is_not_packed() -> None:
+    indices = pa.array([0, 7], pa.int32())
+    column = pa.DictionaryArray.from_arrays(indices, pa.array(["a"]), safe=False)
+    for table in (pa.table({"a": column}), pa.record_batch({"a": column})):
+        with pytest.raises(ValueError, match="out of bounds") as caught:
+            lha.pack(table, format="kafka")
+        assert "Traceback" not in str(caught.value)
+
+
+def test_buffers_at_odd_addresses_are_read() -> None:
+    message = bytes.fromhex("020c74656e616e740861636d65")
+    offsets = pa.py_buffer(b"\0" + numbers(0, 13, 26)).slice(1)
+    column = pa.Array.from_buffers(pa.binary(), 2, [None, offsets, pa.py_buffer(message * 2)])
+    assert lha.decode(column, "kafka").to_pylist() == [[{"key": "tenant", "value": b"acme"}]] * 2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("offset", [FAR, -1])
+def test_chunks_that_change_before_their_turn_are_checked_again(threads: int, offset: int) -> None:
+    class Chunks(Stream):
+        """A stream of two chunks, the second of which is small."""
+
+        def __init__(self) -> None:
+            self.small = binary([0, 1], b"\0" * 16)
+            super().__init__(binary([0] * 100_000))
+            self.rest = [self.small.array, self.structure.array]
+
+    stream = Chunks()
+    results = _native.apply("decode", stream, "kafka", threads=threads, errors="column")
+    assert len(next(results)) == 99_999
+    ctypes.memmove(stream.small.buffers[1], numbers(offset, 5), 8)
+    with pytest.raises((TypeError, ValueError), match="malformed"):
+        next(results)
+
+
+def test_a_stream_may_be_released_twice() -> None:
+    results = _native.apply("decode", pa.chunked_array([[b"\0"]], pa.binary()), "kafka")
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    capsule = results.__arrow_c_stream__()
+    stream = (ctypes.c_void_p * 5).from_address(get_pointer(capsule, b"arrow_array_stream"))
+    get_next, release = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 2)(stream[1]), stream[3]
+    for _ in range(2):
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(release)(ctypes.addressof(stream))
+        assert stream[3] is None
+        assert get_next(ctypes.addressof(stream), ctypes.addressof(Array())) != 0
 
 
 def test_structures_that_keep_the_rules_are_read() -> None:

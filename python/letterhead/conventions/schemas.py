@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from letterhead._arrow_types import ArrowStream, Column, OnError
+from letterhead._arrow_types import ArrowStream, Column, OnError, import_column
 from letterhead._names import check_name
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
@@ -181,9 +181,7 @@ class DecodeBySchema:
 
     def chunks(self, stream: ArrowStream) -> Iterator[pa.StructArray]:
         """Yield the result for each chunk of a stream of structs."""
-        import pyarrow as pa
-
-        for chunk in pa.chunked_array(stream).chunks:
+        for chunk in import_column(stream).chunks:
             yield self.run(chunk.field("value"), chunk.field("headers") if "headers" in chunk.type.names else None)
 
     def result_type(self, input: pa.StructType) -> pa.DataType:

@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from letterhead import _native
-from letterhead._arrow_types import Column, ColumnT, check_column, is_list, is_pyarrow, is_text, to_pyarrow
+from letterhead._arrow_types import (
+    Column,
+    ColumnT,
+    check_column,
+    import_column,
+    is_list,
+    is_pyarrow,
+    is_text,
+    to_pyarrow,
+)
 from letterhead._formats import format_info
 from letterhead._names import check_name
 from letterhead._warnings import warn
@@ -100,12 +109,12 @@ class Edit(ColumnOperation):
             return to_pyarrow(result) if is_pyarrow(column) else result
         import pyarrow as pa
 
-        check_column(column)
-        is_stream = not hasattr(column, "__arrow_c_array__")
+        messages = import_column(column)
+        is_stream = isinstance(messages, pa.ChunkedArray)
         if is_stream and any(isinstance(value, ColumnValues) for _, value in self._computed_values()):
             raise TypeError("a column of values needs an array of messages, not a stream: combine its chunks")
         chunks, rows = [], 0
-        for chunk in pa.chunked_array(column).chunks if is_stream else [pa.array(column)]:
+        for chunk in messages.chunks if is_stream else [messages]:
             try:
                 chunks.append(self._run_with_values(chunk, threads, report))
             except HeaderError as error:
@@ -314,7 +323,7 @@ def _check_new_values(key: HeaderKey, values: Any, rows: int) -> Any:
         values = values.combine_chunks()
     if not hasattr(values, "__arrow_c_array__"):
         raise TypeError(f"header {key!r}: new values must be an Arrow array, not {type(values).__name__}")
-    values = pa.array(values)
+    values = import_column(values)
     is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
     if not is_text and not pa.types.is_binary(values.type) and not pa.types.is_large_binary(values.type):
         raise TypeError(f"header {key!r}: new values must be string or binary, not {values.type}")

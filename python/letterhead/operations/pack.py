@@ -131,7 +131,10 @@ def _column_spec(name: str, type: object) -> PackedColumn:
 
 def _plain(array: Any) -> Any:
     """Return a column without a dictionary."""
-    return array.dictionary_decode() if hasattr(array, "dictionary_decode") else array
+    if not hasattr(array, "dictionary_decode"):
+        return array
+    array.validate(full=True)  # an index outside of the dictionary would be followed
+    return array.dictionary_decode()
 
 
 def _plain_type(type: Any) -> Any:

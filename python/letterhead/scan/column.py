@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from letterhead._arrow_types import check_column
+from letterhead._arrow_types import import_column
 from letterhead._formats import format_table
 from letterhead._names import check_name
 from letterhead.errors import DecodeError, ErrorDetail, as_error
@@ -79,13 +79,10 @@ def _joined(parts: list[Any]) -> Any:
 
 def _arrays(column: Any) -> Iterable[Any]:
     """Return the arrays of a column; an iterator advances only when the one before was taken."""
-    if hasattr(column, "__arrow_c_array__"):
-        return [pa.array(column)]
-    if isinstance(column, Iterator):
+    if isinstance(column, Iterator) and not hasattr(column, "__arrow_c_array__"):
         return chain.from_iterable(map(_arrays, column))
-    check_column(column)
-    whole = pa.chunked_array(column)
-    return whole.chunks or [pa.array([], whole.type)]
+    whole = import_column(column)
+    return [whole] if isinstance(whole, pa.Array) else whole.chunks or [pa.array([], whole.type)]
 
 
 def _read(piece: Any, format: str, is_batch: bool, options: ReadOptions) -> tuple[Any, Any, Any]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead._arrow_types import check_column
+from letterhead._arrow_types import import_column
 from letterhead._formatting import printable
 from letterhead._invariants import present
 from letterhead._names import check_name
@@ -61,13 +61,12 @@ class ColumnReader(Protocol):
 def run(column: Any, reader: ColumnReader, errors: Literal["raise", "null", "column"]) -> Any:
     """Read a column of any Arrow library: an array into an array, a stream into a chunked array."""
     check_name("errors value", errors, ("raise", "null", "column"))
-    check_column(column)
+    values = import_column(column)
     with noting_remedy(errors):
-        if hasattr(column, "__arrow_c_array__"):
-            return _read_array(pa.array(column), reader, errors, 0)
-        chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array(column)
+        if isinstance(values, pa.Array):
+            return _read_array(values, reader, errors, 0)
         results, row = [], 0
-        for chunk in chunked.chunks:
+        for chunk in values.chunks:
             results.append(_read_array(chunk, reader, errors, row))
             row += len(chunk)
     return pa.chunked_array(results, type=result_type(reader.type, errors))

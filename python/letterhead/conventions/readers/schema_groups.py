@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead._arrow_types import check_column, to_pyarrow
+from letterhead._arrow_types import import_column, to_pyarrow
 from letterhead._formatting import counted, printable
 from letterhead._invariants import present
 from letterhead.conventions.readers.column import ERRORS
@@ -33,10 +33,9 @@ Errors = dict[int, ErrorDetail]
 
 def as_binary(column: Any) -> pa.BinaryArray:
     """Return a column of any Arrow library as one array."""
-    check_column(column)
-    if not hasattr(column, "__arrow_c_array__"):
-        column = pa.chunked_array(column).combine_chunks()
-    values = pa.array(column)
+    values = import_column(column)
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
     if values.type not in (pa.binary(), pa.large_binary(), pa.binary_view()):
         raise TypeError(f"values are {printable(str(values.type))}, and serialized values are binary")
     try:

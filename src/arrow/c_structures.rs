@@ -1,0 +1,328 @@
+//! Import of the structures of Arrow's C data interface: [`check_schema`] and [`import_array`].
+//!
+//! Numbers, pointers and offsets are checked before anything follows them, and buffers that are not aligned are copied. The
+//! import of `arrow-array` takes all of that for granted. Only the lengths that a producer states cannot be checked.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::Arc;
+
+use arrow_buffer::Buffer;
+use arrow_data::ffi::FFI_ArrowArray;
+use arrow_data::{ArrayData, BufferSpec, layout};
+use arrow_schema::DataType;
+use arrow_schema::ffi::FFI_ArrowSchema;
+
+use super::checks::check_values;
+#[cfg(feature = "python")]
+use super::{Input, Output, Work};
+#[cfg(feature = "python")]
+use crate::error::{Direction, Error};
+
+/// The most types inside each other.
+const MAX_DEPTH: usize = 64;
+
+/// The most rows, so that no number of rows overflows.
+const MAX_ROWS: i64 = if cfg!(target_pointer_width = "64") { 1 << 56 } else { 1 << 29 };
+
+/// Returns columns of a type as they were imported.
+#[cfg(feature = "python")]
+pub struct Imported(pub DataType);
+
+#[cfg(feature = "python")]
+impl Work for Imported {
+    fn place(&self) -> (Direction, &'static str) {
+        (Direction::Decode, "arrow")
+    }
+
+    fn output_type(&self) -> Result<DataType, Error> {
+        Ok(self.0.clone())
+    }
+
+    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
+        let (from, rows) = (input.from, input.column.len());
+        Ok(Output { column: input.column.slice(from, rows - from), until: rows })
+    }
+}
+
+type Checked<T = ()> = Result<T, String>;
+
+fn malformed<T>(what: &str) -> Checked<T> {
+    Err(format!("the Arrow structure is malformed: {what}"))
+}
+
+/// Checks the names, formats and children of a schema.
+///
+/// # Safety
+///
+/// Pointers are null or point to what the interface says: texts that end with a zero byte, and as many children as there are
+/// said to be.
+pub unsafe fn check_schema(schema: &FFI_ArrowSchema) -> Checked {
+    // SAFETY: the caller's promise.
+    unsafe { check_type(schema, 0) }
+}
+
+/// # Safety
+///
+/// As for `check_schema`.
+unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize) -> Checked {
+    if depth > MAX_DEPTH {
+        return malformed("types are inside each other too deeply");
+    }
+    if schema.release.is_none() {
+        return malformed("a schema is released");
+    }
+    if schema.format.is_null() {
+        return malformed("a schema has no format");
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let children = children(schema.children, schema.n_children)?;
+        check_text(schema.format, "the format of a type is not UTF-8")?;
+        check_text(schema.name, "the name of a field is not UTF-8")?;
+        check_format(CStr::from_ptr(schema.format).to_bytes(), children.len())?;
+        for child in children {
+            check_type(child, depth + 1)?;
+        }
+        schema.dictionary.as_ref().map_or(Ok(()), |dictionary| check_type(dictionary, depth + 1))
+    }
+}
+
+/// Checks the size of types that have one, and the number of children of those that have a fixed one.
+fn check_format(format: &[u8], count: usize) -> Checked {
+    let expected = match format {
+        b"+l" | b"+L" | b"+vl" | b"+vL" | b"+m" => 1,
+        b"+r" => 2,
+        [b'w', b':', b'-', ..] | [b'+', b'w', b':', b'-', ..] => return malformed("a size is negative"),
+        [b'+', b'w', ..] => 1,
+        _ => return Ok(()),
+    };
+    if count == expected { Ok(()) } else { malformed("a type has another number of children") }
+}
+
+/// # Safety
+///
+/// The pointer is null or points to a text that ends with a zero byte.
+unsafe fn check_text(text: *const c_char, otherwise: &str) -> Checked {
+    // SAFETY: not null, and the caller's promise.
+    match text.is_null() || unsafe { CStr::from_ptr(text) }.to_str().is_ok() {
+        true => Ok(()),
+        false => malformed(otherwise),
+    }
+}
+
+/// The structures that an array of pointers points to.
+///
+/// # Safety
+///
+/// The pointer is null or points to so many pointers, each null or to a structure.
+unsafe fn children<'a, T>(pointers: *mut *mut T, count: i64) -> Checked<Vec<&'a T>> {
+    let Ok(count) = usize::try_from(count) else { return malformed("a number of children is negative") };
+    if count > 0 && pointers.is_null() {
+        return malformed("there are no children, and their number says that there are");
+    }
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: not null, and the caller's promise.
+    let children = unsafe { slice::from_raw_parts(pointers, count).iter().map(|pointer| pointer.as_ref()) };
+    children.collect::<Option<_>>().map_or_else(|| malformed("a child is null"), Ok)
+}
+
+/// Makes the data of an array of another library, all of which is checked but the lengths of buffers.
+///
+/// # Safety
+///
+/// Pointers are null or point to what the interface says: as many buffers and children as it states, and as many bytes in each
+/// buffer as follow from the rows, the last offset, or the lengths of buffers of views. They stay so until the array is
+/// released.
+pub unsafe fn import_array(array: FFI_ArrowArray, of: &DataType) -> Checked<ArrayData> {
+    let owner = Arc::new(array);
+    // SAFETY: the caller's promise.
+    let data = unsafe { import(&owner, of, &owner) }?;
+    check_values(&data)?;
+    Ok(data)
+}
+
+/// Makes the data of an array whose values are not checked.
+///
+/// # Safety
+///
+/// As for `import_array`. The owner releases the array.
+unsafe fn import(array: &FFI_ArrowArray, of: &DataType, owner: &Arc<FFI_ArrowArray>) -> Checked<ArrayData> {
+    let FFI_ArrowArray { length, null_count, offset, .. } = *array;
+    let is_right = (0..=MAX_ROWS).contains(&length) && (0..=MAX_ROWS).contains(&offset);
+    if !is_right || !(-1..=length).contains(&null_count) {
+        return malformed("a length, an offset or a number of nulls is out of range");
+    }
+    let (len, offset) = (length as usize, offset as usize);
+    // SAFETY: the caller's promise.
+    let (nulls, pointers, lengths) = unsafe { buffers(array, of) }?;
+    // SAFETY: as above.
+    let children = unsafe { import_children(array, len + offset, of, owner) }?;
+    if len == 0 {
+        // Buffers of no rows may be null, even that of offsets, which has one then.
+        return Ok(ArrayData::new_empty(of));
+    }
+    // SAFETY: a bit for each row.
+    let nulls = unsafe { buffer(nulls, (len + offset).div_ceil(8), 1, owner) };
+    let mut data = Vec::new();
+    for (pointer, spec) in pointers.iter().zip(layout(of).buffers) {
+        let (size, alignment) = size(of, spec, len + offset, &data)?;
+        // SAFETY: the size that follows from the rows and the last offset.
+        match unsafe { buffer(*pointer, size, alignment, owner) } {
+            None if size > 0 => return malformed("a buffer is null"),
+            buffer => data.push(buffer.unwrap_or_default()),
+        }
+    }
+    for (pointer, size) in pointers[data.len()..].iter().zip(lengths) {
+        // SAFETY: the length that is stated.
+        match unsafe { buffer(*pointer, size, 1, owner) } {
+            None if size > 0 => return malformed("the length of a buffer is out of range"),
+            buffer => data.push(buffer.unwrap_or_default()),
+        }
+    }
+    // SAFETY: there are as many buffers and children as the type has, with a value for each row, and the nulls are counted.
+    // `import_array` checks offsets, views and text before anything else reads the data.
+    Ok(unsafe { ArrayData::new_unchecked(of.clone(), len, None, nulls, offset, data, children) })
+}
+
+/// The pointers to the nulls and to other buffers, and the lengths of the last of these, which views refer to.
+///
+/// # Safety
+///
+/// As for `import_array`.
+unsafe fn buffers<'a>(
+    array: &'a FFI_ArrowArray,
+    of: &DataType,
+) -> Checked<(*const c_void, &'a [*const c_void], Vec<usize>)> {
+    let layout = layout(of);
+    let has_nulls = usize::from(layout.can_contain_null_mask);
+    let expected = layout.buffers.len() + has_nulls;
+    let count = usize::try_from(array.n_buffers).unwrap_or(usize::MAX);
+    // Views have more buffers, and one with the lengths of these.
+    let is_right = if layout.variadic { (expected + 1..=1 << 31).contains(&count) } else { count == expected };
+    if !is_right {
+        return malformed("a type has another number of buffers");
+    }
+    if count > 0 && array.buffers.is_null() {
+        return malformed("there are no buffers, and their number says that there are");
+    }
+    // SAFETY: not null unless there are none, and the caller's promise.
+    let all = if count == 0 { &[][..] } else { unsafe { slice::from_raw_parts(array.buffers.cast_const(), count) } };
+    let nulls = if has_nulls == 1 { all[0] } else { std::ptr::null() };
+    if has_nulls == 1 && nulls.is_null() && array.null_count > 0 {
+        return malformed("there are nulls and no buffer of them");
+    }
+    if !layout.variadic || count == expected + 1 {
+        return Ok((nulls, &all[has_nulls..expected], Vec::new()));
+    }
+    let stated = all[count - 1].cast::<i64>();
+    if stated.is_null() {
+        return malformed("the lengths of buffers are missing");
+    }
+    let length = |index| {
+        // SAFETY: not null, and the caller's promise: a length for each of these buffers.
+        let length = unsafe { stated.add(index).read_unaligned() };
+        if (0..=MAX_ROWS).contains(&length) { Some(length as usize) } else { None }
+    };
+    let lengths = (0..count - 1 - expected).map(length).collect::<Option<_>>();
+    let Some(lengths) = lengths else { return malformed("the length of a buffer is out of range") };
+    Ok((nulls, &all[has_nulls..count - 1], lengths))
+}
+
+/// The bytes of a buffer, given the buffers before it, and their alignment in Rust.
+fn size(of: &DataType, spec: BufferSpec, rows: usize, before: &[Buffer]) -> Checked<(usize, usize)> {
+    use DataType as D;
+    let out_of_range = || malformed("a size is out of range");
+    match spec {
+        BufferSpec::FixedWidth { byte_width, alignment } => {
+            let has_end = matches!(
+                of,
+                D::Utf8 | D::Binary | D::List(_) | D::Map(..) | D::LargeUtf8 | D::LargeBinary | D::LargeList(_)
+            );
+            let size = byte_width.checked_mul(rows + usize::from(has_end)).filter(|size| *size <= isize::MAX as usize);
+            size.map_or_else(out_of_range, |size| Ok((size, alignment)))
+        }
+        BufferSpec::VariableWidth => {
+            let last = match of {
+                D::LargeUtf8 | D::LargeBinary => before[0].typed_data::<i64>()[rows],
+                _ => before[0].typed_data::<i32>()[rows].into(),
+            };
+            if last < 0 {
+                return malformed("an offset is negative");
+            }
+            let size = usize::try_from(last).ok().filter(|size| *size <= isize::MAX as usize);
+            size.map_or_else(out_of_range, |size| Ok((size, 1)))
+        }
+        BufferSpec::BitMap => Ok((rows.div_ceil(8), 1)),
+        BufferSpec::AlwaysNull => Ok((0, 1)),
+    }
+}
+
+/// A buffer of another library, or a copy if it is not aligned; `None` if it is null.
+///
+/// # Safety
+///
+/// So many bytes are readable, which is at most `isize::MAX`, until the owner releases the array.
+unsafe fn buffer(pointer: *const c_void, size: usize, alignment: usize, owner: &Arc<FFI_ArrowArray>) -> Option<Buffer> {
+    let pointer = NonNull::new(pointer.cast_mut().cast::<u8>())?;
+    if size == 0 {
+        // Its pointer may lead nowhere.
+        return Some(Buffer::default());
+    }
+    if !pointer.as_ptr().addr().is_multiple_of(alignment) {
+        // SAFETY: the caller's promise.
+        return Some(Buffer::from(unsafe { slice::from_raw_parts(pointer.as_ptr(), size) }));
+    }
+    // SAFETY: the caller's promise, and the buffer keeps the owner.
+    Some(unsafe { Buffer::from_custom_allocation(pointer, size, Arc::<FFI_ArrowArray>::clone(owner)) })
+}
+
+/// The children of an array, or its dictionary.
+///
+/// # Safety
+///
+/// As for `import`.
+unsafe fn import_children(
+    array: &FFI_ArrowArray,
+    rows: usize,
+    of: &DataType,
+    owner: &Arc<FFI_ArrowArray>,
+) -> Checked<Vec<ArrayData>> {
+    if let DataType::Dictionary(_, values) = of {
+        // SAFETY: the caller's promise.
+        let dictionary = unsafe { array.dictionary.as_ref() };
+        let Some(dictionary) = dictionary else { return malformed("there is no dictionary") };
+        // SAFETY: as above.
+        return Ok(vec![unsafe { import(dictionary, values, owner) }?]);
+    }
+    // SAFETY: the caller's promise.
+    let children = unsafe { children(array.children, array.n_children) }?;
+    let (types, least): (Vec<&DataType>, usize) = match of {
+        DataType::List(field) | DataType::LargeList(field) | DataType::Map(field, _) => (vec![field.data_type()], 0),
+        DataType::ListView(field) | DataType::LargeListView(field) => (vec![field.data_type()], 0),
+        DataType::FixedSizeList(field, size) => {
+            let Ok(size) = usize::try_from(*size) else { return malformed("a size is negative") };
+            (vec![field.data_type()], rows.saturating_mul(size))
+        }
+        DataType::Struct(fields) => (fields.iter().map(|field| field.data_type()).collect(), rows),
+        DataType::Union(fields, _) => (fields.iter().map(|(_, field)| field.data_type()).collect(), 0),
+        DataType::RunEndEncoded(ends, values) => (vec![ends.data_type(), values.data_type()], 0),
+        _ => (Vec::new(), 0),
+    };
+    if children.len() != types.len() {
+        return malformed("a type has another number of children");
+    }
+    let import_child = |(child, of): (&FFI_ArrowArray, &DataType)| {
+        // SAFETY: the caller's promise.
+        let child = unsafe { import(child, of, owner) }?;
+        if child.len() < least { malformed("a child has fewer rows than its parent") } else { Ok(child) }
+    };
+    children.into_iter().zip(types).map(import_child).collect()
+}
+
+#[cfg(test)]
+#[path = "../../tests/rust/units/c_structures.rs"]
+mod tests;
