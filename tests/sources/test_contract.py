@@ -67,6 +67,8 @@ def test_an_option_works_or_is_refused_with_the_same_words(
     assert "secret" not in str(refused.value)
     result = run("read", source, *arguments, *(["-s", "latest"] if needed.get("store") else []))
     assert (result.code, f" for {sources}, not for " in result.err) == (2, True), result.err
+    flag = {"-X": "--config", "--store-type": "--store"}.get(arguments[0], arguments[0])
+    assert result.err.splitlines()[-1].startswith(f"letterhead: {flag} ")
 
 
 @pytest.mark.parametrize("view", VIEWS)

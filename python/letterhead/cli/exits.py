@@ -26,7 +26,7 @@ _PARAMETER = re.compile(
 )
 
 # Options with other names than parameters.
-_OPTIONS = {"partitions": "partition", "isolation_level": "committed", "settings": "config"}
+_OPTIONS = {"partitions": "partition", "isolation_level": "committed", "settings": "config", "timeout_ms": "timeout"}
 
 
 class Failure(LetterheadError):
