@@ -309,7 +309,7 @@ impl CollectErrors {
         self.counts.output_bytes = self.counts.output_bytes.saturating_add(bytes);
     }
 
-    /// Counts bytes that compressed records have become.
+    /// Adds to the total of decompressed bytes.
     pub fn count_decompressed(&mut self, bytes: usize) {
         self.counts.decompressed_bytes = self.counts.decompressed_bytes.saturating_add(bytes);
     }

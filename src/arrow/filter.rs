@@ -288,7 +288,7 @@ pub(crate) fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
 }
 
 impl Comparison {
-    /// A bit for each order, at its place, in which this holds. NaN is unequal to everything, itself included, and in no
+    /// Bitmask over Less, Equal, Greater, Unordered. NaN is unequal to everything, itself included, and in no
     /// order.
     fn orders(self) -> u8 {
         match self {

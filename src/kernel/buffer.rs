@@ -406,7 +406,7 @@ impl Writer<'_> {
     pub unsafe fn end_run(&mut self, len: usize) {
         self.len += len;
         debug_assert!(self.len <= self.runs.bytes.capacity() && self.count < self.runs.offsets.capacity());
-        // SAFETY: room for the run was reserved. That an offset wraps is noted when the writer is dropped.
+        // SAFETY: room for the run was reserved. Drop detects wrapped offsets.
         unsafe { self.ends.add(self.count).write(self.len as i32) };
         self.count += 1;
     }

@@ -13,7 +13,7 @@ pub struct Hit {
     pub row: usize,
     /// The caller's number of the key; `None` for a header with another key.
     pub place: Option<usize>,
-    /// Where the header before it ends. The first header of a row has the start of the row.
+    /// End of the previous header; the row's start for the first.
     pub start: usize,
     pub value: usize,
     /// Where the value and the header end.

@@ -6,6 +6,7 @@ use super::buffer::{Progress, Runs, Values as _, Writer};
 use super::layout::{RawHeader, Rules, WireLayout};
 use super::lists::ListBlock;
 use super::scan::{RowVisitor, Scratch, scan_block};
+use super::varint_layout::MAX_IN_BYTE;
 use super::{RowBlock, dispatch};
 
 /// The largest number of bytes that encoding these rows appends; `usize::MAX` if it is not less.
@@ -70,9 +71,6 @@ struct EncodeHeaders<'w, F, const COUNTED: bool> {
     rules: Rules,
     frame: PhantomData<F>,
 }
-
-/// The most headers whose count takes one byte.
-const MAX_IN_BYTE: usize = 63;
 
 impl<'w, F, const COUNTED: bool> EncodeHeaders<'w, F, COUNTED> {
     fn new(mut to: Writer<'w>, rules: Rules) -> Self {

@@ -191,8 +191,7 @@ pub fn recycled<T, U>(mut memory: Vec<T>) -> Vec<U> {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const AHEAD: usize = 1 << 10;
 
-/// Has the processor fetch what is read soon, wherever that is: a wrong address costs nothing. It pays for long values only:
-/// short headers are fetched by the processor itself.
+/// Prefetches `AHEAD` bytes; never faults. It pays for long values only: the processor fetches short headers itself.
 #[inline(always)]
 fn fetch_ahead(from: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

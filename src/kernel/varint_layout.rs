@@ -20,6 +20,9 @@ pub struct VarintLayout;
 /// Neither of these bits is set in a length of one byte that is not negative.
 const LONG_OR_NEGATIVE: u8 = 0x81;
 
+/// Largest count of headers that takes one byte.
+pub const MAX_IN_BYTE: usize = 63;
+
 /// The byte of the length -1.
 const NULL: u8 = 0x01;
 

@@ -99,8 +99,8 @@ pub fn part_fits<R: Log>(carries: Carries, part: &str, header: &Header<'_>, len:
     Ok(false)
 }
 
-/// How a target writes a value of a type that it does not have: the type it has instead, the bits and the encoding of
-/// the value in them. `bits` are big-endian; `None` if they cannot be written.
+/// Substitute type, its bits, and their encoding, for a target that lacks the type of a value. `bits` are big-endian; `None`
+/// if they cannot be written.
 pub fn carrier(value_type: ValueType, bits: Cow<'_, [u8]>) -> Option<(Scalar, Cow<'_, [u8]>, Encoding)> {
     match value_type {
         ValueType::Named(Scalar::Char) => {

@@ -21,7 +21,7 @@ use crate::value::ByteOrder::Big;
 pub const CODEC_BITS: u8 = 0x07;
 pub const LOG_APPEND_BIT: u8 = 0x08;
 
-/// Offset and size, which the size does not count.
+/// Length of the frame's prefix, which `size` excludes.
 pub const FRAME_LEN: usize = 12;
 
 /// The position of the magic in a message after its frame; a record batch has it in the same place.

@@ -5,6 +5,7 @@ use super::{Counts, Decision, Editor, NewValues, Original, Ready, push_header};
 use crate::error::Code;
 use crate::kernel::edit::Hit;
 use crate::kernel::layout::WireLayout as _;
+use crate::kernel::varint_layout::MAX_IN_BYTE;
 use crate::log::{Log, Result};
 use crate::traits::{HeadersFormat, LayoutOf, MessageFormat};
 use crate::varint;
@@ -22,9 +23,6 @@ pub struct Piece<'d> {
     pub start: usize,
     pub end: usize,
 }
-
-/// The most headers whose count takes one byte.
-const MAX_IN_BYTE: usize = 63;
 
 /// Where the first header of a message begins.
 fn count_end<E: MessageFormat>(message: Piece<'_>) -> usize {
