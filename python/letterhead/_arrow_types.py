@@ -54,7 +54,8 @@ def import_column(column: Column) -> Any:
     """Return a column of any library as a pyarrow Array or ChunkedArray, verified: pyarrow's functions read what others pass unseen."""
     check_column(column)
     imported = to_pyarrow(_native.checked(column))
-    if importlib.import_module("pyarrow").types.is_nested(imported.type):
+    types = importlib.import_module("pyarrow").types
+    if types.is_nested(imported.type) or types.is_dictionary(imported.type):
         imported.validate(full=True)  # the core does not read columns of all types in it
     return imported
 

@@ -210,6 +210,13 @@ def test_a_dictionary_with_indices_outside_is_not_packed() -> None:
         assert "Traceback" not in str(caught.value)
 
 
+def test_a_dictionary_with_indices_outside_is_read_by_no_convention() -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 7], pa.int32()), pa.array(["a"]), safe=False)
+    for read in (lha.rfc3339, lha.traceparent, lha.schema_id):
+        with pytest.raises((TypeError, ValueError)):
+            read(column)
+
+
 def test_buffers_at_odd_addresses_are_read() -> None:
     message = bytes.fromhex("020c74656e616e740861636d65")
     offsets = pa.py_buffer(b"\0" + numbers(0, 13, 26)).slice(1)
