@@ -47,6 +47,7 @@ def by(engine: str, df: Any, columns: Any, **options: Any) -> Any:
     return df.transform(lhs.select_headers("headers", "kafka", columns, engine=engine, **options))
 
 
+@pytest.mark.full
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
 def test_engines_agree(spark: Any, types: list[str]) -> None:
