@@ -156,7 +156,7 @@ def test_offsets_partitions_and_assignments_are_those_of_sparks_own_source(broke
     }
     assert len(same(spark, servers=broker, assign=json.dumps({topic: [1, 3]}))) == 2 * 107
     frame = spark.read.format(OURS).options(**{"kafka.bootstrap.servers": broker, "subscribe": topic})
-    assert frame.option("minPartitions", 11).load().rdd.getNumPartitions() == 10
+    assert frame.option("minPartitions", 11).load().rdd.getNumPartitions() == 11
     assert frame.option("maxRecordsPerPartition", 50).load().rdd.getNumPartitions() == 15
 
 

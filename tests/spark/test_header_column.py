@@ -508,9 +508,9 @@ def test_a_required_list_is_null_where_the_header_is_absent(spark, engines):
             None,
             "transform(headers, h -> struct(h.key as key, cast(h.value as binary) as value))",
         ),
-        ("array<struct<key:string,type:string,value:binary>>", None, 'pass format="kip82-typed"'),
-        ("array<struct<key:int,value:binary>>", None, 'pass format="kip82-int"'),
-        ("array<struct<key:string,value:binary>>", "kip82-int", 'pass format="kafka"'),
+        ("array<struct<key:string,type:string,value:binary>>", None, "pass format='kip82-typed'"),
+        ("array<struct<key:int,value:binary>>", None, "pass format='kip82-int'"),
+        ("array<struct<key:string,value:binary>>", "kip82-int", "pass format='kafka'"),
         ("array<struct<key:string,value:binary,more:int>>", None, None),
     ],
 )
@@ -525,6 +525,6 @@ def test_a_column_of_another_type_has_a_remedy_that_works(spark, type, format, r
     assert remedy in message
     if "transform(" in remedy:
         df = df.selectExpr(f"{remedy} as headers")
-    named = remedy.partition('format="')[2].rstrip('"') or None
+    named = remedy.partition("format='")[2].rstrip("'") or None
     key = 1 if named == "kip82-int" else "k"
     assert df.select(lhs.header("headers", key, "string", format=named, engine="spark").alias("k")).first().k is None

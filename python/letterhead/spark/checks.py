@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from letterhead.spark.sql_text import F, Sql
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 __all__ = ["Check", "Checked", "check", "chosen", "either", "first_valid", "guarded", "raised"]
 
@@ -13,29 +14,29 @@ __all__ = ["Check", "Checked", "check", "chosen", "either", "first_valid", "guar
 class Check(NamedTuple):
     """A condition that makes a value invalid, with the code and the message that the native module has for it."""
 
-    when: Sql
+    when: Column
     code: str
-    message: Sql
+    message: Column
 
 
 class Checked(NamedTuple):
     """A parsed or written value, defined where no check holds, and its checks: the first that holds is reported."""
 
     checks: Sequence[Check]
-    value: Sql
+    value: Column
 
 
-def check(when: Sql, code: str, message: str) -> Check:
+def check(when: Column, code: str, message: str) -> Check:
     """Return a check with a constant message."""
     return Check(when, code, F.lit(message))
 
 
-def guarded(checks: Sequence[Check], value: Sql, fail: Callable[[Check], Sql]) -> Sql:
+def guarded(checks: Sequence[Check], value: Column, fail: Callable[[Check], Column]) -> Column:
     """Return the value, or what ``fail`` returns for the first check that holds."""
     return chosen([(check.when, fail(check)) for check in checks], value)
 
 
-def chosen(choices: Sequence[tuple[Sql, Sql]], otherwise: Sql) -> Sql:
+def chosen(choices: Sequence[tuple[Column, Column]], otherwise: Column) -> Column:
     """Return the value of the first condition that holds, as one flat CASE, because Spark Connect rejects deep nesting."""
     if not choices:
         return otherwise
@@ -45,12 +46,12 @@ def chosen(choices: Sequence[tuple[Sql, Sql]], otherwise: Sql) -> Sql:
     return case.otherwise(otherwise)
 
 
-def raised(prefix: str, check: Check) -> Sql:
+def raised(prefix: str, check: Check) -> Column:
     """Return the expression that ends the query with the error of a check, after a prefix."""
     return F.raise_error(F.concat(F.lit(prefix), check.message, F.lit(f" ({check.code})")))
 
 
-def either(condition: Sql, if_true: Checked, if_false: Checked) -> Checked:
+def either(condition: Column, if_true: Checked, if_false: Checked) -> Checked:
     """Return one of two results. Checks are not combined with `&`, as Spark may evaluate both of its operands."""
     no = F.lit(False)
     return Checked(
@@ -69,7 +70,7 @@ def first_valid(results: Sequence[Checked]) -> Checked:
         return last
     no, value = F.lit(False), last.value
     all_bad = F.lit(True)
-    messages: list[Sql] = []
+    messages: list[Column] = []
     for result in before:
         all_bad = F.when(all_bad, guarded(result.checks, no, lambda _: F.lit(True))).otherwise(no)
         messages.append(guarded(result.checks, F.lit(None), lambda check: check.message).cast("string"))
@@ -77,7 +78,7 @@ def first_valid(results: Sequence[Checked]) -> Checked:
         is_bad = guarded(result.checks, no, lambda _: F.lit(True))
         value = F.when(is_bad, value).otherwise(result.value)
 
-    def joined(own: Sql) -> Sql:
+    def joined(own: Column) -> Column:
         return F.array_join(F.array_distinct(F.array(*messages, own)), "; ")
 
     checks = [

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 from letterhead._formats import format_table
+from letterhead._invariants import present
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
-from letterhead.fields import ColumnSpec, field_and_default
+from letterhead.default_values import default_of
+from letterhead.fields import Field, field_and_default, plain_key
 from letterhead.operations import ReadOptions, Select
 from letterhead.spark.checks import Check, chosen, guarded, raised
 from letterhead.spark.expressions import header_parser, is_type, is_utf8, parser
@@ -21,17 +24,15 @@ from letterhead.spark.frame import VALUES_AS_BYTES
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import declared
-from letterhead.spark.sql_text import F, Sql, attribute
 from letterhead.types import ValueType, is_only_read, is_text_suffix
 from letterhead.value_text import text_of_key
-from letterhead.values import of_message
 
 if TYPE_CHECKING:
     from letterhead.fields import Repeat
     from letterhead.headers import GivenKey
     from letterhead.limits import Limits
 
-__all__ = ["check_read_by_spark", "header", "header_sql"]
+__all__ = ["header"]
 
 
 @documented
@@ -128,24 +129,22 @@ def header(
     check_name("errors value", errors, ("raise", "null"))
     if engine is not None:
         check_name("engine", engine, ("spark", "arrow"))
-    if engine == "spark":
-        check_read_by_spark(field.type, split)
+    is_by_arrow = is_only_read(field.type) or (split is not None and not all(map(_is_text, field.type.split(" | "))))
+    if is_by_arrow and engine == "spark":
+        raise ValueError(f"type '{field.type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
     on_sail = active_is_sail()
-    by_default = engine is None and format is None and not on_sail and _is_read_by_spark(field.type, split)
-    by_spark = engine == "spark" or by_default
+    by_spark = engine == "spark" or (engine is None and format is None and not is_by_arrow and not on_sail)
     if by_spark and limits is not None:
         raise ValueError("limits= applies to binary columns, and Spark's expressions read lists of headers: omit it")
     format = "kafka" if format is None else format
-    name = text_of_key(key)
-    select = Select(format, {name: field}, ReadOptions(errors=errors, limits=limits), dialect="spark")
     # Rejects misspelt names, batch formats, and keys that the format does not have.
-    select.result_type(pa.binary())
+    Select(format, {"": field}).result_type(pa.binary())
+    name = text_of_key(key)
     if on_sail and by_spark:
         raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
     if by_spark:
-        source = attribute(column)
-        value = header_sql(source, select.specs[0], errors, format)
-        return _check_column_type(source, _header_list_type(format), value).column().alias(name)
+        return _by_spark(column, name, field, errors, _header_list_type(format)).alias(name)
+    select = Select(format, {name: field}, ReadOptions(errors=errors, limits=limits), dialect="spark")
     type_in_spark = declared(select).spark[0].dataType
     function = ArrowFunction("header", select.run_once, first_field=True)
     return function.column(column, type_in_spark, remedy=": use select_headers").alias(name)
@@ -171,58 +170,55 @@ def _header_list_type(format: str) -> _HeaderList:
     return _HeaderList(format, info.keys, info.types)
 
 
-def check_read_by_spark(type: str, split: str | None) -> None:
-    """Raise ``ValueError`` if Spark's expressions do not read a type, or values that are split."""
-    if not _is_read_by_spark(type, split):
-        raise ValueError(f"type '{type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
+def _by_spark(
+    column: str | Column, name: str, field: Field, errors: Literal["raise", "null"], header_list: _HeaderList
+) -> Column:
+    parse, strict = header_parser(field.type, header_list.types), errors == "raise"
 
+    # Repeat the expression: Spark evaluates common subexpressions once, which is twice as fast as a lambda variable.
+    matching = F.filter(column, _is_requested(field, header_list, strict))
+    # The size of a null list is null, or -1 if ANSI mode is off.
+    count = F.coalesce(F.size(matching), F.lit(0))
+    checks = []
+    if field.required and strict:
+        # With errors="null" an absent header is null in any case.
+        checks.append(Check(count <= 0, "missing_key", F.lit("the header is required and absent")))
+    if field.repeat == "error":
+        checks.append(Check(count > 1, "repeated_key", F.lit("the key occurs a second time")))
 
-def _is_read_by_spark(type: str, split: str | None) -> bool:
-    return not is_only_read(type) and (split is None or all(map(_is_text, type.split(" | "))))
-
-
-def header_sql(column: Sql, spec: ColumnSpec, errors: Literal["raise", "null", "column"], format: str) -> Sql:
-    """Return the expression that reads a header from a column of lists of headers, whose type is not checked."""
-    header_list, key = _header_list_type(format), spec.key
-    name = text_of_key(of_message(*key) if isinstance(key, tuple) else key)
-    parse, strict = header_parser(spec.type, header_list.types), errors == "raise"
-    found = _find(column, spec, header_list, strict)
-    checks = list(found.malformed)
-    if spec.required and (strict or spec.repeat == "all"):
-        # With errors="null" an absent header is null in any case, except that a list would be empty.
-        checks.append(Check(found.is_absent, "missing_key", F.lit("the header is required and absent")))
-    if spec.repeat == "error":
-        checks.append(Check(found.is_repeated, "repeated_key", F.lit("the key occurs a second time")))
-
-    def fail(check: Check) -> Sql:
+    def fail(check: Check) -> Column:
         return raised(f"header {name}: ", check) if strict else F.lit(None)
 
-    if spec.repeat != "all":
-        parsed = parse(found.header)
+    if field.required and not strict and field.repeat == "all":
+        # Otherwise an absent header would be an empty list.
+        checks.append(Check(count <= 0, "missing_key", F.lit("")))
+    if field.split is not None:
+        matching = _elements(matching, field.split, header_list)
+    if field.repeat != "all":
+        parsed = parse(F.get(matching, 0) if field.repeat == "first" else F.try_element_at(matching, F.lit(-1)))
         value = guarded([*checks, *parsed.checks], parsed.value, fail)
-        if spec.default is not None:
-            type, text = spec.default
-            default = parser(type)(F.lit(text.encode())).value
-            value = guarded(found.malformed, F.when(found.is_absent, default).otherwise(value), fail)
-        return value
-    matching = found.matching if spec.split is None else _elements(found.matching, spec.split, header_list)
+        if field.default is not None:
+            type, text = default_of(field.type, field.default)
+            # A null list has no headers; its size is 0 or -1.
+            value = F.when(count <= 0, parser(type)(F.lit(text.encode())).value).otherwise(value)
+        return _check_column_type(column, header_list, value)
 
-    def element(header: Sql) -> Sql:
+    def element(header: Column) -> Column:
         parsed = parse(header)
         return guarded(parsed.checks, parsed.value, fail)
 
-    def is_bad(header: Sql) -> Sql:
+    def is_bad(header: Column) -> Column:
         bad = guarded(parse(header).checks, F.lit(False), lambda _: F.lit(True))
         # These checks accept a null value, whose type may still be unknown.
         return bad | F.coalesce(~is_type(header["type"]), F.lit(False)) if header_list.types else bad
 
     # A message with null headers has none of any key.
     matching = F.coalesce(matching, F.array())
-    values = F.mapped("transform", matching, "h", element)
+    values = F.transform(matching, element)
     if not strict:
         # A null element would look like a header with a null value, so one bad value makes the whole list null.
-        values = F.when(F.mapped("exists", matching, "h", is_bad), F.lit(None)).otherwise(values)
-    return guarded(checks, values, fail)
+        values = F.when(F.exists(matching, is_bad), F.lit(None)).otherwise(values)
+    return _check_column_type(column, header_list, guarded(checks, values, fail))
 
 
 def _is_text(type: str) -> bool:
@@ -231,85 +227,37 @@ def _is_text(type: str) -> bool:
     return name == "string" or is_text_suffix(suffix)
 
 
-def _elements(matching: Sql, separator: str, header_list: _HeaderList) -> Sql:
+def _elements(matching: Column, separator: str, header_list: _HeaderList) -> Column:
     """Return a header for each element of the value of every header.
 
     Values that are not UTF-8 are not split; parsing rejects them.
     """
     pattern = "\\Q" + separator.replace("\\E", "\\E\\\\E\\Q") + "\\E"
 
-    def elements(header: Sql) -> Sql:
+    def elements(header: Column) -> Column:
         text = header["value"].cast("string")
         is_split = is_utf8(header["value"])
         if header_list.types:
             is_split = is_split & F.coalesce(header["type"].isin("string", "binary"), F.lit(True))
         parts = F.when(is_split, F.split(text, pattern, -1)).otherwise(F.array(text))
+        return F.transform(
+            parts, lambda part: _with_value(header, F.when(text.isNotNull(), part.cast("binary")), header_list)
+        )
 
-        def element(part: Sql) -> Sql:
-            return _with_value(header, F.when(text.is_not_null(), part.cast("binary")), header_list)
-
-        return F.mapped("transform", parts, "part", element)
-
-    return F.flatten(F.mapped("transform", matching, "h", elements))
+    return F.flatten(F.transform(matching, elements))
 
 
-def _with_value(header: Sql, value: Sql, header_list: _HeaderList) -> Sql:
-    types = {"type": header["type"]} if header_list.types else {}
-    return F.struct(**types, value=value)
+def _with_value(header: Column, value: Column, header_list: _HeaderList) -> Column:
+    types = [header["type"].alias("type")] if header_list.types else []
+    return F.struct(*types, value.alias("value"))
 
 
-class _Found(NamedTuple):
-    """The headers of a key in a list: the list of all, the one that counts, and conditions on their number."""
-
-    matching: Sql
-    header: Sql
-    is_absent: Sql
-    is_repeated: Sql
-    malformed: tuple[Check, ...] = ()
-
-
-def _find(column: Sql, spec: ColumnSpec, header_list: _HeaderList, strict: bool) -> _Found:
-    """Return the headers that have the key of a spec.
-
-    Text keys are searched without a lambda, which Spark would interpret for each header.
-    """
-    matching = F.mapped("filter", column, "h", _is_requested(spec, header_list, strict))
-    if spec.repeat == "all" or header_list.keys != "text" or header_list.types:
-        # Repeat the expression: Spark evaluates common subexpressions once, which is twice as fast as a lambda variable.
-        # The size of a null list is null, or -1 if ANSI mode is off.
-        count = F.coalesce(F.size(matching), F.lit(0))
-        last = F.get(matching, count - 1)
-        header = F.get(matching, 0) if spec.repeat == "first" else last
-        return _Found(matching, header, count <= 0, count > 1)
-    text = str(spec.key)
-    # The cast changes no list of this format; a list with other keys is an error of its own.
-    keys = column["key"].cast("array<string>")
-    # Positions are counted from 1, and 0 is no position; `get` counts from 0.
-    size, first = F.size(keys), F.array_position(keys, text)
-    from_last = F.array_position(F.reverse(keys), text)
-    place = (first if spec.repeat == "first" else size - from_last + 1).cast("int")
-    is_absent = F.coalesce(from_last, F.lit(0)) == 0
-    malformed: tuple[Check, ...] = ()
-    if strict:
-        malformed = (Check(_has_null(keys), "null_key", F.lit("the key of a header is null")),)
-    is_repeated = (first > 0) & (first + from_last <= size)
-    return _Found(matching, F.get(column, place - 1), is_absent, is_repeated, malformed)
-
-
-def _has_null(keys: Sql) -> Sql:
-    """Return whether a list of keys has null in it.
-
-    A search that finds nothing is null if there is one. A list with an empty key is sorted instead, nulls first.
-    """
-    found = F.array_contains(keys, "")
-    return F.when(found, F.get(F.sort_array(keys), 0).is_null()).otherwise(keys.is_not_null() & found.is_null())
-
-
-def _is_requested(spec: ColumnSpec, header_list: _HeaderList, strict: bool) -> Callable[[Sql], Sql]:
+def _is_requested(field: Field, header_list: _HeaderList, strict: bool) -> Callable[[Column], Column]:
     """Return the predicate for headers. With ``strict``, a malformed header raises; otherwise only its key is compared."""
-    plain = spec.key
+    key: Any = present(field.key, "the key")
+    plain = plain_key(key)
 
-    def is_requested(header: Sql) -> Sql:
+    def is_requested(header: Column) -> Column:
         # Spark interprets this for every header: each step shows in the run time of a query.
         if header_list.keys == "typed":
             type, bits = plain if isinstance(plain, tuple) else ("string", str(plain).encode())
@@ -332,40 +280,40 @@ def _is_requested(spec: ColumnSpec, header_list: _HeaderList, strict: bool) -> C
 _NULL_KEY = "the key of a header is null (null_key)"
 
 
-def _malformed(header: Sql, header_list: _HeaderList) -> list[tuple[Sql, Sql]]:
+def _malformed(header: Column, header_list: _HeaderList) -> list[tuple[Column, Column]]:
     """Return the conditions that make a header malformed, in order, with messages.
 
     The type of a value may be null, the type of a key may not.
     """
 
-    def unknown(name: str) -> tuple[Sql, Sql]:
+    def unknown(name: str) -> tuple[Column, Column]:
         return ~is_type(header[name]), F.lit("the name of the type is unknown (unknown_type)")
 
-    null_key, checks = header["key"].is_null(), []
+    null_key, checks = header["key"].isNull(), []
     if header_list.keys == "typed":
-        null_key = header["key_type"].is_null() | null_key
+        null_key = header["key_type"].isNull() | null_key
         checks.append(unknown("key_type"))
     if header_list.types:
         checks.append(unknown("type"))
     return [(null_key, F.lit(_NULL_KEY)), *checks]
 
 
-def _check_column_type(column: Sql, header_list: _HeaderList, value: Sql) -> Sql:
+def _check_column_type(column: str | Column, header_list: _HeaderList, value: Column) -> Column:
     """Reject columns of another type, whose values would be misread.
 
     Spark knows the type before a job runs, and removes the condition.
     """
     # Spark Connect writes out the default collation of strings.
-    column_type = F.regexp_replace(F.typeof(column), " collate UTF8_BINARY(?![A-Za-z_])", "")
+    column_type = F.regexp_replace(F.typeof(column), r" collate UTF8_BINARY\b", "")
     others: dict[str, str] = {}
     for name, info in format_table().items():
         if info.is_ == "headers":
             others.setdefault(_header_list_type(name).type, name)
     remedies = [
-        (column_type == type, F.lit(f': pass format="{name}", or another format of such headers'))
+        (column_type == type, F.lit(f": pass format='{name}', or another format of such headers"))
         for type, name in others.items()
     ]
-    own_name = column.text.replace("`", "") if column.is_text else "headers"
+    own_name = column if isinstance(column, str) else "headers"
     as_bytes = F.lit(f": {VALUES_AS_BYTES.format(own_name)} has the values as bytes")
     is_text = F.replace(column_type, F.lit("value:string"), F.lit("value:binary")) == header_list.type
     remedy = chosen([*remedies, (is_text, as_bytes)], F.lit(""))

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
 from letterhead.spark.checks import Check, Checked, check
-from letterhead.spark.sql_text import F, Sql
 
 __all__ = ["UNITS", "form_parser", "in_years"]
 
@@ -27,13 +29,13 @@ _FIRST, _END = -62_135_596_800, 253_402_300_800
 """The years 1 to 9999 in seconds since 1970."""
 
 
-def form_parser(type: str) -> Callable[[Sql], Checked] | None:
+def form_parser(type: str) -> Callable[[Column], Checked] | None:
     """Return the function that parses a binary column as text of a type; None if the type has no form of its own.
 
     Examples
     --------
-    >>> from letterhead.spark.sql_text import F
-    >>> spark.range(1).select(form_parser("timestamp:s")(F.lit(b"5")).value.cast("double").column().alias("time")).first().time
+    >>> from pyspark.sql import functions as F
+    >>> spark.range(1).select(form_parser("timestamp:s")(F.lit(b"5")).value.cast("double").alias("time")).first().time
     5.0
     """
     name, _, suffix = type.partition(":")
@@ -46,12 +48,12 @@ def form_parser(type: str) -> Callable[[Sql], Checked] | None:
     return partial(_decimal, name) if suffix == "text" and name.startswith("decimal") else None
 
 
-def _iso(bytes: Sql) -> Checked:
+def _iso(bytes: Column) -> Checked:
     text = bytes.cast("string")
     part, spelled = _parts(text, _ISO)
     checks, days = _days(part, spelled, "the text is not a time with an offset, such as 2026-01-31T09:00:00Z")
 
-    def seconds(hours: int, minutes: int) -> Sql:
+    def seconds(hours: int, minutes: int) -> Column:
         return F.coalesce(_number(part(hours)), F.lit(0)) * 3600 + F.coalesce(_number(part(minutes)), F.lit(0)) * 60
 
     offset = F.when(part(8) == "-", -seconds(9, 10)).otherwise(seconds(9, 10))
@@ -60,7 +62,7 @@ def _iso(bytes: Sql) -> Checked:
     return Checked([*checks, in_years(time, 1)], F.timestamp_micros(micros))
 
 
-def _epoch(unit: str, bytes: Sql) -> Checked:
+def _epoch(unit: str, bytes: Column) -> Checked:
     text = bytes.cast("string")
     spelled = text.rlike(r"\A-?[0-9]+\z")
     digits = F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1)
@@ -72,7 +74,7 @@ def _epoch(unit: str, bytes: Sql) -> Checked:
     if unit == "ns":
         # A quotient of decimals is rounded, to a number of places that depends on the configuration.
         size = F.when(text.startswith("-"), size + F.lit(Decimal(999))).otherwise(size)
-        whole = size.div(F.lit(Decimal(1000)))
+        whole = F.call_function("div", size, F.lit(Decimal(1000)))
         micros = F.when(text.startswith("-"), -whole).otherwise(whole)
     else:
         micros = number * F.lit(Decimal(1_000_000 // per_second))
@@ -81,13 +83,13 @@ def _epoch(unit: str, bytes: Sql) -> Checked:
     return Checked([bad_text, within._replace(when=too_long | within.when)], F.timestamp_micros(micros.cast("bigint")))
 
 
-def _date(bytes: Sql) -> Checked:
+def _date(bytes: Column) -> Checked:
     part, spelled = _parts(bytes.cast("string"), _DATE)
     checks, days = _days(part, spelled, "the text is not a date, such as 2026-01-31")
     return Checked(checks, F.date_add(F.lit("1970-01-01").cast("date"), days))
 
 
-def _decimal(name: str, bytes: Sql) -> Checked:
+def _decimal(name: str, bytes: Column) -> Checked:
     precision, scale = map(int, name[len("decimal(") : -1].split(","))
     part, spelled = _parts(bytes.cast("string"), _DECIMAL)
     fraction = F.concat(part(3), part(4))
@@ -114,12 +116,12 @@ def _decimal(name: str, bytes: Sql) -> Checked:
     return Checked(checks, text.cast(name))
 
 
-def _padded(digits: Sql, length: Sql) -> Sql:
+def _padded(digits: Column, length: Column) -> Column:
     """Return digits with zeros behind them, up to a length of at most 38."""
     return F.substring(F.concat(digits, F.lit("0" * 38)), F.lit(1), length)
 
 
-def _base64(bytes: Sql) -> Checked:
+def _base64(bytes: Column) -> Checked:
     text = bytes.cast("string")
     unpadded = F.regexp_extract(text, r"\A([A-Za-z0-9+/_-]*)={0,2}\z", 1)
     spelled = text.rlike(r"\A[A-Za-z0-9+/_-]*={0,2}\z")
@@ -132,25 +134,25 @@ def _base64(bytes: Sql) -> Checked:
     return Checked([check(~is_base64, "bad_text", "the text is not Base64")], F.unbase64(padded))
 
 
-def _hex(bytes: Sql) -> Checked:
+def _hex(bytes: Column) -> Checked:
     text = bytes.cast("string")
     is_hex = text.rlike(r"\A[0-9a-fA-F]*\z") & (F.length(text) % 2 == 0)
     return Checked([check(~is_hex, "bad_text", "the text is not pairs of hex digits")], F.unhex(text))
 
 
-def _parts(text: Sql, pattern: str) -> tuple[Callable[[int], Sql], Sql]:
+def _parts(text: Column, pattern: str) -> tuple[Callable[[int], Column], Column]:
     """Return the groups of a pattern, null where it does not match the text as a whole, and whether it matches."""
     whole = rf"\A{pattern}\z"
     spelled = text.rlike(whole)
     return lambda group: F.when(spelled, F.regexp_extract(text, whole, group)), spelled
 
 
-def _number(digits: Sql) -> Sql:
+def _number(digits: Column) -> Column:
     """Return digits as a number; null if there are none."""
     return F.when(digits != "", digits).cast("bigint")
 
 
-def _days(part: Callable[[int], Sql], spelled: Sql, message: str) -> tuple[list[Check], Sql]:
+def _days(part: Callable[[int], Column], spelled: Column, message: str) -> tuple[list[Check], Column]:
     """Return the days since 1970 of the first three groups, and the checks that they are a date."""
     year, month, day = (_number(part(group)).cast("int") for group in (1, 2, 3))
     # The calendar repeats after 400 years, and there is no year 0.
@@ -165,7 +167,7 @@ def _days(part: Callable[[int], Sql], spelled: Sql, message: str) -> tuple[list[
     return checks, F.datediff(date, F.lit("1970-01-01").cast("date"))
 
 
-def in_years(number: Sql, per_second: int) -> Check:
+def in_years(number: Column, per_second: int) -> Check:
     """Return the check that a number of units since 1970 is in the years 1 to 9999."""
     outside = (number < F.lit(Decimal(_FIRST * per_second))) | (number >= F.lit(Decimal(_END * per_second)))
     return check(outside, "out_of_range", "the time is not in the years 1 to 9999")
