@@ -11,11 +11,10 @@ use super::filter::{Filter, ones, runs};
 use super::input::Bytes;
 use super::message_sinks::{MessageFound, MessageSinks, Until};
 use super::rows::{Parsed, regular_span};
-use super::run::{ParseRow, Plan, RowEnd, Rows, too_large};
+use super::run::{ParseRow, Plan, RangeRun, RowEnd, Rows, share, too_large};
 use super::schema;
 use super::select::Selection;
 use super::sink::{Row, RowSink as _};
-use super::threads;
 use super::{Input, Operation, Output, binary_column, check_keys, struct_of};
 use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
@@ -105,21 +104,10 @@ impl Operation for Messages {
         let batches = binary_column::<B::Message>(input.column)?;
         let plan = input.plan(B::NAME, Direction::Decode, self.on_error, self.options.limits);
         let all = input.from..input.column.len();
-        let mut whole = BatchRun::<B>::new(self, &plan, batches, all.clone());
-        let part = |range: Range<usize>| {
-            let mut part = BatchRun::<B>::new(self, &plan, batches, range.clone());
-            part.advance(range.end).is_ok_and(|is_whole| is_whole).then_some(part.reader.rows)
-        };
-        let mut append = |range: Range<usize>, part: Option<Rows<_>>| match part {
-            Some(part) if whole.reader.rows.fits(&part, &plan) => {
-                whole.append(part);
-                Ok(true)
-            }
-            _ => whole.advance(range.end),
-        };
+        let run = |range| BatchRun::<B>::new(self, &plan, batches, range);
         let bytes = (batches.before(all.end) - batches.before(all.start)) / all.len().max(1);
         let sizes = (MIN_PART / bytes.max(1)).max(1)..=(MAX_PART / bytes.max(1)).max(1);
-        threads::share(all, plan.threads, sizes, &part, &mut append)?;
+        let whole = share(all.clone(), &plan, sizes, run(all), |range| Some(run(range)))?;
         let (until, count) = (whole.reader.rows.until, whole.count);
         let mut columns = whole.reader.finish(&places);
         // Messages of a batch that did not fit completely come with the next chunk.
@@ -150,14 +138,23 @@ impl<'v, 'a, B: BatchFormat> BatchRun<'v, 'a, B> {
         BatchRun { batches, range, count: 0, reader, held: Held::default() }
     }
 
-    /// How much of the range is processed when the rows before one are.
+    /// Progress through the range once the rows before `row` are processed.
     fn progress(&self, row: usize) -> Progress {
         let start = self.batches.before(self.range.start);
         let (bytes, all) = (self.batches.before(row) - start, self.batches.before(self.range.end) - start);
         Progress { bytes, all: all.min(bytes.saturating_mul(MOST_GROWTH)) }
     }
+}
 
-    /// Goes on up to a row; returns false where the output is full before it.
+impl<'a, B: BatchFormat> RangeRun<'a, MessageSinks<B::Message>> for BatchRun<'_, 'a, B> {
+    fn rows(&self) -> &Rows<MessageSinks<B::Message>> {
+        &self.reader.rows
+    }
+
+    fn into_rows(self) -> Rows<MessageSinks<B::Message>> {
+        self.reader.rows
+    }
+
     fn advance(&mut self, end: usize) -> Result<bool, Error> {
         for row in self.reader.rows.until..end {
             if let Some(batch) = self.batches.cursor(row) {
@@ -178,10 +175,9 @@ impl<'v, 'a, B: BatchFormat> BatchRun<'v, 'a, B> {
         Ok(true)
     }
 
-    /// Appends the messages of the batches after these.
-    fn append(&mut self, part: Rows<MessageSinks<B::Message>>) {
-        let progress = self.progress(part.until);
-        self.reader.rows.extend(part, progress);
+    fn append(&mut self, next: Rows<MessageSinks<B::Message>>) {
+        let progress = self.progress(next.until);
+        self.reader.rows.extend(next, progress);
         self.count = self.reader.rows.sink.row_count();
     }
 }

@@ -50,12 +50,12 @@ pub struct Rows<S> {
     pub until: usize,
 }
 
-/// A row that is parsed into a sink; a second time if it has errors.
+/// Parses a row into a sink; called again, with another log, for a row with errors.
 pub trait ParseRow<'a, S: RowSink<'a>> {
     fn parse<R: Log>(&mut self, log: &mut R, to: &mut Row<'_, 'a, S>) -> Parsed;
 }
 
-/// What has become of a row.
+/// Outcome of appending a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowEnd {
     Appended,
@@ -260,21 +260,46 @@ pub fn run<'a, R: RowSource<'a, S>, S: RowSink<'a>>(
     make: impl Fn() -> Result<S, Error> + Sync,
 ) -> Result<Rows<S>, Error> {
     let all = from..rows.column().len();
-    let mut whole = Run::new(rows, plan, all.clone(), make()?);
+    let whole = Run::new(rows, plan, all.clone(), make()?);
+    let part = |range| Some(Run::new(rows, plan, range, make().ok()?));
+    Ok(share(all, plan, PART_ROWS, whole, part)?.rows)
+}
+
+/// A run over a range of the input, to which the rows of the next range can be appended.
+pub trait RangeRun<'a, S: RowSink<'a>> {
+    fn rows(&self) -> &Rows<S>;
+
+    fn into_rows(self) -> Rows<S>;
+
+    /// Goes on up to a row; returns false where the output is full before it.
+    fn advance(&mut self, end: usize) -> Result<bool, Error>;
+
+    /// Appends what another run has made of the next range.
+    fn append(&mut self, next: Rows<S>);
+}
+
+/// Has the threads of a plan share a range: runs that `make` returns read parts of it, in `sizes`, and `whole` appends these,
+/// or reads a part itself that it could not append.
+pub fn share<'a, S: RowSink<'a>, T: RangeRun<'a, S>>(
+    all: Range<usize>,
+    plan: &Plan,
+    sizes: RangeInclusive<usize>,
+    mut whole: T,
+    make: impl Fn(Range<usize>) -> Option<T> + Sync,
+) -> Result<T, Error> {
     let part = |range: Range<usize>| {
-        let mut part = Run::new(rows, plan, range.clone(), make().ok()?);
-        part.advance(range.end).is_ok_and(|is_whole| is_whole).then_some(part.rows)
+        let mut part = make(range.clone())?;
+        part.advance(range.end).is_ok_and(|is_whole| is_whole).then(|| part.into_rows())
     };
     let mut append = |range: Range<usize>, part: Option<Rows<S>>| match part {
-        Some(part) if whole.rows.fits(&part, plan) => {
-            let progress = whole.progress();
-            whole.rows.extend(part, progress);
+        Some(part) if whole.rows().fits(&part, plan) => {
+            whole.append(part);
             Ok(true)
         }
         _ => whole.advance(range.end),
     };
-    threads::share(all, plan.threads, PART_ROWS, &part, &mut append)?;
-    Ok(whole.rows)
+    threads::share(all, plan.threads, sizes, &part, &mut append)?;
+    Ok(whole)
 }
 
 /// A run over a range of rows, up to `rows.until`.
@@ -305,8 +330,22 @@ impl<'r, 'a, R: RowSource<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
         let start = before(self.range.start);
         Progress { bytes: before(self.rows.until) - start, all: before(self.range.end) - start }
     }
+}
 
-    /// Goes on up to a row; returns false where the output is full before it.
+impl<'a, R: RowSource<'a, S>, S: RowSink<'a>> RangeRun<'a, S> for Run<'_, 'a, R, S> {
+    fn rows(&self) -> &Rows<S> {
+        &self.rows
+    }
+
+    fn into_rows(self) -> Rows<S> {
+        self.rows
+    }
+
+    fn append(&mut self, next: Rows<S>) {
+        let progress = self.progress();
+        self.rows.extend(next, progress);
+    }
+
     fn advance(&mut self, end: usize) -> Result<bool, Error> {
         let plan = self.plan;
         while self.rows.until < end {
