@@ -335,7 +335,7 @@ pub struct Inside {
     pub content: usize,
 }
 
-/// What becomes of the messages of a batch. The log holds the errors of a message's frame when the message is passed on.
+/// Receiver of the messages of a batch. The log holds the errors of a message's frame when the message is passed on.
 pub trait MessageReceiver {
     type Batch: BatchFormat;
 

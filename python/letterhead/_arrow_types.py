@@ -51,12 +51,17 @@ def to_pyarrow(exported: _native.Column | _native.Stream) -> Any:
 
 
 def import_column(column: Column) -> Any:
-    """Return a column of any library as a pyarrow Array or ChunkedArray, verified: pyarrow's functions read what others pass unseen."""
+    """Return a column of any library as a validated pyarrow Array or ChunkedArray.
+
+    pyarrow does not validate what another library exports before its functions read it.
+    """
+    import pyarrow as pa
+
     check_column(column)
     imported = to_pyarrow(_native.checked(column))
-    types = importlib.import_module("pyarrow").types
+    types = pa.types
     if types.is_nested(imported.type) or types.is_dictionary(imported.type):
-        imported.validate(full=True)  # the core does not read columns of all types in it
+        imported.validate(full=True)  # the core validates only the types that it reads
     return imported
 
 

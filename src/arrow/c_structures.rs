@@ -20,10 +20,10 @@ use super::{Input, Output, Work};
 #[cfg(feature = "python")]
 use crate::error::{Direction, Error};
 
-/// The most types inside each other.
+/// Maximum depth of nested types.
 const MAX_DEPTH: usize = 64;
 
-/// The most rows, so that no number of rows overflows.
+/// Maximum number of rows; sums and products of it do not overflow.
 const MAX_ROWS: i64 = if cfg!(target_pointer_width = "64") { 1 << 56 } else { 1 << 29 };
 
 /// Returns columns of a type as they were imported.
@@ -134,9 +134,8 @@ unsafe fn children<'a, T>(pointers: *mut *mut T, count: i64) -> Checked<Vec<&'a 
 ///
 /// # Safety
 ///
-/// Pointers are null or point to what the interface says: as many buffers and children as it states, and as many bytes in each
-/// buffer as follow from the rows, the last offset, or the lengths of buffers of views. They stay so until the array is
-/// released.
+/// Pointers are null or point to what the interface says: the stated numbers of buffers and children. Each buffer has the bytes
+/// that its rows, its last offset, or the stated length of a buffer of views demand. All stay valid until the array is released.
 pub unsafe fn import_array(array: FFI_ArrowArray, of: &DataType) -> Checked<ArrayData> {
     let owner = Arc::new(array);
     // SAFETY: the caller's promise.
@@ -162,7 +161,7 @@ unsafe fn import(array: &FFI_ArrowArray, of: &DataType, owner: &Arc<FFI_ArrowArr
     // SAFETY: as above.
     let children = unsafe { import_children(array, len + offset, of, owner) }?;
     if len == 0 {
-        // Buffers of no rows may be null, even that of offsets, which has one then.
+        // An array without rows may have null buffers, even for offsets, of which there is one.
         return Ok(ArrayData::new_empty(of));
     }
     // SAFETY: a bit for each row.

@@ -92,7 +92,7 @@ impl<'a> Bytes<'a> {
             Bytes::Small(array) => span(&array.value_offsets()[row..]),
             Bytes::Large(array) => span(&array.value_offsets()[row..]),
             Bytes::View(array) => {
-                // The length of a null means nothing, and views may share bytes.
+                // Null views may have any length, and views may share bytes: the buffers bound the sum.
                 let views = &array.views()[row..];
                 let lengths =
                     views.iter().map(|view| ByteView::from(*view).length as usize).fold(0, usize::saturating_add);

@@ -29,8 +29,8 @@ const WAITING: usize = 4;
 /// Into how many steps the first thread divides as many rows as a part has.
 const STEPS: usize = 4;
 
-/// Calls `append` with all rows, range by range in their order, until it returns false or an error. Where another thread has
-/// worked on a range, of as many rows as `sizes` allow, `append` gets the result of `make` for it.
+/// Calls `append` for ranges of the rows, in order, until it returns false or an error. Other threads call `make` for ranges of
+/// `sizes` rows ahead of it, and `append` gets their results; it gets `None` for a range that no other thread has read.
 pub fn share<P: Send>(
     rows: Range<usize>,
     threads: usize,

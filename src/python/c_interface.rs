@@ -245,7 +245,7 @@ unsafe fn answer<T>(
     code
 }
 
-/// What a stream exports; `None` once it is released.
+/// State of an exported stream; `None` once it is released.
 ///
 /// # Safety
 ///
@@ -284,7 +284,7 @@ unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {
     let exported = std::mem::replace(&mut stream.private_data, null_mut()).cast::<Exported>();
     // The second of two calls has nothing to free.
     if !exported.is_null() {
-        // SAFETY: the pointer is that of the box of `export_stream`, and was taken out of the stream.
+        // SAFETY: `export_stream` made the pointer from a box, and it was just removed from the stream.
         drop(unsafe { Box::from_raw(exported) });
     }
 }

@@ -399,7 +399,7 @@ pub fn apply<'py>(
     }
 }
 
-/// Imports a column and checks it, for libraries that read what others pass without checks.
+/// Imports and validates a column before it is passed to a library that does not validate it.
 #[pyfunction]
 pub fn checked<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     match import(column)? {

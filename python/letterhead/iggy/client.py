@@ -52,7 +52,7 @@ _BACKOFF = 0.05
 _MAX_BACKOFF = 1.0
 MAX_REPLY_BYTES = 1 << 26
 TIMEOUT_MS = 60_000
-"""How long requests are retried by default, as those of Kafka's clients are."""
+"""Default time limit of a request with its retries, the same as of Kafka's clients."""
 """Bytes of a reply with one message. A server accepts payloads of 64,000,000 bytes, and headers of 100,000."""
 
 _MAX_LISTED_BYTES = 16 << 20

@@ -49,7 +49,7 @@ class _WithoutResponses(logging.Filter):
         self.decoding = threading.local()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is logged."""
+        """Drop a record about a response to letterhead, and keep all others."""
         return not (getattr(self.decoding, "is_ours", False) and "Unable to decode" in str(record.msg))
 
 
@@ -174,7 +174,7 @@ class KeytabLogin(SaslMechanismGSSAPI):  # type: ignore[misc]
 
 
 class OwnMechanism(str):
-    """The name of a mechanism in requests, which kafka-python's registry holds apart from the same name of its own."""
+    """Name of a mechanism that is registered beside kafka-python's own of the same name; requests have the plain name."""
 
     def __hash__(self) -> int:
         return hash((OwnMechanism, str(self)))
@@ -184,7 +184,7 @@ class OwnMechanism(str):
 
     @classmethod
     def named(cls, name: str) -> str:
-        """Return the mechanism of letterhead with a name, or the name if that of kafka-python is used."""
+        """Return the name under which letterhead registered a mechanism; the name itself if it uses kafka-python's."""
         return _OWN_MECHANISMS.get(name, name)
 
 

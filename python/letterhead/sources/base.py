@@ -136,7 +136,7 @@ class Source(ABC):
     """The noun that counts of rows use."""
 
     options: ClassVar[frozenset[str]] = frozenset()
-    """Fields of a request that mean something here, of those that not every source has: names in :data:`OPTIONS`."""
+    """The options in :data:`OPTIONS` that the source supports; all other fields of a request apply to every source."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -204,7 +204,7 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     "ignore_crc": ("ignore_crc=", "records of log segments of Kafka"),
     "stores": ("store= and the options of its keys", "state directories"),
 }
-"""Fields of a request that only some sources have: the parameter, and the sources for which it is."""
+"""Fields of a request that only some sources support: the parameter in errors, and the sources that support it."""
 
 LOG_OPTIONS = frozenset({"start", "end", "partitions"})
 
@@ -219,7 +219,7 @@ def names_of(columns: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def check_options(sources: Sequence[Source], request: RowRequest) -> None:
-    """Refuse a request that is invalid for any source, and options that mean nothing for one of these."""
+    """Raise if a value is invalid for every source, or one of these sources does not support an option."""
     check_name("errors value", request.errors, get_args(OnError))
     if request.last is not None and request.last < 0:
         raise ValueError(f"last must be at least 0, not {request.last}")

@@ -71,7 +71,7 @@ def _topic_address(name: str) -> str:
 
 
 def checked_request(sources: Sequence[Source], request: RowRequest) -> RowRequest:
-    """Refuse options that mean nothing for one of the sources; return the request with the command's time limit."""
+    """Reject options that a source does not support; return the request with the default time limit of a command."""
     with reading_errors():
         check_options(sources, request)
     has_limit = request.timeout_ms is not None or "default.api.timeout.ms" in (request.settings or {})

@@ -119,7 +119,7 @@ def selection(
 
 
 def milliseconds(timeout: float | None) -> int | None:
-    """Return the option --timeout, or None without it."""
+    """Return the seconds of --timeout in milliseconds, or None without the option."""
     return None if timeout is None else round(timeout * 1000)
 
 
