@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-__all__ = ["check_name", "first_repeated", "listed", "shortened", "unknown_name"]
+__all__ = ["check_name", "first_repeated", "listed", "names_of", "shortened", "unknown_name"]
 
 MOST_LISTED = 50
 """Names that an error lists; the others are counted."""
@@ -27,6 +27,13 @@ def check_name(name: str, value: object, names: Iterable[str]) -> None:
     names = list(names)
     if value not in names:
         raise unknown_name(name, value, names)
+
+
+def names_of(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return names of columns that a caller lists; refuse a text, which is a sequence of letters."""
+    if isinstance(columns, str):
+        raise TypeError("columns must be a list of column names, not str")
+    return None if columns is None else tuple(columns)
 
 
 def unknown_name(noun: str, wrong: object, names: Iterable[str]) -> ValueError:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead._arrow_types import Dialect
-from letterhead._names import unknown_name
+from letterhead._names import names_of, unknown_name
 from letterhead.errors import DecodeError, ErrorDetail
 from letterhead.fields import check_distinct, columns_of
 
@@ -37,9 +37,7 @@ def check_columns(
     columns: Sequence[str], known: Collection[str], headers: Columns | None, errors: OnError, error_column: str
 ) -> None:
     """Raise if a column is unknown, or two output columns would have the same name."""
-    if isinstance(columns, str):
-        raise TypeError("columns must be a list of column names, not str")
-    for name in columns:
+    for name in names_of(columns) or ():
         if name not in known:
             raise unknown_name("column", name, known)
     check_distinct([*columns, *columns_of(headers or {})], errors, error_column)

@@ -7,6 +7,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from letterhead._arrow_types import Dialect
+from letterhead._names import names_of
 from letterhead.fields import Columns, ColumnSpec, check_distinct, normalise
 from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.options import READ_DEFAULTS, ReadOptions
@@ -39,9 +40,7 @@ class ExplodeBatches(ColumnOperation):
     dialect: Dialect = "arrow"
 
     def __post_init__(self, headers: Columns | None, where: conditions.Where | Filter | None) -> None:
-        if isinstance(self.columns, str):
-            raise TypeError("columns must be a list of column names, not str")
-        columns = None if self.columns is None else tuple(self.columns)
+        columns = names_of(self.columns)
         specs = () if headers is None else tuple(normalise(headers, sql=self.dialect == "spark"))
         # A field may be requested twice; then it is returned twice.
         names = [*dict.fromkeys(columns or ()), *(spec.name for spec in specs)]

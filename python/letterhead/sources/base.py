@@ -34,7 +34,6 @@ __all__ = [
     "Source",
     "StoreOptions",
     "check_options",
-    "names_of",
 ]
 
 BATCH_SCREEN_COLUMNS = ("base_offset", "last_offset", "records", "bytes", "codec", "checksum")
@@ -209,13 +208,6 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
 LOG_OPTIONS = frozenset({"start", "end", "partitions"})
 
 _UNSET: Any = {"settings": (None, {}), "stores": (None, StoreOptions())}
-
-
-def names_of(columns: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return names of columns that a caller lists; refuse a text, which is a sequence of letters."""
-    if isinstance(columns, str):
-        raise TypeError("columns must be a list of column names, not str")
-    return None if columns is None else tuple(columns)
 
 
 def check_options(sources: Sequence[Source], request: RowRequest) -> None:

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from letterhead._names import check_name
+from letterhead._names import check_name, names_of
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
-from letterhead.sources.base import RowRequest, StoreOptions, check_options, names_of
+from letterhead.sources.base import RowRequest, StoreOptions, check_options
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from letterhead._names import check_name, unknown_name
+from letterhead._names import check_name, names_of, unknown_name
 from letterhead._shared_parameters import documented
 from letterhead._times import check_unit
 from letterhead.default_values import json_default
@@ -78,11 +78,10 @@ def options(
     {'columns': '["offset"]', 'headerColumns': '{"tenant": {"type": "string"}}'}
     """
     written = {}
-    if columns is not None:
-        if isinstance(columns, str):
-            raise TypeError("columns must be a list of column names, not str")
-        written["columns"] = json.dumps(list(columns))
-    check_case([*(columns or ()), *columns_of(headers or {})])
+    names = names_of(columns)
+    if names is not None:
+        written["columns"] = json.dumps(names)
+    check_case([*(names or ()), *columns_of(headers or {})])
     if headers is not None:
         written["headerColumns"] = json.dumps(
             {spec.name: _field_as_json(spec) for spec in normalise(headers, sql=True)}
