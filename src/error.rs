@@ -3,6 +3,8 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use strsim::osa_distance;
+
 macro_rules! codes {
     ($($variant:ident $name:literal $meaning:literal)*) => {
         /// The code of an error. The list is closed: documentation and tests are derived from it.
@@ -235,7 +237,7 @@ pub fn bad_length(part: &str, len: usize, max: usize) -> (Code, String) {
 pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
     names
-        .map(|name| (distance(&wrong, &name.to_lowercase()), name))
+        .map(|name| (osa_distance(&wrong, &name.to_lowercase()), name))
         .filter(|(far, name)| *far <= 1 + name.len() / 3)
         .min_by_key(|(far, _)| *far)
         .map(|(_, name)| name)
@@ -247,25 +249,4 @@ pub fn unknown_name<'a>(what: &str, wrong: &str, names: impl Iterator<Item = &'a
     let hint = suggestion(wrong, names).map(|near| format!(": did you mean '{near}'?")).unwrap_or_default();
     let plural = if what.ends_with('s') { "" } else { "s" };
     Error::Value(format!("unknown {what} '{wrong}'{hint} ({what}{plural}: {list})"))
-}
-
-/// Edit distance by single characters, with a swap of neighbours as one edit.
-fn distance(left: &str, right: &str) -> usize {
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
-    let mut rows = vec![vec![0; right.len() + 1]; left.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    rows[0] = (0..=right.len()).collect();
-    for i in 1..=left.len() {
-        for j in 1..=right.len() {
-            let change = usize::from(left[i - 1] != right[j - 1]);
-            let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
-            if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[left.len()][right.len()]
 }
