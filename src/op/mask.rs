@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use hmac::{Hmac, Mac as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest, Sha256};
 
 use crate::value::HEX_DIGITS;
