@@ -47,6 +47,11 @@ pub fn is_integer(scalar: Scalar) -> bool {
     scalar.width().is_some() && !matches!(scalar, Bool | Char | Float32 | Float64 | Uuid)
 }
 
+/// Whether text of the type spells a number.
+pub fn is_number(scalar: Scalar) -> bool {
+    is_integer(scalar) || matches!(scalar, Scalar::Float32 | Scalar::Float64)
+}
+
 /// Reads a two's complement of any number of bytes, most significant byte first, as Java's `BigInteger` writes it.
 pub fn read_varlen<'a>(scalar: Scalar, bytes: &[u8]) -> Result<Value<'a>, Box<InvalidValue>> {
     let Some(first) = bytes.first() else {
@@ -75,7 +80,7 @@ pub fn in_range<'a>(scalar: Scalar, number: i128) -> Result<Value<'a>, Box<Inval
 }
 
 #[cold]
-fn bad_text(scalar: Scalar) -> Box<InvalidValue> {
+pub fn bad_text(scalar: Scalar) -> Box<InvalidValue> {
     invalid(Code::BadText, || format!("the text does not spell {}", scalar.name()))
 }
 

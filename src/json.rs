@@ -9,7 +9,9 @@
 
 use std::borrow::Cow;
 
-use crate::encoding::read_text;
+use serde_json::value::RawValue;
+
+use crate::encoding::{bad_text, is_number, read_text};
 use crate::value::{ByteOrder, InvalidValue, Value, read_bytes};
 use crate::value_type::Scalar;
 
@@ -31,6 +33,8 @@ pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<Inval
     let Some(text) = unquoted(bytes.trim_ascii()) else {
         return match bytes.trim_ascii() {
             b"null" => Ok(None),
+            // Text does not need its quotes, but a number is one of JSON: not `007`, `.5` or `NaN`.
+            plain if is_number(scalar) && serde_json::from_slice::<&RawValue>(plain).is_err() => Err(bad_text(scalar)),
             plain => read_text(scalar, plain).map(Some),
         };
     };
@@ -56,46 +60,8 @@ pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<Inval
 
 /// The text of a JSON string, after which only white space may follow; `None` for anything else.
 fn unquoted(bytes: &[u8]) -> Option<String> {
-    let inside = std::str::from_utf8(bytes).ok()?.trim_ascii_end().strip_prefix('"')?.strip_suffix('"')?;
-    let mut text = String::with_capacity(inside.len());
-    let mut rest = inside.chars();
-    while let Some(next) = rest.next() {
-        text.push(match next {
-            '\\' => escaped(&mut rest)?,
-            '"' | '\0'..='\x1f' => return None,
-            plain => plain,
-        });
-    }
-    Some(text)
-}
-
-/// The character of an escape whose backslash was read.
-fn escaped(rest: &mut std::str::Chars<'_>) -> Option<char> {
-    Some(match rest.next()? {
-        mark @ ('"' | '\\' | '/') => mark,
-        'b' => '\x08',
-        'f' => '\x0c',
-        'n' => '\n',
-        'r' => '\r',
-        't' => '\t',
-        'u' => match unit(rest)? {
-            high @ 0xd800..=0xdbff => {
-                let low = (rest.next()? == '\\' && rest.next()? == 'u').then(|| unit(rest)).flatten()?;
-                char::decode_utf16([high, low]).next()?.ok()?
-            }
-            unit => char::from_u32(unit.into())?,
-        },
-        _ => return None,
-    })
-}
-
-/// Four hexadecimal digits.
-fn unit(rest: &mut std::str::Chars<'_>) -> Option<u16> {
-    let mut unit = 0;
-    for _ in 0..4 {
-        unit = unit << 4 | rest.next()?.to_digit(16)? as u16;
-    }
-    Some(unit)
+    let string = bytes.starts_with(b"\"").then(|| bytes.trim_ascii_end())?;
+    serde_json::from_slice(string).ok()
 }
 
 #[cfg(test)]

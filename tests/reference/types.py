@@ -49,6 +49,8 @@ INTEGERS: dict[str, tuple[int, bool]] = {
 }
 """Width and sign of what is read as an integer."""
 
+JSON_NUMBER = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
 WIDTHS: dict[str, int] = {
     "bool": 1,
     "char": 2,
@@ -301,7 +303,11 @@ def _read_json(name: str, data: bytes) -> Scalar | None:
         return text if quoted is None else quoted
     if quoted is None:
         plain = data.strip(blank)
-        return None if plain == b"null" else _read_text(name, plain)
+        if plain == b"null":
+            return None
+        if (name in INTEGERS or name.startswith("float")) and not JSON_NUMBER.fullmatch(plain):
+            raise Misfit("bad_text", f"the text does not spell {name}")
+        return _read_text(name, plain)
     if name != "char":
         quoted = quoted.strip(blank.decode())
     if quoted in ("", "null"):

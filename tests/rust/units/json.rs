@@ -50,5 +50,15 @@ fn scalars_have_quotes_or_none_and_null_is_null() {
     }
     assert_eq!(read(Scalar::Bool, b"\"True\""), Ok(Some(Value::Bool(true))));
     assert_eq!(read(Scalar::Float64, b"\"-INF\""), Ok(Some(Value::Float64(f64::NEG_INFINITY))));
+    for wrong in ["007", "-01", "+1", "0x1", "-"] {
+        assert!(read(Scalar::Int32, wrong.as_bytes()).is_err(), "{wrong}");
+    }
+    for wrong in [".5", "1.", "+1.5", "00.5", "1e", "NaN", "Infinity"] {
+        assert!(read(Scalar::Float64, wrong.as_bytes()).is_err(), "{wrong}");
+    }
+    // Jackson reads a string as Java does.
+    assert_eq!(read(Scalar::Int32, b"\"007\""), Ok(Some(Value::Int(7))));
+    assert_eq!(read(Scalar::Float64, b"\".5\""), Ok(Some(Value::Float64(0.5))));
+    assert_eq!(read(Scalar::Float64, b"-1.5e-3"), Ok(Some(Value::Float64(-0.0015))));
     assert!(read(Scalar::Int32, b"").is_err() && read(Scalar::Int32, b"4.5").is_err());
 }
