@@ -108,7 +108,7 @@ impl ViewInput {
         assert!(nulls.as_ref().is_none_or(|nulls| nulls.len() == views.len()), "one bit for each value");
         // SAFETY: views refer to places in the windows, which are those of these buffers, in the same order, or to the
         // bytes after them; `Utf8` has nothing but text.
-        Arc::new(unsafe { StringViewArray::new_unchecked(views, buffers, nulls) })
+        Arc::new(unsafe { StringViewArray::new_unchecked(views, buffers.into(), nulls) })
     }
 
     /// A column of bytes.
@@ -117,7 +117,7 @@ impl ViewInput {
         debug_assert!(BinaryViewArray::try_new(views.clone(), buffers.clone(), nulls.clone()).is_ok());
         assert!(nulls.as_ref().is_none_or(|nulls| nulls.len() == views.len()), "one bit for each value");
         // SAFETY: as above.
-        Arc::new(unsafe { BinaryViewArray::new_unchecked(views, buffers, nulls) })
+        Arc::new(unsafe { BinaryViewArray::new_unchecked(views, buffers.into(), nulls) })
     }
 }
 

@@ -48,6 +48,45 @@ impl Work for Imported {
 
 type Checked<T = ()> = Result<T, String>;
 
+/// Beginning of the interface's `ArrowSchema`. The fields of `FFI_ArrowSchema` are private, and its methods trust them.
+#[repr(C)]
+struct SchemaFields {
+    format: *const c_char,
+    name: *const c_char,
+    _metadata: *const c_char,
+    _flags: i64,
+    n_children: i64,
+    children: *const *const FFI_ArrowSchema,
+    dictionary: *const FFI_ArrowSchema,
+}
+
+/// Beginning of the interface's `ArrowArray`.
+#[repr(C)]
+struct ArrayFields {
+    length: i64,
+    null_count: i64,
+    offset: i64,
+    n_buffers: i64,
+    n_children: i64,
+    buffers: *const *const c_void,
+    children: *const *const FFI_ArrowArray,
+    dictionary: *const FFI_ArrowArray,
+}
+
+impl SchemaFields {
+    fn new(schema: &FFI_ArrowSchema) -> &Self {
+        // SAFETY: both have the layout that the interface defines, and every value of these fields is valid.
+        unsafe { &*std::ptr::from_ref(schema).cast() }
+    }
+}
+
+impl ArrayFields {
+    fn new(array: &FFI_ArrowArray) -> &Self {
+        // SAFETY: as for schemas.
+        unsafe { &*std::ptr::from_ref(array).cast() }
+    }
+}
+
 fn malformed<T>(what: &str) -> Checked<T> {
     Err(format!("the Arrow structure is malformed: {what}"))
 }
@@ -70,9 +109,10 @@ unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize) -> Checked {
     if depth > MAX_DEPTH {
         return malformed("types are inside each other too deeply");
     }
-    if schema.release.is_none() {
+    if schema.release().is_none() {
         return malformed("a schema is released");
     }
+    let schema = SchemaFields::new(schema);
     if schema.format.is_null() {
         return malformed("a schema has no format");
     }
@@ -117,7 +157,7 @@ unsafe fn check_text(text: *const c_char, otherwise: &str) -> Checked {
 /// # Safety
 ///
 /// The pointer is null or points to so many pointers, each null or to a structure.
-unsafe fn children<'a, T>(pointers: *mut *mut T, count: i64) -> Checked<Vec<&'a T>> {
+unsafe fn children<'a, T>(pointers: *const *const T, count: i64) -> Checked<Vec<&'a T>> {
     let Ok(count) = usize::try_from(count) else { return malformed("a number of children is negative") };
     if count > 0 && pointers.is_null() {
         return malformed("there are no children, and their number says that there are");
@@ -150,7 +190,7 @@ pub unsafe fn import_array(array: FFI_ArrowArray, of: &DataType) -> Checked<Arra
 ///
 /// As for `import_array`. The owner releases the array.
 unsafe fn import(array: &FFI_ArrowArray, of: &DataType, owner: &Arc<FFI_ArrowArray>) -> Checked<ArrayData> {
-    let FFI_ArrowArray { length, null_count, offset, .. } = *array;
+    let ArrayFields { length, null_count, offset, .. } = *ArrayFields::new(array);
     let is_right = (0..=MAX_ROWS).contains(&length) && (0..=MAX_ROWS).contains(&offset);
     if !is_right || !(-1..=length).contains(&null_count) {
         return malformed("a length, an offset or a number of nulls is out of range");
@@ -199,6 +239,7 @@ unsafe fn buffers<'a>(
     let layout = layout(of);
     let has_nulls = usize::from(layout.can_contain_null_mask);
     let expected = layout.buffers.len() + has_nulls;
+    let array = ArrayFields::new(array);
     let count = usize::try_from(array.n_buffers).unwrap_or(usize::MAX);
     // Views have more buffers, and one with the lengths of these.
     let is_right = if layout.variadic { (expected + 1..=1 << 31).contains(&count) } else { count == expected };
@@ -209,7 +250,7 @@ unsafe fn buffers<'a>(
         return malformed("there are no buffers, and their number says that there are");
     }
     // SAFETY: not null unless there are none, and the caller's promise.
-    let all = if count == 0 { &[][..] } else { unsafe { slice::from_raw_parts(array.buffers.cast_const(), count) } };
+    let all = if count == 0 { &[][..] } else { unsafe { slice::from_raw_parts(array.buffers, count) } };
     let nulls = if has_nulls == 1 { all[0] } else { std::ptr::null() };
     if has_nulls == 1 && nulls.is_null() && array.null_count > 0 {
         return malformed("there are nulls and no buffer of them");
@@ -290,6 +331,7 @@ unsafe fn import_children(
     of: &DataType,
     owner: &Arc<FFI_ArrowArray>,
 ) -> Checked<Vec<ArrayData>> {
+    let array = ArrayFields::new(array);
     if let DataType::Dictionary(_, values) = of {
         // SAFETY: the caller's promise.
         let dictionary = unsafe { array.dictionary.as_ref() };

@@ -114,10 +114,10 @@ impl ImportedStream {
         // SAFETY: the interface promises a stream in a capsule of this name, and the capsule lives during the call. The
         // stream is moved out; a released one stays in the capsule.
         let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
-        if stream.release.is_none() {
+        if stream.release().is_none() {
             return Err(PyValueError::new_err("the stream was imported already: export it again"));
         }
-        let get_schema = stream.get_schema;
+        let get_schema = stream.get_schema();
         // SAFETY: the stream is not released, the function is its own, and the exporter promises that it writes a schema.
         let data_type = unsafe {
             let schema = pull(&mut stream, get_schema, FFI_ArrowSchema::empty()).map_err(PyValueError::new_err)?;
@@ -135,7 +135,7 @@ impl Iterator for ImportedStream {
     type Item = Result<ArrayRef, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let get_next = self.stream.get_next;
+        let get_next = self.stream.get_next();
         // SAFETY: the stream is not released before it is dropped, the function is its own, and the exporter promises
         // that it writes an array of the stream's type.
         unsafe {
@@ -169,7 +169,7 @@ unsafe fn pull<T>(
         if code == 0 {
             return Ok(empty);
         }
-        let message = stream.get_last_error.map(|get_last_error| get_last_error(stream));
+        let message = stream.get_last_error().map(|get_last_error| get_last_error(stream));
         match message.filter(|message| !message.is_null()) {
             Some(message) => {
                 let message = CStr::from_ptr(message).to_string_lossy();
@@ -202,12 +202,15 @@ pub type Arrays = Box<dyn Iterator<Item = Result<ArrayRef, ArrowError>> + Send>;
 
 pub fn export_stream<'py>(py: Python<'py>, field: &Field, arrays: Arrays) -> PyResult<Bound<'py, PyCapsule>> {
     let exported = Box::new(Exported { field: field.clone(), arrays, last_error: CString::default() });
-    let stream = FFI_ArrowArrayStream {
-        get_schema: Some(get_schema),
-        get_next: Some(get_next),
-        get_last_error: Some(get_last_error),
-        release: Some(release),
-        private_data: Box::into_raw(exported).cast(),
+    // SAFETY: the functions follow the interface, and the box, which `release` alone frees, is what they expect.
+    let stream = unsafe {
+        FFI_ArrowArrayStream::new_unchecked(
+            Some(get_schema),
+            Some(get_next),
+            Some(get_last_error),
+            Some(release),
+            Box::into_raw(exported).cast(),
+        )
     };
     PyCapsule::new_with_value(py, stream, STREAM)
 }
@@ -253,7 +256,7 @@ unsafe fn answer<T>(
 /// and is not released meanwhile.
 unsafe fn exported<'a>(stream: *mut FFI_ArrowArrayStream) -> Option<&'a mut Exported> {
     // SAFETY: `export_stream` made the pointer from a box of this type. `release` alone frees it, and leaves null.
-    unsafe { stream.as_mut()?.private_data.cast::<Exported>().as_mut() }
+    unsafe { stream.as_mut()?.private_data().cast::<Exported>().as_mut() }
 }
 
 unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
@@ -280,8 +283,11 @@ unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const
 unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {
     // SAFETY: the caller passes a stream of `export_stream`, or null.
     let Some(stream) = (unsafe { stream.as_mut() }) else { return };
-    stream.release = None;
-    let exported = std::mem::replace(&mut stream.private_data, null_mut()).cast::<Exported>();
+    // SAFETY: without these two, the stream is released.
+    let exported = unsafe {
+        stream.set_release(None);
+        stream.set_private_data(null_mut()).cast::<Exported>()
+    };
     // The second of two calls has nothing to free.
     if !exported.is_null() {
         // SAFETY: `export_stream` made the pointer from a box, and it was just removed from the stream.

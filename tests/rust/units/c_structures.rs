@@ -19,7 +19,7 @@ fn misaligned(array: &dyn Array, moved: &mut Vec<Vec<u128>>) -> FFI_ArrowArray {
         // SAFETY: the memory has two numbers more than the buffer, and the structure has a pointer for each buffer.
         unsafe {
             start.copy_from_nonoverlapping(buffer.as_ptr(), buffer.len());
-            exported.buffers.add(has_nulls + index).write(start.cast());
+            ArrayFields::new(&exported).buffers.cast_mut().add(has_nulls + index).write(start.cast());
         }
     }
     exported
@@ -69,7 +69,7 @@ fn buffers_without_rows_may_be_null() {
         let exported = FFI_ArrowArray::new(&ArrayData::new_empty(&of));
         for index in 0..exported.num_buffers() {
             // SAFETY: the structure has a pointer for each buffer.
-            unsafe { exported.buffers.add(index).write(std::ptr::null()) };
+            unsafe { ArrayFields::new(&exported).buffers.cast_mut().add(index).write(std::ptr::null()) };
         }
         assert_eq!(imported(exported, &of).map(|array| array.len()), Ok(0));
     }
@@ -80,7 +80,8 @@ fn nulls_are_counted_whatever_their_number_is_said_to_be() {
     let array = Int8Array::from(vec![Some(1), None, None]);
     for count in [-1, 0, 1, 3] {
         let mut exported = FFI_ArrowArray::new(&array.to_data());
-        exported.null_count = count;
+        // SAFETY: the import does not trust it.
+        unsafe { exported.set_null_count(count) };
         assert_eq!(imported(exported, array.data_type()).map(|array| array.null_count()), Ok(2));
     }
 }
@@ -89,6 +90,7 @@ fn nulls_are_counted_whatever_their_number_is_said_to_be() {
 fn sizes_that_no_memory_has_are_refused() {
     let of = DataType::FixedSizeBinary(i32::MAX);
     let mut exported = FFI_ArrowArray::new(&new_empty_array(&of).to_data());
-    exported.length = MAX_ROWS;
+    // SAFETY: the length is the first field.
+    unsafe { std::ptr::from_mut(&mut exported).cast::<i64>().write(MAX_ROWS) };
     assert!(imported(exported, &of).is_err_and(|error| error.contains("a size is out of range")));
 }
