@@ -1,7 +1,6 @@
 //! Errors of messages: a closed list of codes, and [`ErrorDetail`] with the reason, the byte and the header.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use strsim::osa_distance;
 
@@ -204,17 +203,6 @@ impl std::error::Error for Error {}
 /// The end of work that was asked to stop. The caller who asked knows why.
 pub fn interrupted() -> Error {
     Error::Internal("the call was interrupted".into())
-}
-
-/// Runs work, and returns its panic as an error with the text of it.
-pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-        // The content of the box: the box itself is `Any` as well, and not a text.
-        let panic = &*panic;
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        Error::Internal(text.unwrap_or("no reason given").into())
-    })
 }
 
 /// `1 byte`, `2 bytes`.

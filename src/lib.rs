@@ -15,6 +15,7 @@ pub(crate) mod kernel;
 pub mod limits;
 pub mod log;
 pub mod op;
+pub mod panics;
 pub mod text_form;
 pub mod traits;
 pub mod type_option;

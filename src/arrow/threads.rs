@@ -13,12 +13,12 @@
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::error::{Error, interrupted};
 use crate::interrupt;
+use crate::panics::catch_panic;
 
 /// Parts of each thread, where there are enough rows: all threads end at nearly the same time.
 const PARTS: usize = 16;
@@ -78,7 +78,7 @@ pub fn divides(threads: usize, sizes: impl Iterator<Item = usize>) -> bool {
 pub fn on_each<I: Send>(items: &mut [I], work: &(dyn Fn(&mut I) + Sync)) {
     let Some((first, others)) = items.split_first_mut() else { return };
     let followed = interrupt::followed();
-    let part = &|item: &mut I| interrupt::follow(&followed, || work(item));
+    let part = &|item: &mut I| drop(catch_panic(|| interrupt::follow(&followed, || work(item))));
     thread::scope(|scope| {
         let start = |item| thread::Builder::new().spawn_scoped(scope, move || part(item));
         let started: Vec<_> = others.iter_mut().map(start).collect();
@@ -183,7 +183,7 @@ impl<P> Shared<P> {
     fn make_parts(&self, make: &(dyn Fn(Range<usize>) -> Option<P> + Sync)) {
         while let Some(rows) = self.claim() {
             // The first thread gets the same panic when it repeats the rows.
-            let part = catch_unwind(AssertUnwindSafe(|| make(rows.clone()))).unwrap_or_default();
+            let part = catch_panic(|| make(rows.clone())).unwrap_or_default();
             let mut state = self.lock();
             if let Some(claim) = state.claims.iter_mut().find(|claim| claim.rows == rows) {
                 claim.part = part.map_or(Part::Failed, Part::Finished);

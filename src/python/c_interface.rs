@@ -3,7 +3,6 @@
 //! `arrow-array` has the structures. Its streams are of record batches only; these are of arrays of any type.
 
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null, null_mut};
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
@@ -14,8 +13,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use super::errors::internal_text;
 use super::gil::catch_panic;
 use crate::arrow::c_structures::{check_schema, import_array};
+use crate::panics;
 
 const ARRAY: &CStr = c"arrow_array";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -234,7 +235,7 @@ unsafe fn answer<T>(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let Some(exported) = (unsafe { exported(stream) }) else { return INVALID };
-    let (code, text) = match catch_unwind(AssertUnwindSafe(|| work(exported))) {
+    let (code, text) = match panics::catch_panic(|| work(exported)) {
         Ok(Ok(result)) => {
             // SAFETY: the caller's promise.
             unsafe { out.write(result) };
@@ -242,7 +243,7 @@ unsafe fn answer<T>(
         }
         Ok(Err(error @ ArrowError::IoError(..))) => (IO_ERROR, error.to_string()),
         Ok(Err(error)) => (INVALID, error.to_string()),
-        Err(_) => (IO_ERROR, "internal error while a stream was exported: report it".to_string()),
+        Err(error) => (IO_ERROR, internal_text(&error.to_string())),
     };
     exported.last_error = CString::new(text.replace('\0', "")).unwrap_or_default();
     code

@@ -29,7 +29,11 @@ fn printable(text: String) -> String {
 
 /// A defect of this library, as an exception.
 pub fn internal_error(text: &str) -> PyErr {
-    PyRuntimeError::new_err(format!("letterhead failed inside: {text}"))
+    PyRuntimeError::new_err(internal_text(text))
+}
+
+pub fn internal_text(text: &str) -> String {
+    format!("letterhead failed inside: {text}")
 }
 
 fn header_error(py: Python<'_>, direction: Direction, located: Located) -> PyResult<PyErr> {

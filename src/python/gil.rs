@@ -4,8 +4,9 @@ use std::cell::RefCell;
 
 use pyo3::prelude::*;
 
-use crate::error::{self, Error};
+use crate::error::Error;
 use crate::interrupt::watch;
+use crate::panics;
 
 thread_local! {
     /// The exception of a signal that came while the core worked, as `KeyboardInterrupt`.
@@ -40,5 +41,12 @@ pub fn without_gil_if_long<T: Send>(
 
 /// Runs work of the core that creates Python objects.
 pub fn catch_panic<T>(work: impl FnOnce() -> T) -> PyResult<T> {
-    Ok(error::catch_panic(work)?)
+    Ok(panics::catch_panic(work)?)
+}
+
+/// Panics where panics are caught: only tests call it, and only a debug build has it.
+#[cfg(debug_assertions)]
+#[pyfunction]
+pub fn provoke_panic(py: Python<'_>) -> PyResult<()> {
+    without_gil(py, || panic!("provoked"))
 }

@@ -21,6 +21,8 @@ mod values;
 
 use pyo3::prelude::*;
 
+use crate::panics::keep_quiet;
+
 #[pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
@@ -31,6 +33,9 @@ mod _native {
     use super::edit::EditedKeys;
     #[pymodule_export]
     use super::filter::PatternObject;
+    #[cfg(debug_assertions)]
+    #[pymodule_export]
+    use super::gil::provoke_panic;
     #[pymodule_export]
     use super::log::{batch, record_batches, uncompressed, with_checksum};
     #[pymodule_export]
@@ -49,6 +54,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         allocator::keep_pages();
+        keep_quiet();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

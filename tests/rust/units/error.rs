@@ -1,6 +1,6 @@
 //! Errors and their messages.
 
-use letterhead::error::{Code, Error, ErrorDetail, Located, catch_panic, suggestion, unknown_name};
+use letterhead::error::{Code, ErrorDetail, Located, suggestion, unknown_name};
 
 #[test]
 fn a_located_fault_says_what_then_where() {
@@ -39,14 +39,4 @@ fn code_names_are_distinct() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), Code::ALL.len());
-}
-
-#[test]
-fn a_panic_is_an_error_with_its_text() {
-    assert_eq!(catch_panic(|| 1), Ok(1));
-    let number = 7;
-    assert_eq!(catch_panic(|| -> u8 { panic!("a text") }), Err(Error::Internal("a text".into())));
-    assert_eq!(catch_panic(|| -> u8 { panic!("a text of {number}") }), Err(Error::Internal("a text of 7".into())));
-    let other = || -> u8 { std::panic::panic_any(number) };
-    assert_eq!(catch_panic(other), Err(Error::Internal("no reason given".into())));
 }

@@ -1,0 +1,43 @@
+//! Panics of the core as errors: [`catch_panic`], and [`keep_quiet`], which keeps those that are caught off stderr.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind};
+
+use crate::error::Error;
+
+thread_local! {
+    /// How many calls of [`catch_panic`] this thread is inside of.
+    static CATCHING: Cell<usize> = const { Cell::new(0) };
+    /// The file, line and column of the panic that [`catch_panic`] is about to catch.
+    static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs work, and returns its panic as an error with the text of it, and with its location after a call of [`keep_quiet`].
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
+    CATCHING.set(CATCHING.get() + 1);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    CATCHING.set(CATCHING.get() - 1);
+    done.map_err(|panic| {
+        // The content of the box: the box itself is `Any` as well, and not a text.
+        let panic = &*panic;
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given");
+        Error::Internal(match LOCATION.take() {
+            Some(location) => format!("{text} ({location})"),
+            None => text.into(),
+        })
+    })
+}
+
+/// Replaces the panic hook by one that prints nothing of a panic that [`catch_panic`] catches. A second panic before the first
+/// was caught ends the process, and is printed.
+pub fn keep_quiet() {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |panic: &PanicHookInfo<'_>| {
+        let location = panic.location().map(ToString::to_string).unwrap_or_default();
+        let is_caught = CATCHING.get() > 0;
+        if !is_caught || LOCATION.replace(Some(location)).is_some() {
+            print(panic);
+        }
+    }));
+}
