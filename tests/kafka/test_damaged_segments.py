@@ -7,6 +7,7 @@ import pickle
 import struct
 import warnings
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import letterhead as lh
 from batch_bytes import batch as iggy_batch
 from batch_bytes import frame
 from letterhead.errors import DecodeError, TruncatedTailWarning
+from letterhead.iggy.batch_header import BATCH_LENGTH_AT
 from letterhead.kafka.batch_rows import SegmentBatchReader
 from letterhead.kafka.log_directory import partitions
 from letterhead.kafka.record_sets import batches_of
@@ -122,6 +124,71 @@ def test_other_bytes_at_the_end_are_damage(folder: Callable[..., Path], tail: by
     with opened(path, errors="column") as reader:
         assert [row["error"][0]["code"] for row in reader.read_all().to_pylist() if row["error"]] == [code]
     assert (len(reader.damaged), reader.truncated) == (1, [])
+
+
+def with_byte(data: bytes, place: int, value: int) -> bytes:
+    return data[:place] + bytes([value]) + data[place + 1 :]
+
+
+OF_UNKNOWN_OFFSETS = {
+    "a magic byte": (ten(0) + with_byte(ten(10), 16, 9),),
+    "a length": (ten(0) + with_byte(ten(10), 8, 0x7F),),
+    "foreign bytes": (ten(0) + b"\xff" * 300,),
+    "a magic byte in a file of its own": (ten(0), with_byte(ten(10), 16, 9)),
+    "text in a file of its own": (ten(0), b"not a segment, but a text of some length"),
+}
+"""Logs of ten records, followed by damage that does not say how many records it hides."""
+
+
+@pytest.mark.parametrize("files", OF_UNKNOWN_OFFSETS.values(), ids=OF_UNKNOWN_OFFSETS)
+@pytest.mark.parametrize(
+    "request_", [{"last": 2}, {"start": -2}, {"start": 12}, {"start": 3000}, {"last": 20}], ids=str
+)
+def test_damage_at_the_end_is_met_by_whatever_asks_for_the_last_rows(
+    folder: Callable[..., Path], files: tuple[bytes, ...], request_: dict[str, int]
+) -> None:
+    path = folder(*files, bases=(0, 10)[: len(files)])
+    with pytest.raises(DecodeError):
+        rows(path, **request_)
+    if "start" in request_:
+        with pytest.raises(DecodeError):
+            rows(path, start={3: max(request_["start"], 12)})
+    with opened(path, errors="column", **request_) as reader:
+        *before, last = reader.read_all().to_pylist()
+    assert len(reader.damaged) == 1
+    assert (last["offset"], len(last["error"])) == (None, 1)
+    first = {2: 9, 20: 0}.get(request_.get("last", 0), 8 if request_.get("start") == -2 else 10)
+    assert [row["offset"] for row in before] == [*range(first, 10)]
+    with opened(path, end=10, last=2) as reader:
+        assert [row["offset"] for row in reader.read_all().to_pylist()] == [8, 9]
+
+
+def test_a_start_after_a_truncated_end_says_that_it_is_truncated(folder: Callable[..., Path]) -> None:
+    path = folder(ten(0) + ten(10)[:-1])
+    for start in (12, {3: 12}):
+        with pytest.raises(ValueError, match=rf"ends at (offset )?10: .*{NAME}: truncated at byte {len(ten(0))}"):
+            rows(path, start=start)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "time", "after", "ends_before"),
+    [(1, 1000, 0, True), (1, 2000, 20, False), (1, 3000, 20, False), (2, 2000, 10, True), (2, 3000, 30, False)],
+)
+def test_damage_in_which_the_first_record_of_a_time_may_be_is_met(
+    folder: Callable[..., Path], damaged: int, time: int, after: int, ends_before: bool
+) -> None:
+    batches = [ten(10 * at, times=(1000 * (at + 1),) * 2) for at in range(3)]
+    batches[damaged] = with_byte(batches[damaged], 16, 9)
+    path, point = folder(b"".join(batches)), datetime.fromtimestamp(time / 1000, UTC)
+    with opened(path, errors="column", start=point) as reader:
+        read = [row["offset"] for row in reader.read_all().to_pylist()]
+    assert [offset for offset in read if offset is not None] == [
+        offset for offset in range(after, 30) if offset // 10 != damaged
+    ]
+    assert len(reader.damaged) == 1
+    with opened(path, errors="column", end=point) as reader:
+        reader.read_all()
+    assert len(reader.damaged) == (not ends_before)
 
 
 # --- how many records are missing -------------------------------------------------------------------------------------
@@ -394,6 +461,26 @@ def test_an_incomplete_batch_of_iggy_is_a_truncated_tail_in_the_last_file_only(
     assert [row["offset"] for row in rows_read] == [*range(5), None, *range(10, 15)]
     assert rows_read[5]["error"][0]["message"].startswith(("no whole batch begins here", "1000 bytes of zeros"))
     assert [(damage.first, damage.last) for damage in reader.damaged] == [(5, 9)]
+
+
+@pytest.mark.parametrize("request_", [{"last": 2}, {"start": -2}, {"start": 7}, {"start": 3000}], ids=str)
+def test_damage_at_the_end_of_iggy_is_met_by_whatever_asks_for_the_last_messages(
+    iggy: Callable[..., Path], request_: dict[str, int]
+) -> None:
+    short = five(5)[:BATCH_LENGTH_AT] + struct.pack("<Q", 1) + five(5)[BATCH_LENGTH_AT + 8 :]
+    path = iggy(five(0) + short)
+    options: Any = {"format": "iggy-batch", **request_}
+    with pytest.raises(DecodeError):
+        rows(path, **options)
+    with opened(path, errors="column", **options) as reader:
+        assert reader.read_all().to_pylist()[-1]["error"]
+    path = iggy(five(0) + five(5)[:-1])
+    if "start" in request_ and request_["start"] > 0:
+        with pytest.raises(ValueError, match=f"ends at offset 5: .*truncated at byte {len(five(0))}"):
+            rows(path, **options)
+    else:
+        with pytest.warns(TruncatedTailWarning):
+            assert [row["offset"] for row in rows(path, **options)] == [3, 4]
 
 
 def test_a_segment_of_iggy_that_is_truncated_or_deleted_while_it_is_read_ends_there(

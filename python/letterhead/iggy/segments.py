@@ -36,7 +36,7 @@ from letterhead.kafka.segment_file import LARGEST_CHECKED, DamagedRange
 from letterhead.kafka.segments_reader import DamagedBatches, SegmentsReader, TruncatedTail
 from letterhead.limits import how_to_raise
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
-from letterhead.offsets.ranges import check_range_of_files, range_of_files
+from letterhead.offsets.ranges import EndOfFiles, TimeInFiles, check_range_of_files, range_of_files
 from letterhead.offsets.specs import OffsetBounds
 
 __all__ = [
@@ -104,8 +104,8 @@ class IggySegmentsReader(SegmentsReader):
     def _check_bounds(self) -> None:
         check_bounds(self._partitions, self._bounds, self._message_bytes)
 
-    def _end(self, segments: Sequence[Any]) -> int:
-        return _end_offset(segments[-1], self._message_bytes)
+    def _end(self, segments: Sequence[Any]) -> EndOfFiles:
+        return _end_of_log(segments[-1], self._message_bytes)
 
     def _truncated_end(self, last: Any) -> TruncatedTail | None:
         return truncated_tail(last, self._message_bytes) if last.last else None
@@ -139,7 +139,7 @@ class IggySegmentsReader(SegmentsReader):
             self._examined.add(segment.path)
             code, reason = _error_after(file, position, previous, self._message_bytes)
             if segment.last and code == "truncated":
-                self._report_truncated(TruncatedTail(str(segment.path), position, file.size - position, reason))
+                self._report_truncated(_truncated_at(file, segment, position, reason))
                 if not self._truncated_rows or self._reader.errors != "column":
                     return
             last = None if segment.next_offset is None else segment.next_offset - 1
@@ -184,7 +184,7 @@ class IggySegmentsReader(SegmentsReader):
 
 def check_bounds(partitions: Sequence[Sequence[Any]], bounds: OffsetBounds, message_bytes: int) -> None:
     """Raise ValueError if ``start`` is after the end of all partitions, or ``end`` before their beginning."""
-    check_range_of_files(partitions, bounds, lambda segments, _: _end_offset(segments[-1], message_bytes))
+    check_range_of_files(partitions, bounds, lambda segments, _: _end_of_log(segments[-1], message_bytes))
 
 
 def requested_range(segments: Sequence[IggySegment], bounds: OffsetBounds, message_bytes: int) -> OffsetRange:
@@ -193,28 +193,41 @@ def requested_range(segments: Sequence[IggySegment], bounds: OffsetBounds, messa
     return range_of_files(
         TopicPartition(None if topic is None else f"{stream}/{topic}", partition),  # type: ignore[arg-type]
         bounds,
-        end_offset=lambda: _end_offset(segments[-1], message_bytes),
-        offset_since=lambda time: _offset_since(segments, 1000 * time, message_bytes),
+        end_offset=lambda: _end_of_log(segments[-1], message_bytes).offset,
+        since=lambda time: _first_since(segments, 1000 * time, message_bytes),
     )
 
 
-def _end_offset(last: IggySegment, message_bytes: int) -> int:
-    """Return the offset that the next message of a partition gets."""
-    end = last.base_offset
+def _end_of_log(last: IggySegment, message_bytes: int) -> EndOfFiles:
+    """Return where the messages of a partition end."""
+    end, position, previous = last.base_offset, 0, None
     with FileWindow(last.path) as file:
-        for batch in _headers(file, _position_before(last, file, LAST_OFFSET), message_bytes):
-            end = batch.last_offset + 1
-    return end
+        position = _position_before(last, file, LAST_OFFSET)
+        for previous in _headers(file, position, message_bytes):
+            end, position = previous.last_offset + 1, previous.end
+        if position == file.size:
+            return EndOfFiles(end)
+        code, reason = _error_after(file, position, previous, message_bytes)
+        if not last.last or code != "truncated":
+            return EndOfFiles(end, is_certain=False)
+        return EndOfFiles(end, truncated=str(_truncated_at(file, last, position, reason)))
 
 
-def _offset_since(segments: Sequence[IggySegment], micros: int, message_bytes: int) -> int | None:
-    """Return the offset of the first message that was not stored before a time; a batch is stored at once."""
+def _first_since(segments: Sequence[IggySegment], micros: int, message_bytes: int) -> TimeInFiles:
+    """Find the first message that was not stored before a time; a batch is stored at once."""
+    hidden: int | None = None
     for segment in segments:
+        following = segment.base_offset
         with FileWindow(segment.path) as file:
-            for batch in _headers(file, 0, message_bytes):
-                if batch.time >= micros:
-                    return batch.first_offset
-    return None
+            position, previous = 0, None
+            for previous in _headers(file, 0, message_bytes):
+                if previous.time >= micros:
+                    return TimeInFiles(previous.first_offset, hidden)
+                hidden, following, position = None, previous.last_offset + 1, previous.end
+            if position < file.size and hidden is None:
+                code, _ = _error_after(file, position, previous, message_bytes)
+                hidden = None if segment.last and code == "truncated" else following
+    return TimeInFiles(None, hidden)
 
 
 def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
@@ -349,7 +362,11 @@ def truncated_tail(segment: IggySegment, message_bytes: int) -> TruncatedTail | 
         if position == file.size:
             return None
         code, reason = _error_after(file, position, previous, message_bytes)
-        return TruncatedTail(str(segment.path), position, file.size - position, reason) if code == "truncated" else None
+        return _truncated_at(file, segment, position, reason) if code == "truncated" else None
+
+
+def _truncated_at(file: FileWindow, segment: IggySegment, position: int, reason: str) -> TruncatedTail:
+    return TruncatedTail(str(segment.path), position, file.size - position, reason)
 
 
 def _position_before(segment: IggySegment, file: FileWindow, offset: int) -> int:

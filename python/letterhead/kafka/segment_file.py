@@ -20,15 +20,7 @@ from letterhead.kafka.record_sets import BatchHeader, StoredBatches, batches_of
 from letterhead.limits import how_to_raise
 from letterhead.offsets.partition_log import LAST_OFFSET
 
-__all__ = [
-    "LARGEST_CHECKED",
-    "MAX_OFFSETS",
-    "BatchError",
-    "DamagedRange",
-    "KafkaSegmentFile",
-    "undamaged_batches",
-    "verified_position",
-]
+__all__ = ["LARGEST_CHECKED", "MAX_OFFSETS", "BatchError", "DamagedRange", "KafkaSegmentFile", "verified_position"]
 
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together; the rows made of them are in memory at the same time."""
@@ -399,11 +391,6 @@ def verified_position(file: KafkaSegmentFile, offset: int) -> int:
     batches = file.batches(position, file.segment.base_offset)[0][:1]
     valid = batches and batches[0].base_offset <= offset and file.batch_errors(batches) == [None]
     return position if valid else 0
-
-
-def undamaged_batches(file: KafkaSegmentFile, offset: int) -> Iterator[list[BatchHeader]]:
-    """Yield the headers of batches in order, from a batch that is not after an offset on, and skip damaged bytes."""
-    return (batches for batches, _ in file.walk(offset) if batches)
 
 
 def _errors_of(batches: list[bytes]) -> list[BatchError | None]:

@@ -19,17 +19,11 @@ from letterhead.kafka.record_sets import (
     aborted_batches,
     next_pieces,
 )
-from letterhead.kafka.segment_file import (
-    BatchError,
-    DamagedRange,
-    KafkaSegmentFile,
-    undamaged_batches,
-    verified_position,
-)
+from letterhead.kafka.segment_file import BatchError, DamagedRange, KafkaSegmentFile, verified_position
 from letterhead.kafka.transactions import OpenTransaction, Transactions, read_transactions
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
-from letterhead.offsets.ranges import check_range_of_files, range_of_files
+from letterhead.offsets.ranges import EndOfFiles, TimeInFiles, check_range_of_files, range_of_files
 from letterhead.offsets.reading import last_of_range
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.output_columns import Dialect, with_errors
@@ -60,6 +54,11 @@ class TruncatedTail(NamedTuple):
     position: int  # byte at which the first incomplete batch begins: a broker would truncate the file there
     bytes_left: int  # bytes from there to the end of the file
     reason: str
+
+    @classmethod
+    def in_file(cls, path: Path, error: BatchError, damage: DamagedRange) -> TruncatedTail:
+        """Return the truncated end of a file."""
+        return cls(str(path), damage.position, damage.end - damage.position, error.reason)
 
     def __str__(self) -> str:
         return f"{printable(self.file)}: truncated at byte {self.position}, {counted(self.bytes_left, 'byte')} before its end: {self.reason}"
@@ -185,9 +184,10 @@ class SegmentsReader(Reader):
             self.done = done_before
             for report, length in zip(reports, before, strict=True):
                 del report[length:]
-            return self._partition(segments, part)
+            # Damaged bytes after the last batch may have the last records: they are met, too.
+            return self._partition(segments, part._replace(end=requested.end))
 
-        start, end = max(requested.start, segments[0].base_offset), min(requested.end, self._end(segments))
+        start, end = max(requested.start, segments[0].base_offset), min(requested.end, self._end(segments).offset)
         return last_of_range(read, requested._replace(start=start, end=max(start, end)), count)
 
     def _requested(self, segments: Sequence[LogSegment]) -> OffsetRange:
@@ -199,9 +199,9 @@ class SegmentsReader(Reader):
     def _check_bounds(self) -> None:
         check_bounds(self._partitions, self._bounds)
 
-    def _end(self, segments: Sequence[LogSegment]) -> int:
-        """Return the offset that the next record of a partition gets."""
-        return _end_offset(segments[-1])
+    def _end(self, segments: Sequence[LogSegment]) -> EndOfFiles:
+        """Return where the records of a partition end."""
+        return _end_of_log(segments[-1])
 
     def _partition(self, segments: Sequence[LogSegment], requested: OffsetRange) -> Iterator[pa.RecordBatch]:
         transactions = self._transactions
@@ -246,9 +246,7 @@ class SegmentsReader(Reader):
                 damage = file.damage(position, min_offset, error)
                 if damage.truncated:
                     self._examined.add(file.segment.path)
-                    self._report_truncated(
-                        TruncatedTail(str(file.segment.path), position, damage.end - position, error.reason)
-                    )
+                    self._report_truncated(TruncatedTail.in_file(file.segment.path, error, damage))
                     if self._truncated_rows and self._row_reader.errors == "column":
                         yield self._row_reader.error_row(file, error, damage)
                     return
@@ -383,7 +381,7 @@ class SegmentRowReader:
 
 def check_bounds(partitions: Sequence[Sequence[LogSegment]], bounds: OffsetBounds) -> None:
     """Raise ValueError if ``start`` is after the end of all partitions, or ``end`` before their beginning."""
-    check_range_of_files(partitions, bounds, lambda segments, enough: _end_offset(segments[-1], enough))
+    check_range_of_files(partitions, bounds, lambda segments, enough: _end_of_log(segments[-1], enough))
 
 
 def requested_range(
@@ -393,35 +391,49 @@ def requested_range(
 
     def end_offset() -> int:
         begun = read_transactions(segments, strict=rows.errors == "raise").open if committed else []
-        return min([_end_offset(segments[-1]), *(transaction.first_offset for transaction in begun)])
+        return min([_end_of_log(segments[-1]).offset, *(transaction.first_offset for transaction in begun)])
 
     return range_of_files(
         TopicPartition(segments[0].topic, segments[0].partition),  # type: ignore[arg-type]
         bounds,
         end_offset=end_offset,
-        offset_since=lambda time: _offset_since(segments, time, rows),
+        since=lambda time: _first_since(segments, time, rows),
     )
 
 
-def _end_offset(last: LogSegment, enough: int = LAST_OFFSET) -> int:
-    """Return the offset that the next record of a log gets, or any offset after ``enough`` if that one is in the log."""
-    end = last.base_offset
+def _end_of_log(last: LogSegment, enough: int = LAST_OFFSET) -> EndOfFiles:
+    """Return where the records of a log end, or any offset after ``enough`` if that one is in the log."""
+    end, is_certain, truncated = last.base_offset, True, ""
     with KafkaSegmentFile(last) as file:
-        for batches in undamaged_batches(file, enough):
-            end = batches[-1].last_offset + 1
+        for batches, invalid in file.walk(enough, validates_last=True):
+            if batches:
+                end = batches[-1].last_offset + 1
             if end > enough:
                 break
-    return end
+            if invalid is None:
+                continue
+            error, damage = invalid
+            if damage.truncated:
+                truncated = str(TruncatedTail.in_file(last.path, error, damage))
+            elif damage.last is None:
+                is_certain = False
+            else:
+                end = damage.last + 1
+    return EndOfFiles(end, is_certain, truncated)
 
 
-def _offset_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowReader) -> int | None:
-    """Return the offset of the first record that is not older than a time, by the headers of all batches before it."""
+def _first_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowReader) -> TimeInFiles:
+    """Find the first record that is not older than a time, by the headers of all batches before it."""
     reader = KafkaRowReader(["offset", "timestamp"], errors="null", limits=rows.limits)
+    hidden: int | None = None
     for segment in segments:
         with KafkaSegmentFile(segment, rows.message_bytes) as file:
-            for batches in undamaged_batches(file, 0):
+            for batches, invalid in file.walk(0, validates_last=True):
                 for batch in batches:
-                    if batch.max_timestamp < time or batch.control:
+                    if batch.control:
+                        continue
+                    if batch.max_timestamp < time:
+                        hidden = None
                         continue
                     records = reader(file.stored([batch]), partition_values=_partition_values(file))
                     if records is None:
@@ -429,8 +441,10 @@ def _offset_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowRea
                     times = records.column("timestamp").cast(pa.int64()).to_pylist()
                     for row, record_time in enumerate(times):
                         if record_time is not None and record_time >= time:
-                            return int(records.column("offset")[row].as_py())
-    return None
+                            return TimeInFiles(int(records.column("offset")[row].as_py()), hidden)
+                if invalid is not None and not invalid[1].truncated and hidden is None:
+                    hidden = invalid[1].first
+    return TimeInFiles(None, hidden)
 
 
 def truncated_tail(last: LogSegment) -> TruncatedTail | None:
@@ -439,10 +453,7 @@ def truncated_tail(last: LogSegment) -> TruncatedTail | None:
         return None
     with KafkaSegmentFile(last) as file:
         tail = file.truncated_tail()
-    if tail is None:
-        return None
-    error, damage = tail
-    return TruncatedTail(str(last.path), damage.position, damage.end - damage.position, error.reason)
+    return None if tail is None else TruncatedTail.in_file(last.path, *tail)
 
 
 def _partition_values(file: KafkaSegmentFile) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead.errors import OffsetsGone, ProtocolError
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, PartitionLog, TopicPartition
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from letterhead.where.program import Filter
 
 __all__ = [
-    "check_range_of_files", "chosen_partitions", "divided_ranges", "limited_ends", "narrowed_ranges", "range_of_files", "requested_ranges",
+    "EndOfFiles", "TimeInFiles", "check_range_of_files", "chosen_partitions", "divided_ranges", "limited_ends", "narrowed_ranges", "range_of_files", "requested_ranges",
     "resolved_offsets",
 ]  # fmt: skip
 
@@ -72,12 +72,32 @@ def requested_ranges(
     ]
 
 
+class EndOfFiles(NamedTuple):
+    """Where the records of a partition in files end."""
+
+    offset: int  # that the next record gets
+    is_certain: bool = True  # False if damaged bytes follow, which may have more records
+    truncated: str = ""  # the place of an incomplete batch at the end, for a message
+
+
+class TimeInFiles(NamedTuple):
+    """Where the records that are not older than a time begin in files."""
+
+    found: int | None  # the offset of the first one that can be read
+    hidden: int | None = None  # the first offset that is damaged between older records and that one
+
+    @property
+    def first_possible(self) -> int | None:
+        """The offset of the first one, which may be damaged."""
+        return self.found if self.hidden is None else self.hidden
+
+
 def check_range_of_files(
-    partitions: Sequence[Sequence[Any]], bounds: OffsetBounds, end_offset: Callable[[Sequence[Any], int], int]
+    partitions: Sequence[Sequence[Any]], bounds: OffsetBounds, end_of: Callable[[Sequence[Any], int], EndOfFiles]
 ) -> None:
     """Raise ValueError if ``start`` is after the end of all partitions in files, or ``end`` before their beginning.
 
-    ``end_offset`` returns the end of the segments of a partition, or any offset after its argument if it is not before the
+    ``end_of`` returns the end of the segments of a partition, or any offset after its argument if it is not before the
     end. Segments that others follow have no end of a partition.
     """
     if any(segments[-1].next_offset is not None for segments in partitions):
@@ -90,15 +110,19 @@ def check_range_of_files(
     for segments, (start, _) in zip(partitions, points, strict=True):
         if start.kind != "offset" or start.value <= segments[-1].base_offset:
             return
-        end = end_offset(segments, start.value)
-        if start.exact and start.value > end:
-            raise ValueError(
-                f"partition {segments[0].partition}: {bounds.names[0]} is offset {start.value}, but the partition ends at {end}"
-            )
-        if start.value <= end:
+        end = end_of(segments, start.value)
+        if start.value <= end.offset or not end.is_certain:
             return
+        if start.exact:
+            raise ValueError(
+                f"partition {segments[0].partition}: {bounds.names[0]} is offset {start.value}, but the partition ends at "
+                f"{end.offset}{end.truncated and f': {end.truncated}'}"
+            )
         ends.append(end)
-    raise bounds.unreachable_error(f"the end of every partition: the last one ends at offset {max(ends)}")
+    last = max(ends)
+    raise bounds.unreachable_error(
+        f"the end of every partition: the last one ends at offset {last.offset}{last.truncated and f': {last.truncated}'}"
+    )
 
 
 def range_of_files(
@@ -106,16 +130,23 @@ def range_of_files(
     bounds: OffsetBounds,
     *,
     end_offset: Callable[[], int],
-    offset_since: Callable[[int], int | None],
+    since: Callable[[int], TimeInFiles],
 ) -> OffsetRange:
-    """Resolve ``start`` and ``end`` to offsets of a partition in files, whose end is only looked up if it is needed."""
-    start, end = (
-        LAST_OFFSET
-        if is_end and point == LATEST
-        else point.resolve(first=lambda: 0, end=end_offset, since=offset_since)
-        for is_end, point in enumerate(bounds.of_partition(partition.partition))
+    """Resolve ``start`` and ``end`` to offsets of a partition in files, whose end is only looked up if it is needed.
+
+    Damage in which a record of the time may be hidden is within the range, so that it is reported.
+    """
+    start, end = bounds.of_partition(partition.partition)
+
+    def end_by_time(time: int) -> int:
+        found = since(time).found
+        return LAST_OFFSET if found is None else found
+
+    return OffsetRange(
+        partition,
+        start.resolve(first=lambda: 0, end=end_offset, since=lambda time: since(time).first_possible),
+        LAST_OFFSET if end == LATEST else end.resolve(first=lambda: 0, end=end_offset, since=end_by_time),
     )
-    return OffsetRange(partition, start, end)
 
 
 def resolved_offsets(
