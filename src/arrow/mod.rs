@@ -451,7 +451,12 @@ impl Operation for Validate {
 fn binary_column<E: MessageFormat>(column: &dyn Array) -> Result<Bytes<'_>, Error> {
     Bytes::of(column).ok_or_else(|| {
         let actual = schema::type_name(column.data_type());
-        Error::Type(format!("the column is {actual}, and {} is read from binary, large_binary or binary_view", E::NAME))
+        let advice = match ListInput::of(column) {
+            Some(_) => ": headers of a list are read by select, and made bytes by encode",
+            None => "",
+        };
+        let fits = "read from binary, large_binary or binary_view";
+        Error::Type(format!("the column is {actual}, and {} is {fits}{advice}", E::NAME))
     })
 }
 

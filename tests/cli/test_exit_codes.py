@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -140,6 +141,14 @@ def test_headers_and_arrays_are_counted_as_json(run: Run, tmp_path: Path) -> Non
     assert (result.code, result.lines[1]) == (0, ",300")
     result = run("read", ORDERS, "--headers", "tenant:array<string>", "--count-by", "tenant", "--csv")
     assert (result.code, result.lines[-1]) == (0, '"[]",300')
+    out = tmp_path / "counts.parquet"
+    counting = ["--headers", "route:array<string>", "--count-by", "route,partition", "-n", "3"]
+    result = run("read", ORDERS, *counting, "--json")
+    rows = [json.loads(line) for line in result.lines]
+    assert rows[0]["route"] == []
+    result = run("read", ORDERS, *counting, "-o", out)
+    assert result.err == f"10,000 records with 85 values written to {out}\n"
+    assert pq.read_table(out).to_pylist() == rows
 
 
 def test_times_beyond_the_year_9999_are_counted(run: Run, tmp_path: Path) -> None:

@@ -120,6 +120,53 @@ def test_sources_are_read_one_after_the_other(run: Run, samples: Path, tmp_path:
     assert sum(row["count"] for row in rows) == 20_000
 
 
+@pytest.mark.parametrize("option", [["--count-by", "a"], ["--columns", "a"], ["--where", "a = 1"], ["-n", "1"]])
+def test_a_source_that_cannot_be_opened_is_one_line(option: list[str], run: Run, samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "out.csv").write_text("a,b\n1,2\n")
+    result = run("read", tmp_path / "out.csv", *option)
+    assert (result.code, result.lines) == (2, [])
+    assert result.err.startswith(f"letterhead: {tmp_path / 'out.csv'} is not a supported source")
+    assert result.err.count("\n") == 1
+    store = samples / "streams-state-0_0"
+    result = run("read", store, "--store", "none", *option)
+    assert (result.code, result.err.count("\n"), result.err[:12]) == (result.code or 2, 1, "letterhead: ")
+
+
+def test_a_header_with_the_name_of_a_column_can_be_renamed(run: Run, tmp_path: Path) -> None:
+    directory = tmp_path / "orders-0"
+    directory.mkdir()
+    messages = [lh.Message(offset=7, timestamp=1, headers=[("offset", b"12"), ("a:b", b"x")])]
+    (directory / f"{0:020}.log").write_bytes(lh.batch(messages, "record-batch"))
+    result = run("read", directory, "--headers", "offset:string", "--json")
+    assert (result.code, result.err) == (
+        2,
+        "letterhead: two columns 'offset' would be made: rename the one of --headers, as in header_offset=offset:string\n",
+    )
+    [row] = rows_of(run("read", directory, "--headers", "header_offset=offset:string", "--columns", "offset", "--json"))
+    assert row == {"offset": 7, "header_offset": "12"}
+    for wrong in ("=offset", "x=", "=:string"):
+        result = run("read", directory, "--headers", wrong)
+        assert (result.code, result.err.endswith("or NAME=HEADER:TYPE\n")) == (2, True)
+
+
+def test_count_by_names_its_functions(run: Run, samples: Path) -> None:
+    result = run("read", samples / "orders-0", "--count-by", "tenant,sum(amount_cents:int64)")
+    assert (result.code, result.err) == (
+        2,
+        "letterhead: --count-by has no function but min(NAME) and max(NAME), as in tenant, max(amount_cents:int64)\n",
+    )
+    assert run("read", samples / "orders-0", "--count-by", "tenant, max(amount_cents:int64)").code == 0
+
+
+def test_only_logs_of_kafka_have_batches_to_inspect(run: Run, samples: Path) -> None:
+    parquet = samples / "orders-0.parquet"
+    result = run("inspect", parquet, "--offset", "17")
+    assert (result.code, result.err) == (
+        2,
+        f"letterhead: --offset is for topics and log segments of Kafka, not for {parquet}\n",
+    )
+
+
 def test_a_source_is_not_replaced(run: Run, table: Callable[[str], Path], tmp_path: Path) -> None:
     path = table("jsonl").rename(tmp_path / "orders.jsonl")
     before = path.read_bytes()

@@ -31,6 +31,7 @@ NAIVE = pa.table({"at": pa.array([datetime(2026, 1, 31)], pa.timestamp("ms"))})
 DECIMALS = pa.table({"d": [Decimal("1.25")]})
 STRUCTS = pa.table({"s": [{"a": 1}]})
 NULLS = pa.table({"d": pa.array([None], pa.string())})
+LISTS = lha.decode(COLUMN, "kafka")
 FEW = lh.Limits(headers=1)
 
 NAMES: dict[str, Any] = {name: value for name, value in globals().items() if name.isupper()} | {
@@ -152,6 +153,33 @@ CONDITIONS = [
         "lha.decode(COLUMN, 'kafka', where=lh.col('k') == '1')",
     ),
     Advice("lh.col('k') == None", "is_null()", "lh.col('k').is_null()"),
+    Advice(
+        "lha.messages(pa.array([BATCH]), 'record-batch', where='timestamp > 2026-01-31')",
+        "'2026-01-31T00:00:00Z'",
+        "lha.messages(pa.array([BATCH]), 'record-batch', where=\"timestamp > '2026-01-31T00:00:00Z'\")",
+    ),
+    Advice(
+        "lha.messages(pa.array([BATCH]), 'record-batch', where=\"timestamp > '2026-01-31'\")",
+        "'2026-01-31T00:00:00Z'",
+        "lha.messages(pa.array([BATCH]), 'record-batch', where=\"timestamp > '2026-01-31T00:00:00Z'\")",
+    ),
+    Advice(
+        "lha.decode(COLUMN, 'kafka', where='n::\"date:text\" > 2026-01-31')",
+        "'2026-01-31'",
+        "lha.decode(COLUMN, 'kafka', where=lh.col('n', 'date:text') > '2026-01-31')",
+    ),
+    Advice(
+        "lha.decode(COLUMN, 'kafka', where=\"route = any('a')\")",
+        "'a' = ANY(route)",
+        "lha.decode(COLUMN, 'kafka', where=\"'a' = ANY(route)\")",
+    ),
+    Advice(
+        "lha.decode(COLUMN, 'kafka', where='x-route-id is null')",
+        "headers['x-route-id']",
+        "lha.decode(COLUMN, 'kafka', where=\"headers['x-route-id'] is null\")",
+    ),
+    Advice("lha.decode(LISTS, 'kafka')", "select", "lha.select(LISTS, 'kafka', {'k': 'string'})"),
+    Advice("lha.decode(LISTS, 'kafka')", "encode", "lha.decode(lha.encode(LISTS, 'kafka'), 'kafka')"),
     Advice("(lh.col('k') == 'a') and (lh.col('n') == 'b')", "&", "(lh.col('k') == 'a') & (lh.col('n') == 'b')"),
     Advice("not (lh.col('k') == 'a')", "~", "~(lh.col('k') == 'a')"),
     Advice(

@@ -438,7 +438,7 @@ def test_errors_say_which_quotes_to_use(where: str, remedy: str) -> None:
         (lh.col("ratio", "float32").isin([0.5, 1e300]), r"1e\+300 has no exact float32"),
         (lh.col("ratio", "float64") > 2**53 + 1, "9007199254740993 has no exact float64"),
         (lh.col("ratio", "float64") < 10**400, "has no exact float64"),
-        (lh.col("retry", "int32") == "2", "int32 is not compared with str"),
+        (lh.col("retry", "int32") == "2", "int32 is not compared with text: pass a number"),
         (lh.col("retry", "array<int32>") == 2, r"use any\(\) or all\(\)"),
         (lh.col("at", "timestamp_ms") > datetime(2026, 1, 1), "no time zone"),
         (lh.col("retry", "int32").starts_with("a"), "starts_with is for text and bytes"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from letterhead.cli.exits import BAD_DATA, Failure
 from letterhead.cli.render import SETTINGS, counted
 from letterhead.cli.row_text import json_text, json_types, zone_name
+from letterhead.cli.sources.opening import column_names
 from letterhead.errors import HeaderError
 from letterhead.sources.base import RowRequest, Source
 
@@ -22,6 +23,9 @@ MERGED_ROWS = 1 << 16
 """Groups of batches that are kept before they are merged."""
 
 _ITEM = re.compile(r"(?:(min|max)\((.+)\)|(.+))")
+_FUNCTION = re.compile(r"\w+\(.*\)(:None)?")
+"""Name and type of another function of a column, such as ``sum(amount_cents:int64)``."""
+
 _SPAN = re.compile(r"(\d+)(s|m|h|d)")
 _UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 _FORM = (
@@ -64,13 +68,17 @@ class Counts:
         if not self._keys or len({item.name for item in items} - {COUNT}) < len(items):
             raise Failure(_FORM)
         typed: dict[str, Any] = dict(request.headers or {})  # type: ignore[arg-type]
-        common = set[str].intersection(*({*source.columns(request)} for source in sources))
+        common = set[str].intersection(*({*column_names(source, request)} for source in sources))
         columns = []
         self._untyped: set[str] = set()
         self._error_column = request.error_column if has_errors else None
         for item in items:
             if item.column == self._error_column:
                 continue
+            if _FUNCTION.fullmatch(f"{item.column}:{item.type}") and item.column not in (*common, *typed):
+                raise Failure(
+                    "--count-by has no function but min(NAME) and max(NAME), as in tenant, max(amount_cents:int64)"
+                )
             if item.type is None and item.column in common and item.column not in typed:
                 columns.append(item.column)
             elif item.type is not None or item.column not in typed:
@@ -78,6 +86,9 @@ class Counts:
                 self._untyped |= set() if item.type else {item.column}
         self.request = replace(request, columns=tuple(dict.fromkeys(columns)), headers=typed or None)
         """The request for the columns that are counted. Typed headers stay, as a condition may name them."""
+        self._nested: dict[str, list[pa.Table]] = {}
+        """Values that pyarrow cannot group by, and the text that stands for each."""
+
         self._parts: list[pa.Table] = []
         self._part_rows = 0
         self._merged_rows = 0
@@ -102,6 +113,10 @@ class Counts:
         columns += [_ordered(batch.column(item.column), item) for item in self._extremes]
         ones = pa.repeat(pa.scalar(1, pa.int64()), len(batch))
         names = [*(item.name for item in self._keys), *(item.name for item in self._extremes), COUNT]
+        for item, values in zip(self._keys, columns, strict=False):
+            column = batch.column(item.column)
+            if pa.types.is_nested(column.type) and item.column != self._error_column:
+                self._nested.setdefault(item.name, []).append(_distinct(pa.table([values, column], ["text", "value"])))
         part = self._merged(pa.table([*columns, ones], names=names))
         self._parts.append(part)
         self._part_rows += len(part)
@@ -124,6 +139,10 @@ class Counts:
         others = [(item.name, "ascending") for item in self._keys if item.span is None]
         order = pc.sort_indices(table, sort_keys=[*spans, (COUNT, "descending"), *others])
         result = table.take(order[:limit] if limit is not None else order).combine_chunks()
+        for name, parts in self._nested.items():
+            known = pa.concat_tables(parts).combine_chunks()
+            values = known["value"].take(pc.index_in(result[name], known["text"].combine_chunks()))
+            result = result.set_column(result.schema.get_field_index(name), name, values.combine_chunks())
         return pa.RecordBatch.from_arrays(
             [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in result.columns],
             names=result.column_names,
@@ -161,6 +180,8 @@ class Counts:
 
         if len(self._parts) > 1:
             self._parts = [self._merged(pa.concat_tables(self._parts))]
+        for parts in self._nested.values():
+            parts[:] = [_distinct(pa.concat_tables(parts))]
         self._part_rows = 0
         self._merged_rows = sum(map(len, self._parts))
 
@@ -170,6 +191,15 @@ class Counts:
         merged = table.group_by(keys).aggregate([*extremes, (COUNT, "sum")])
         names = [*keys, *(f"{name}_{extreme}" for name, extreme in extremes), f"{COUNT}_sum"]
         return merged.select(names).rename_columns(table.column_names)
+
+
+def _distinct(values: pa.Table) -> pa.Table:
+    """Return the first of the values for which a text stands."""
+    import pyarrow as pa
+
+    texts = values["text"].combine_chunks().dictionary_encode(null_encoding="encode").indices
+    places = pa.table({"text": texts, "row": pa.array(range(len(values)), pa.int64())})
+    return values.take(places.group_by("text").aggregate([("row", "min")])["row_min"])
 
 
 def _codes(errors: pa.Array) -> pa.Array:

@@ -20,6 +20,8 @@ BROKEN_PIPE = 141
 
 EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage; 3 a source does not exist, or cannot be reached or read, or the output cannot be written; 130 interrupted, 141 the reader of a pipe is gone, 143 terminated."
 
+_REPEATED = re.compile(r"(two columns '(.+)' would be made): rename one of them")
+
 # A parameter in an error, as in "pass retention=, as the application does", or "start is after the end".
 _PARAMETER = re.compile(
     r"(?<![\w.])(?:([a-z][a-z_]+)=(?=[ ,.:;)]|$)|(start|end)(?= (?:is|must|has|names) )|^(start|end)(?=: )|(?<=leave out )(end)$|(?<=is before )(start)$)"
@@ -50,6 +52,7 @@ def usage_errors() -> Iterator[None]:
 
 def as_options(message: str) -> str:
     """Name options as the command line has them, where an error of a function names its parameters."""
+    message = _REPEATED.sub(r"\1: rename the one of --headers, as in header_\2=\2:string", message)
     return _PARAMETER.sub(_option, message).replace("a mapping of partition to one of these", "0=POINT,1=POINT")
 
 

@@ -133,7 +133,7 @@ def inspect_command(
         data = source.read(options["limits"], row, lists=False)
         format = format_of(format, [data])
     readable, inspection = _inspected(data, format, options)
-    shown = _Shown(only, typed_headers(headers), row_of(format).types)
+    shown = _Shown(only, _types_of(headers), row_of(format).types)
     if json:
         print_json(_document(data, readable, format, inspection, options, shown))
     else:
@@ -308,6 +308,11 @@ def _control_type(data: bytes, fields: Sequence[Label]) -> str:
     """Return the meaning of a control record. Its key is a version and a type."""
     keys = (data[label.start : label.end] for label in fields if label.field == "key" and label.header is None)
     return CONTROL_TYPES.get(control_type(next(keys, None)), "a control record")
+
+
+def _types_of(headers: str | None) -> dict[str, str] | None:
+    """Return the types of the headers of ``--headers``."""
+    return None if headers is None else {key: type for _, key, type in typed_headers(headers)}
 
 
 class _Shown:

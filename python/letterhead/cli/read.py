@@ -71,7 +71,10 @@ def read_command(
     ] = None,
     output: Output,
     headers: Annotated[
-        str | None, option("--headers", "Headers as typed columns, as in tenant,retry:int32.", "NAME:TYPE,...")
+        str | None,
+        option(
+            "--headers", "Headers as typed columns, as in tenant,retry:int32 or id=header-id:uuid.", "NAME:TYPE,..."
+        ),
     ] = None,
     profile: Annotated[
         str | None, option("--profile", f"The headers of a convention as typed columns: {', '.join(PROFILES)}.", "NAME")
@@ -194,7 +197,9 @@ def read_command(
 
 def _header_columns(headers: str | None, profile: str | None) -> dict[str, Any] | None:
     """Return the columns of --profile, followed by those of --headers."""
-    if profile is None:
-        return typed_headers(headers)
     with usage_errors():
-        return {**lh.profile(profile), **(typed_headers(headers) or {})}
+        typed: dict[str, Any] = {
+            name: type if key == name else lh.field(type, key=key)
+            for name, key, type in ([] if headers is None else typed_headers(headers))
+        }
+        return {**lh.profile(profile), **typed} if profile is not None else typed or None

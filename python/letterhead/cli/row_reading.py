@@ -176,6 +176,8 @@ class RowReading:
             writer.write(batch)
         if form_of(format) is Form.TABLE:
             print(styled(counts.summary(self._tally.noun), "dim", sys.stdout))
+        elif format.target not in (None, STANDARD_OUTPUT):
+            note(f"{counts.summary(self._tally.noun)} written to {format.target}")
         return self._finish()
 
     def _check_target(self, target: Path | None) -> None:

@@ -83,9 +83,12 @@ def _literal(literal: Any, type: str, test: str) -> Any:
             if not -(1 << 127) <= literal < 1 << 127:
                 raise ValueError(f"{literal_text(literal)} does not fit 128 bits")
             return int(literal)
-    raise ValueError(
-        f"{base} is not compared with {literal.__class__.__name__}: pass {_EXPECTED.get(base, 'a number')}"
-    )
+    raise ValueError(f"{base} is not compared with {_kind_of(literal)}: pass {_EXPECTED.get(base, 'a number')}")
+
+
+def _kind_of(literal: Any) -> str:
+    """Return the name of the type of a literal, as its author knows it."""
+    return "text" if isinstance(literal, str) else literal.__class__.__name__
 
 
 def _days(literal: Any) -> int:
@@ -95,14 +98,14 @@ def _days(literal: Any) -> int:
         except ValueError:
             raise ValueError(f"{literal!r} is not a date such as '2026-01-31'") from None
     if not isinstance(literal, date) or isinstance(literal, datetime):
-        raise ValueError(f"date is not compared with {literal.__class__.__name__}: pass a date")
+        raise ValueError(f"date is not compared with {_kind_of(literal)}: pass a date")
     return (literal - date(1970, 1, 1)).days
 
 
 def _unscaled(literal: Any, scale: int) -> int:
     """Return a literal as a number of units of the last decimal."""
     if isinstance(literal, bool) or not isinstance(literal, int | float | Decimal):
-        raise ValueError(f"a decimal is not compared with {literal.__class__.__name__}: pass a Decimal or a number")
+        raise ValueError(f"a decimal is not compared with {_kind_of(literal)}: pass a Decimal or a number")
     # The text of a float is the decimal that was written.
     number = Decimal(str(literal)).scaleb(scale)
     if not number.is_finite() or number != number.to_integral_value() or abs(number) >= 1 << 127:
@@ -137,13 +140,15 @@ def _nearest_float32(number: float) -> float:
 def _time(literal: Any, unit: timedelta) -> int:
     if isinstance(literal, str):
         literal = _read_time(literal)
+        if literal.tzinfo is None:
+            raise ValueError(f"the time has no zone: write '{literal.isoformat()}Z', or another one than UTC")
     if isinstance(literal, int) and not isinstance(literal, bool):
         check_unit("a time", literal, "milliseconds" if unit == _UNITS["timestamp_ms"] else "microseconds")
         return literal
     if not isinstance(literal, datetime):
-        raise ValueError(f"a time is not compared with {literal.__class__.__name__}: pass a datetime or an int")
+        raise ValueError(f"a time is not compared with {_kind_of(literal)}: pass a datetime or an int")
     if literal.tzinfo is None:
-        raise ValueError(f"{literal} has no time zone: pass datetime(..., tzinfo=UTC), or a Z after the text")
+        raise ValueError(f"{literal} has no time zone: pass datetime(..., tzinfo=UTC)")
     count, rest = divmod(literal - datetime(1970, 1, 1, tzinfo=UTC), unit)
     if rest:
         raise ValueError(f"{literal} is between two of the times that are stored: round it to milliseconds")

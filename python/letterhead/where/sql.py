@@ -197,13 +197,27 @@ class _SqlTranslator:
         if isinstance(right, exp.Parameter):
             raise self._error(right, f"write milliseconds since 1970 as a number: {right.this.sql(dialect=_Where)}")
         if not _is_literal(right):
-            quotes = f": write text in single quotes: '{right.name}'" if isinstance(right, exp.Column) else ""
-            raise self._error(right, f"only comparisons of a column with a literal are supported{quotes}")
+            raise self._error(
+                right, f"only comparisons of a column with a literal are supported{self._advice(left, right)}"
+            )
         return self._operand(left)._compared(name, self._literal(right))
 
+    def _advice(self, left: Any, right: Any) -> str:
+        """Return how to write the other side of a comparison, if that can be told."""
+        if isinstance(right, exp.Column):
+            return f": write text in single quotes: '{right.name}'"
+        if isinstance(right, exp.Sub) and all(isinstance(part, exp.Literal) for part in right.flatten()):
+            text = "-".join(part.this for part in right.flatten())
+            time = f", or '{text}T00:00:00Z'" if self._timezone is None else ""
+            return f": write a date or time in single quotes: '{text}'{time}"
+        if isinstance(right, exp.Any | exp.All) and _is_literal(right.this.unnest()):
+            literal, column = right.this.unnest().sql(dialect=_Where), left.sql(dialect=_Where)
+            return f": ANY and ALL take the column: {literal} = {right.key.upper()}({column})"
+        return ""
+
     def _operand(self, node: Any) -> Operand:
-        if isinstance(node, exp.Sub) and all(isinstance(part, exp.Column) for part in node.unnest_operands()):
-            name = "-".join(part.name for part in node.unnest_operands())
+        if isinstance(node, exp.Sub) and all(isinstance(part, exp.Column) for part in node.flatten()):
+            name = "-".join(part.name for part in node.flatten())
             raise self._error(node, f"write a name with a hyphen in double quotes, \"{name}\", or as headers['{name}']")
         self._check(node)
         match node:

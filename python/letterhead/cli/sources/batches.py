@@ -30,6 +30,8 @@ class StoredRecord(NamedTuple):
 def batch_at(text: str, offset: int, request: RowRequest, limits: Limits) -> StoredRecord:
     """Return the batch of a topic, or of log segments, that has an offset; raise Failure if there is none."""
     [source] = open_sources([text], request)
+    if "view" not in source.options:
+        raise Failure(f"--offset is for topics and log segments of Kafka, not for {source.name}")
     # All partitions use a point, as far as they reach: a mapping would require that the offset exists.
     request = replace(
         request, view="batches", columns=("topic", "partition", "last_offset", "data"), start=str(offset), end=str(offset + 1),

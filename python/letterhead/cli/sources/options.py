@@ -174,19 +174,27 @@ def with_keys(request: RowRequest, keys: KeyRangeOptions) -> RowRequest:
     return replace(request, stores=request.stores._replace(keys=bounds, backward=keys.backward))
 
 
-def typed_headers(text: str | None) -> dict[str, str] | None:
-    """Return the columns of ``--headers``: names of headers with the types of their values, text by default."""
-    if text is None:
-        return None
-    columns = {}
+class TypedHeader(NamedTuple):
+    """A column of ``--headers``: its name, the header it is read from, and the type of its values, text by default."""
+
+    name: str
+    key: str
+    type: str
+
+
+def typed_headers(text: str) -> list[TypedHeader]:
+    """Return the columns of ``--headers``."""
+    columns: list[TypedHeader] = []
     # A comma inside of decimal(9,2) separates no columns.
     for column in filter(None, map(str.strip, re.split(r",(?![^(]*\))", text))):
-        name, _, type = column.partition(":")
-        if not name:
-            raise Failure("--headers needs NAME:TYPE, as in tenant:string,amount_cents:int64")
-        columns[name] = type or "string"
+        header, _, type = column.partition(":")
+        name, renamed, key = header.partition("=")
+        if not name or (renamed and not key):
+            columns.clear()
+            break
+        columns.append(TypedHeader(name, key or name, type or "string"))
     if not columns:
-        raise Failure("--headers needs NAME:TYPE, as in tenant:string,amount_cents:int64")
+        raise Failure("--headers needs NAME:TYPE, as in tenant:string,amount_cents:int64, or NAME=HEADER:TYPE")
     return columns
 
 
