@@ -125,7 +125,7 @@ check-tests: dev
 
 .PHONY: check-rust
 check-rust:
-	cargo clippy --quiet --all-targets --features python -- -D warnings
+	cargo clippy --quiet --all-targets --features python,mimalloc -- -D warnings
 	PROPTEST_CASES=16 PROPTEST_RNG_SEED=82 cargo test --quiet --no-default-features --lib
 
 # The environments. A stamp is newer than what it was made from, or it is made again.

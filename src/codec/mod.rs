@@ -2,10 +2,21 @@
 //!
 //! Compressed data is untrusted: no size in it causes an allocation. Memory is reserved as content appears, bounded by
 //! what the input could hold. Data that end too early, continue after their end or fail their checksum are rejected.
+//!
+//! Each codec is a feature of the crate; one that was left out is an error.
 
+#![cfg_attr(
+    not(all(feature = "gzip", feature = "lz4", feature = "snappy", feature = "zstd")),
+    allow(dead_code, unused_variables)
+)]
+
+#[cfg(feature = "gzip")]
 mod gzip;
+#[cfg(feature = "lz4")]
 mod lz4;
+#[cfg(feature = "snappy")]
 mod snappy;
+#[cfg(feature = "zstd")]
 mod zstd;
 
 use std::fmt::{self, Display};
@@ -52,10 +63,16 @@ pub fn decompress_into(
     let mut output = Output { buffer, len: 0, limit };
     match codec {
         Codec::None => output.extend(bytes)?,
+        #[cfg(feature = "gzip")]
         Codec::Gzip => gzip::decompress(bytes, &mut output)?,
+        #[cfg(feature = "snappy")]
         Codec::Snappy => snappy::decompress(bytes, &mut output)?,
+        #[cfg(feature = "lz4")]
         Codec::Lz4 => lz4::decompress(bytes, lz4_legacy, &mut output)?,
+        #[cfg(feature = "zstd")]
         Codec::Zstd => zstd::decompress(bytes, &mut output)?,
+        #[allow(unreachable_patterns)]
+        _ => return Err(codec.left_out()),
     }
     Ok(output.len)
 }
@@ -64,6 +81,7 @@ pub fn decompress_into(
 /// expect.
 pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
     match codec {
+        #[cfg(feature = "lz4")]
         Codec::Lz4 => lz4::compress(bytes).map(lz4::with_legacy_check),
         _ => compress(codec, bytes),
     }
@@ -73,10 +91,16 @@ pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
 pub fn compress(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
     match codec {
         Codec::None => Ok(bytes.to_vec()),
+        #[cfg(feature = "gzip")]
         Codec::Gzip => gzip::compress(bytes),
+        #[cfg(feature = "snappy")]
         Codec::Snappy => snappy::compress(bytes),
+        #[cfg(feature = "lz4")]
         Codec::Lz4 => lz4::compress(bytes),
+        #[cfg(feature = "zstd")]
         Codec::Zstd => zstd::compress(bytes),
+        #[allow(unreachable_patterns)]
+        _ => Err(codec.left_out()),
     }
 }
 
@@ -102,6 +126,11 @@ impl Codec {
     #[cold]
     fn corrupt(self, what: impl Display) -> CodecError {
         CodecError::Corrupt(format!("the {} data is corrupt: {what}", self.name()))
+    }
+
+    #[cold]
+    fn left_out(self) -> CodecError {
+        CodecError::Corrupt(format!("the data is {0}, and the core was built without the feature {0}", self.name()))
     }
 
     /// An encoder failed; writing to memory gives it no reason.

@@ -5,8 +5,6 @@
 
 use libmimalloc_sys::{mi_option_set, mi_option_t};
 
-// A sanitizer must see its own allocator: see `tools/sanitize python`.
-#[cfg(not(address_sanitizer))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,5 +1,6 @@
 //! The Python module `_native`: the only code that uses PyO3. One native function per operation.
 
+#[cfg(feature = "mimalloc")]
 mod allocator;
 mod arguments;
 mod c_interface;
@@ -53,6 +54,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        #[cfg(feature = "mimalloc")]
         allocator::keep_pages();
         keep_quiet();
         module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -58,11 +58,13 @@ class Crate(NamedTuple):
 def crates() -> list[Crate]:
     """Find the crates of the wheels: normal dependencies of the module, without macros, which run when it is built."""
     targets = [option for triple in TRIPLES for option in ("--target", triple)]
-    tree = cargo("tree", "--features", "python", "--edges", "normal,no-proc-macro", "--prefix", "none", *targets)
+    tree = cargo(
+        "tree", "--features", "python,mimalloc", "--edges", "normal,no-proc-macro", "--prefix", "none", *targets
+    )
     named = {tuple(line.split()[:2]) for line in tree.splitlines() if line}
-    packages: list[dict[str, Any]] = json.loads(cargo("metadata", "--format-version", "1", "--features", "python"))[
-        "packages"
-    ]
+    packages: list[dict[str, Any]] = json.loads(
+        cargo("metadata", "--format-version", "1", "--features", "python,mimalloc")
+    )["packages"]
     licensed = [
         Crate(package["name"], package["version"], package["license"], Path(package["manifest_path"]).parent)
         for package in packages
