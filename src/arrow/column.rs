@@ -1,6 +1,7 @@
 //! Growing columns of one type that can be rolled back to an earlier length.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::builder::BooleanBufferBuilder;
@@ -328,6 +329,16 @@ impl Column {
             Data::TextViews(views) => views.truncate(len),
             Data::ByteViews(views) => views.truncate(len),
         }
+    }
+
+    /// Of the values from one on, keeps those in some ranges, each of which is after the one before it.
+    pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
+        match &mut self.data {
+            Data::Text(runs) => runs.retain(from, kept),
+            Data::Bytes(runs) => runs.retain(from, kept),
+            _ => unreachable!("messages of batches have no views, and no keys that are numbers"),
+        }
+        self.valid.retain(from, kept);
     }
 
     pub fn finish(self) -> ArrayRef {

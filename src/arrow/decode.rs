@@ -4,99 +4,91 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
-use arrow_buffer::ScalarBuffer;
-use arrow_schema::{DataType, FieldRef};
+use arrow_array::{Array, ArrayRef, StructArray};
+use arrow_schema::{DataType, FieldRef, Fields};
 
 use super::binary::{self, ViewInput};
 use super::column::{Column, Data, value_of};
 use super::filter::{ones, runs};
+use super::lists::Lists;
 use super::schema;
 use super::sink::{BlockSink, RowSink};
 use crate::error::Code;
-use crate::header::{Header, Key, KeyForm};
+use crate::header::{Header, Key};
 use crate::kernel::RowBlock;
 use crate::kernel::bitmap::Validity;
-use crate::kernel::buffer::{Progress, Runs, Utf8, Values as _, extend_ends};
+use crate::kernel::buffer::{Progress, Runs, Utf8, Values as _};
 use crate::kernel::decode::{self, ListColumns, max_bytes};
 use crate::kernel::keys;
 use crate::kernel::layout::WireLayout;
 use crate::kernel::scan::Hits;
 use crate::log::{Log, Result};
-use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat, MessageFormat, Presence};
+use crate::traits::{self, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
-/// Keys as they grow, in the form of their format.
-enum KeyBuilder {
-    Text(Utf8<Runs>),
-    /// The names of their types, and text or bits.
-    Typed(Utf8<Runs>, Runs),
-    Int(Vec<i32>),
+/// The growing columns of headers, which are the items of lists.
+struct HeaderColumns {
+    /// Names of the types of keys, where these are kept as text or bits.
+    key_types: Option<Utf8<Runs>>,
+    /// No key is null: its validity is not used.
+    keys: Column,
+    /// Names of the types, if the format has types; null for a null value.
+    types: Option<Utf8<Runs>>,
+    values: Column,
 }
 
-impl KeyBuilder {
-    fn count(&self) -> usize {
-        match self {
-            KeyBuilder::Text(runs) => runs.count(),
-            KeyBuilder::Typed(_, runs) => runs.count(),
-            KeyBuilder::Int(numbers) => numbers.len(),
-        }
+impl HeaderColumns {
+    fn new(fields: &Fields, values: Column) -> Self {
+        let names = |name| fields.find(name).map(|_| Utf8::default());
+        let of = fields.find("key").map_or(DataType::Utf8, |(_, key)| key.data_type().clone());
+        let keys = Column::new(of, &ViewInput::default());
+        HeaderColumns { key_types: names("key_type"), keys, types: names("type"), values }
     }
 
-    /// Bytes of types or of keys, whichever are more.
-    fn byte_len(&self) -> usize {
-        match self {
-            KeyBuilder::Text(runs) => runs.byte_len(),
-            KeyBuilder::Typed(types, runs) => types.byte_len().max(runs.byte_len()),
-            KeyBuilder::Int(_) => 0,
-        }
+    fn names(&mut self) -> impl Iterator<Item = &mut Utf8<Runs>> {
+        self.key_types.iter_mut().chain(&mut self.types)
+    }
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.values.count()
+    }
+
+    fn max_offset(&self) -> usize {
+        let names = self.key_types.iter().chain(&self.types).map(|names| names.byte_len());
+        names.fold(self.keys.byte_len().max(self.values.byte_len()).max(self.count()), usize::max)
     }
 
     fn truncate(&mut self, count: usize) {
-        match self {
-            KeyBuilder::Text(runs) => runs.truncate(count),
-            KeyBuilder::Typed(types, runs) => {
-                types.truncate(count);
-                runs.truncate(count);
-            }
-            KeyBuilder::Int(numbers) => numbers.truncate(count),
-        }
+        self.names().for_each(|names| names.truncate(count));
+        self.keys.truncate(count);
+        self.values.truncate(count);
     }
 
-    /// Of the keys from one on, keeps those in some ranges.
     fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
-        match self {
-            KeyBuilder::Text(runs) => runs.retain(from, kept),
-            KeyBuilder::Typed(types, runs) => {
-                types.retain(from, kept);
-                runs.retain(from, kept);
-            }
-            KeyBuilder::Int(_) => unreachable!("kernels read no keys that are numbers"),
-        }
+        self.names().for_each(|names| names.retain(from, kept));
+        self.keys.retain(from, kept);
+        self.values.retain(from, kept);
     }
 
-    fn extend(&mut self, other: &KeyBuilder, progress: Progress) {
-        match (self, other) {
-            (KeyBuilder::Text(runs), KeyBuilder::Text(others)) => runs.extend(others, progress),
-            (KeyBuilder::Typed(types, runs), KeyBuilder::Typed(other_types, others)) => {
-                types.extend(other_types, progress);
-                runs.extend(others, progress);
-            }
-            (KeyBuilder::Int(numbers), KeyBuilder::Int(others)) => {
-                progress.reserve(numbers, others.len());
-                numbers.extend_from_slice(others);
-            }
-            _ => unreachable!("keys of one output have one form"),
-        }
+    fn extend(&mut self, other: &Self, progress: Progress) {
+        let others = other.key_types.iter().chain(&other.types);
+        self.names().zip(others).for_each(|(names, others)| names.extend(others, progress));
+        self.keys.extend(&other.keys, progress);
+        self.values.extend(&other.values, progress);
     }
 
-    fn finish(self) -> Vec<ArrayRef> {
-        match self {
-            KeyBuilder::Text(runs) => vec![binary::text(runs, None)],
-            KeyBuilder::Typed(types, bits) => vec![binary::text(types, None), binary::binary(bits, None)],
-            KeyBuilder::Int(numbers) => vec![Arc::new(Int32Array::new(ScalarBuffer::from(numbers), None))],
-        }
+    fn finish(self, fields: &Fields) -> ArrayRef {
+        let values = self.values.finish();
+        let mut columns: Vec<_> = self.key_types.map(|types| binary::text(types, None)).into_iter().collect();
+        columns.push(self.keys.finish());
+        columns.extend(self.types.map(|types| binary::text(types, values.nulls().cloned())));
+        columns.push(values);
+        // Values may be views.
+        let field =
+            |(field, column): (&FieldRef, &ArrayRef)| schema::nullable(field.name(), column.data_type().clone());
+        Arc::new(StructArray::new(fields.iter().zip(&columns).map(field).collect(), columns, None))
     }
 }
 
@@ -113,12 +105,8 @@ macro_rules! match_values {
 
 /// The list column of all headers and the columns of the other fields, as they grow.
 pub struct ListSink<E> {
-    keys: KeyBuilder,
-    /// Names of the types, if the format has types; null for a null value.
-    types: Option<Utf8<Runs>>,
-    values: Column,
-    lists: Vec<i32>,
-    has_list: Validity,
+    headers: HeaderColumns,
+    lists: Lists,
     /// Whether headers are kept, and not only validated.
     with_headers: bool,
     /// Columns of the other fields, with their places among them.
@@ -141,17 +129,9 @@ impl<E: MessageFormat> ListSink<E> {
             None => Column::new(of, &ViewInput::default()),
         };
         let fields: Vec<_> = types.map(column).enumerate().collect();
-        let keys = match E::Headers::KEYS {
-            KeyForm::Int => KeyBuilder::Int(Vec::new()),
-            KeyForm::Typed if !text_keys => KeyBuilder::Typed(Utf8::default(), Runs::default()),
-            KeyForm::Text | KeyForm::Typed => KeyBuilder::Text(Utf8::default()),
-        };
         ListSink {
-            keys,
-            types: E::Headers::TYPES.is_typed().then(Utf8::default),
-            values: column(DataType::Binary),
-            lists: vec![0],
-            has_list: Validity::default(),
+            headers: HeaderColumns::new(&schema::header_fields::<E::Headers>(text_keys), column(DataType::Binary)),
+            lists: Lists::default(),
             with_headers: true,
             row: 0,
             fields,
@@ -180,14 +160,14 @@ impl<E: MessageFormat> ListSink<E> {
     }
 
     /// Appends the fields of messages.
-    pub fn push_fields_of<'f, F: Fields<'f>>(&mut self, messages: &[F], progress: Progress) {
+    pub fn push_fields_of<'f, F: traits::Fields<'f>>(&mut self, messages: &[F], progress: Progress) {
         for (place, column) in &mut self.fields {
             column.push_fields(messages.iter().map(|message| message.value(*place)), progress);
         }
     }
 
     pub fn row_count(&self) -> usize {
-        self.has_list.count()
+        self.lists.count()
     }
 
     /// Appends the headers of the block's rows up to the first one that needs the slow path; returns how many rows.
@@ -199,13 +179,14 @@ impl<E: MessageFormat> ListSink<E> {
         progress: Progress,
         requested: Option<(&keys::KeySet, &mut Hits<'a>)>,
     ) -> usize {
-        let keys = match &mut self.keys {
-            KeyBuilder::Text(keys) => decode::KeyColumns::Text(keys),
-            KeyBuilder::Typed(types, keys) => decode::KeyColumns::Typed(types, keys),
-            KeyBuilder::Int(_) => return 0,
+        let HeaderColumns { key_types, keys, types, values } = &mut self.headers;
+        let keys = match (key_types, keys.parts_mut().0) {
+            (None, Data::Text(keys)) => decode::KeyColumns::Text(keys),
+            (Some(types), Data::Bytes(keys)) => decode::KeyColumns::Typed(types, keys),
+            _ => return 0,
         };
-        let (types, ends) = (self.types.as_mut(), &mut self.lists);
-        let done = match_values!(self.values, (values, has_value) => {
+        let (types, ends) = (types.as_mut(), &mut self.lists.ends);
+        let done = match_values!(values, (values, has_value) => {
             let mut lists = ListColumns { keys, types, values, has_value, ends };
             match requested {
                 None => decode::decode::<F, _>(block, limit, progress, &mut lists),
@@ -214,7 +195,7 @@ impl<E: MessageFormat> ListSink<E> {
         });
         let rows = &block.rows()[..done];
         let has_message = rows.iter().rev().fold(0, |bits, row| bits << 1 | u64::from(row.is_some()));
-        self.has_list.push_word(has_message, done);
+        self.lists.valid.push_word(has_message, done);
         self.has_message.push_word(has_message, done);
         done
     }
@@ -226,38 +207,14 @@ impl<E: MessageFormat> ListSink<E> {
         }
         let first = self.row_count() - rows;
         let kept: Vec<_> = runs(selected & ones(rows)).map(|run| first + run.start..first + run.end).collect();
-        let headers = |rows: &Range<usize>| self.lists[rows.start] as usize..self.lists[rows.end] as usize;
-        let (from, headers) = (self.lists[first] as usize, kept.iter().map(headers).collect::<Vec<_>>());
-        self.keys.retain(from, &headers);
-        if let Some(types) = &mut self.types {
-            types.retain(from, &headers);
-        }
-        match self.values.parts_mut() {
-            (Data::Bytes(values), has_value) => {
-                values.retain(from, &headers);
-                has_value.retain(from, &headers);
-            }
-            _ => unreachable!("messages of batches have no views"),
-        }
-        let (mut next, mut end) = (first, self.lists[first]);
-        for rows in &kept {
-            let shift = self.lists[rows.start] - end;
-            for row in rows.clone() {
-                next += 1;
-                end = self.lists[row + 1] - shift;
-                self.lists[next] = end;
-            }
-        }
-        self.lists.truncate(next + 1);
-        self.has_list.retain(first, &kept);
+        let from = self.lists.ends[first] as usize;
+        self.headers.retain(from, &self.lists.retain(first, &kept));
         self.has_message.retain(first, &kept);
     }
 
     /// Back to this many rows.
     pub fn truncate(&mut self, rows: usize) {
-        self.lists.truncate(rows + 1);
-        self.drop_headers();
-        self.has_list.truncate(rows);
+        self.headers.truncate(self.lists.truncate(rows));
         self.has_message.truncate(rows);
         for (_, column) in &mut self.fields {
             column.truncate(rows);
@@ -265,30 +222,30 @@ impl<E: MessageFormat> ListSink<E> {
     }
 
     pub fn push_without_headers(&mut self, messages: usize) {
-        let end = self.keys.count() as i32;
-        self.lists.extend(std::iter::repeat_n(end, messages));
-        self.has_list.push_all(messages);
+        self.lists.ends.extend(std::iter::repeat_n(self.headers.count() as i32, messages));
+        self.lists.valid.push_all(messages);
         self.has_message.push_all(messages);
     }
 
     /// Appends the key; returns false if it is rejected, which was reported.
     #[inline]
     fn push_key<R: Log>(&mut self, header: &Header<'_>, log: &mut R) -> Result<bool> {
-        match (&mut self.keys, &header.key) {
-            (KeyBuilder::Text(runs), Key::Text(text)) => runs.push_key(text),
-            (KeyBuilder::Int(numbers), Key::Int(number)) => numbers.push(*number),
-            (KeyBuilder::Typed(types, bits), Key::Typed(typed)) => {
+        let HeaderColumns { key_types, keys, .. } = &mut self.headers;
+        match (keys.parts_mut().0, key_types, &header.key) {
+            (Data::Text(runs), _, Key::Text(text)) => runs.push_key(text),
+            (Data::Int32(numbers), _, Key::Int(number)) => numbers.push(*number),
+            (Data::Bytes(bits), Some(types), Key::Typed(typed)) => {
                 types.push_name(Some(typed.value_type));
                 match typed.string() {
                     Some(bytes) => bits.push(bytes),
                     None => bits.push(&typed.bits()),
                 }
             }
-            (KeyBuilder::Typed(types, bits), Key::Text(text)) => {
+            (Data::Bytes(bits), Some(types), Key::Text(text)) => {
                 types.push(Scalar::String.name());
                 bits.push(text.as_bytes());
             }
-            (KeyBuilder::Text(runs), Key::Typed(typed)) => match (typed.text(), typed.string()) {
+            (Data::Text(runs), _, Key::Typed(typed)) => match (typed.text(), typed.string()) {
                 (Some(text), _) => runs.push(text),
                 (None, Some(_)) => {
                     log.error(Code::KeyNotUtf8, None, || "the key is not UTF-8".into())?;
@@ -312,36 +269,19 @@ impl<E: MessageFormat> ListSink<E> {
                 column.push(None);
             }
         }
-        self.lists.push(self.keys.count() as i32);
-        self.has_list.push(valid);
+        self.lists.push(self.headers.count(), valid);
         self.has_message.push(has_message);
     }
 
     /// Drops the headers after the last list that has ended.
     fn drop_headers(&mut self) {
-        let headers = self.lists.last().map_or(0, |end| *end as usize);
-        self.keys.truncate(headers);
-        if let Some(types) = &mut self.types {
-            types.truncate(headers);
-        }
-        self.values.truncate(headers);
+        self.headers.truncate(self.lists.item_count());
     }
 
     /// The columns of the fields that are kept, in the order of the format's table, and which rows have a message.
     pub fn finish(self) -> (Vec<ArrayRef>, Validity) {
-        let values = self.values.finish();
-        let mut columns = self.keys.finish();
-        columns.extend(self.types.map(|types| binary::text(types, values.nulls().cloned())));
-        columns.push(values);
-        let fields = schema::header_fields::<E::Headers>(self.text_keys);
-        // Values may be views.
-        let field =
-            |(field, column): (&FieldRef, &ArrayRef)| schema::nullable(field.name(), column.data_type().clone());
-        let headers = StructArray::new(fields.iter().zip(&columns).map(field).collect(), columns, None);
-        let element = schema::nullable("element", headers.data_type().clone());
-        let offsets = binary::list_offsets(self.lists);
-        let lists: ArrayRef =
-            Arc::new(ListArray::new(element, offsets, Arc::new(headers), binary::nulls(self.has_list)));
+        let headers = self.headers.finish(&schema::header_fields::<E::Headers>(self.text_keys));
+        let lists = self.lists.finish(headers);
         let mut columns: Vec<_> = self.fields.into_iter().map(|(place, column)| (place, column.finish())).collect();
         if self.with_headers {
             let place = E::FIELDS.iter().position(|field| field.of == FieldType::Headers).unwrap_or(E::FIELDS.len());
@@ -359,7 +299,7 @@ fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
 
 impl<'a, E: MessageFormat> BlockSink<'a> for ListSink<E> {
     fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
-        let is_kept = self.with_headers && (F::TYPED_KEYS == matches!(self.keys, KeyBuilder::Typed(..)));
+        let is_kept = self.with_headers && (F::TYPED_KEYS == self.headers.key_types.is_some());
         // At most `max_bytes` of the input are appended, and fields are parts of it.
         let left = max_offset.saturating_sub(self.max_offset());
         is_kept.then(|| if F::TYPED { left / (max_bytes::<F>(1 << 10) / (1 << 10) + 1) } else { left })
@@ -374,7 +314,7 @@ impl<'a, E: MessageFormat> BlockSink<'a> for ListSink<E> {
     }
 
     fn append<F: WireLayout>(&mut self, _: &mut (), block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
-        let rows = self.has_list.count();
+        let rows = self.lists.count();
         let done = self.decode::<F>(block, limit, progress, None);
         // The fields of all rows of the block were opened.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
@@ -392,11 +332,11 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
         if !self.push_key(&header, log)? {
             return Ok(());
         }
-        if let Some(types) = &mut self.types {
+        if let Some(types) = &mut self.headers.types {
             types.push_name(header.value_type);
         }
         let value = header.value.unwrap_or_default();
-        match_values!(self.values, (values, has_value) => {
+        match_values!(self.headers.values, (values, has_value) => {
             // A typed value is its bits, most significant byte first, whichever format it came from.
             if self.order == ByteOrder::Little && header.value_type.and_then(ValueType::width).is_some() {
                 values.push_reversed(value);
@@ -414,13 +354,8 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     }
 
     fn extend(&mut self, other: &Self, progress: Progress) {
-        extend_ends(&mut self.lists, &other.lists, self.keys.count() as i32, progress);
-        self.keys.extend(&other.keys, progress);
-        if let (Some(types), Some(others)) = (&mut self.types, &other.types) {
-            types.extend(others, progress);
-        }
-        self.values.extend(&other.values, progress);
-        self.has_list.extend(&other.has_list);
+        self.lists.extend(&other.lists, self.headers.count(), progress);
+        self.headers.extend(&other.headers, progress);
         self.has_message.extend(&other.has_message);
         let fields = self.fields.iter_mut().zip(&other.fields);
         fields.for_each(|((_, column), (_, other))| column.extend(other, progress));
@@ -428,7 +363,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
 
     #[inline]
     fn begin_row(&mut self, _: &mut ()) {
-        self.row = self.has_list.count();
+        self.row = self.lists.count();
     }
 
     #[inline]
@@ -452,7 +387,6 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     #[inline]
     fn max_offset(&self) -> usize {
         let fields = self.fields.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0);
-        let types = self.types.as_ref().map_or(0, |types| types.byte_len());
-        self.keys.byte_len().max(types).max(self.values.byte_len()).max(self.keys.count()).max(fields)
+        self.headers.max_offset().max(fields)
     }
 }

@@ -1,17 +1,21 @@
 //! Growing columns of the errors of rows, and of what their target format cannot carry: lists of structs, null for a
 //! row without either.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow_array::builder::{ArrayBuilder, BooleanBufferBuilder, Int32Builder, Int64Builder, StringBuilder};
-use arrow_array::{Array, ArrayRef, ListArray, StructArray};
-use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Fields};
+use arrow_array::{ArrayRef, StructArray};
+use arrow_schema::{FieldRef, Fields};
 
+use super::binary::ViewInput;
+use super::column::{Column, Data};
+use super::lists::Lists;
 use super::schema;
 use crate::error::{ErrorDetail, Loss};
+use crate::kernel::buffer::Progress;
 use crate::log::{LEAST_REPORTS, OnError, Report, cut};
+use crate::value::Value;
 
 /// A row with errors.
 #[derive(Debug, Clone, Copy)]
@@ -106,9 +110,9 @@ impl Findings {
     }
 
     /// Appends the findings of another run over the rows after these.
-    pub fn extend(&mut self, other: Findings) {
-        self.errors.extend(other.errors);
-        self.losses.extend(other.losses);
+    pub fn extend(&mut self, other: &Findings, progress: Progress) {
+        self.errors.extend(&other.errors, progress);
+        self.losses.extend(&other.losses, progress);
     }
 
     /// At least the bytes of each text column.
@@ -159,29 +163,20 @@ impl Detail for Loss {
 
 /// A growing column of lists of structs.
 pub struct Details<D> {
-    offsets: Vec<i32>,
-    valid: BooleanBufferBuilder,
+    lists: Lists,
+    /// A column for each field.
+    columns: Vec<Column>,
     text_len: usize,
     /// Details beyond the first [`ROW_REPORTS`] of each row.
     further: usize,
-    texts: [StringBuilder; TEXTS],
-    bytes: Int64Builder,
-    headers: Int32Builder,
     of: PhantomData<fn(D)>,
 }
 
-impl<D> Default for Details<D> {
+impl<D: Detail> Default for Details<D> {
     fn default() -> Self {
-        Details {
-            offsets: vec![0],
-            valid: BooleanBufferBuilder::new(0),
-            text_len: 0,
-            further: 0,
-            texts: Default::default(),
-            bytes: Int64Builder::default(),
-            headers: Int32Builder::default(),
-            of: PhantomData,
-        }
+        let column = |field: &FieldRef| Column::new(field.data_type().clone(), &ViewInput::default());
+        let columns = D::FIELDS().iter().map(column).collect();
+        Details { lists: Lists::default(), columns, text_len: 0, further: 0, of: PhantomData }
     }
 }
 
@@ -212,49 +207,40 @@ impl<D: Detail> Details<D> {
         for detail in details {
             self.text_len += text_len(detail);
             let (texts, header, byte) = detail.values();
-            self.texts.iter_mut().zip(texts).for_each(|(texts, text)| texts.append_option(text));
-            self.bytes.append_option(byte.map(|byte| byte as i64));
-            self.headers.append_option(header.and_then(|header| i32::try_from(header).ok()));
+            let mut texts = texts.into_iter();
+            for column in &mut self.columns {
+                column.push(match column.parts().0 {
+                    Data::Int64(_) => byte.map(|byte| Value::Int(byte as i64)),
+                    Data::Int32(_) => {
+                        header.and_then(|header| i32::try_from(header).ok()).map(|header| Value::Int(header.into()))
+                    }
+                    _ => texts.next().flatten().map(|text| Value::Text(Cow::Borrowed(text))),
+                });
+            }
         }
-        self.offsets.push(self.headers.len() as i32);
-        self.valid.append(!details.is_empty());
+        self.lists.push(self.count(), !details.is_empty());
+    }
+
+    fn count(&self) -> usize {
+        self.columns.first().map_or(0, Column::count)
     }
 
     /// Appends rows without details.
     pub fn push_whole(&mut self, rows: usize) {
-        self.offsets.resize(self.offsets.len() + rows, self.headers.len() as i32);
-        self.valid.append_n(rows, false);
+        let items = self.count();
+        (0..rows).for_each(|_| self.lists.push(items, false));
     }
 
-    fn extend(&mut self, mut other: Self) {
-        let elements = self.headers.len() as i32;
-        self.offsets.extend(other.offsets[1..].iter().map(|end| end + elements));
-        self.valid.append_packed_range(0..other.valid.len(), other.valid.as_slice());
+    fn extend(&mut self, other: &Self, progress: Progress) {
+        self.lists.extend(&other.lists, self.count(), progress);
         self.text_len += other.text_len;
         self.further += other.further;
-        for (texts, others) in self.texts.iter_mut().zip(&mut other.texts) {
-            let appended = texts.append_array(&others.finish());
-            appended.expect("the caller has compared the bytes of both with the largest offset");
-        }
-        self.bytes.append_array(&other.bytes.finish());
-        self.headers.append_array(&other.headers.finish());
+        self.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.extend(other, progress));
     }
 
-    pub fn finish(mut self) -> ArrayRef {
-        let fields = D::FIELDS();
-        let mut texts = self.texts.iter_mut();
-        let columns = fields.iter().map(|field| -> ArrayRef {
-            match field.data_type() {
-                DataType::Int64 => Arc::new(self.bytes.finish()),
-                DataType::Int32 => Arc::new(self.headers.finish()),
-                _ => Arc::new(texts.next().map(StringBuilder::finish).expect("no struct has more texts")),
-            }
-        });
-        let structs = StructArray::new(fields.clone(), columns.collect(), None);
-        let element = schema::nullable("element", structs.data_type().clone());
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
-        let valid = NullBuffer::new(self.valid.finish());
-        Arc::new(ListArray::new(element, offsets, Arc::new(structs), Some(valid)))
+    pub fn finish(self) -> ArrayRef {
+        let columns = self.columns.into_iter().map(Column::finish).collect();
+        self.lists.finish(Arc::new(StructArray::new(D::FIELDS(), columns, None)))
     }
 }
 

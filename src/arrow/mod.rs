@@ -15,6 +15,7 @@ pub mod filtered;
 pub(crate) mod input;
 pub mod json_lines;
 mod json_text;
+mod lists;
 mod message_sinks;
 pub mod messages;
 pub mod pack;

@@ -247,7 +247,7 @@ impl<S> Rows<S> {
         S: RowSink<'a>,
     {
         self.sink.extend(&next.sink, progress);
-        self.findings.extend(next.findings);
+        self.findings.extend(&next.findings, progress);
         self.until = next.until;
     }
 }

@@ -13,7 +13,7 @@ use super::schema;
 use super::sink::{BlockSink, ListsSink, RowSink};
 use crate::arrow::types::{Dialect, common_type};
 use crate::header::{Header, RequestedKey};
-use crate::kernel::buffer::{Progress, extend_ends};
+use crate::kernel::buffer::Progress;
 use crate::kernel::keys::{Keep, KeySet, Requested};
 use crate::kernel::layout::{TEXT, WireLayout};
 use crate::kernel::lists::{self, ListBlock};
@@ -216,7 +216,7 @@ impl SelectSink {
     /// A column, and of `repeat="all"` where the elements of each row end, the first end being 0.
     pub fn column(&self, place: usize) -> (&Column, Option<&[i32]>) {
         let Slot { column, lists, .. } = &self.slots[place];
-        (column, lists.as_ref().map(|(ends, _)| &ends[..]))
+        (column, lists.as_ref().map(|lists| &lists.ends[..]))
     }
 
     /// Appends what a kernel collects in the hits, up to the first row whose values are not all of their types; returns how
@@ -297,13 +297,7 @@ impl<'a> RowSink<'a> for SelectSink {
     }
 
     fn extend(&mut self, other: &Self, progress: Progress) {
-        for (slot, other) in self.slots.iter_mut().zip(&other.slots) {
-            if let (Some((ends, valid)), Some((other_ends, other_valid))) = (&mut slot.lists, &other.lists) {
-                extend_ends(ends, other_ends, slot.column.count() as i32, progress);
-                valid.extend(other_valid);
-            }
-            slot.column.extend(&other.column, progress);
-        }
+        self.slots.iter_mut().zip(&other.slots).for_each(|(slot, other)| slot.extend(other, progress));
     }
 
     #[inline]

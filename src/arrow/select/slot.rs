@@ -1,19 +1,18 @@
 //! [`Slot`]: a requested header, from its occurrences in a row to the value of its column.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, ListArray};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_array::ArrayRef;
 
 use super::{Repeat, Selection};
-use crate::arrow::binary::{self, ViewInput};
+use crate::arrow::binary::ViewInput;
 use crate::arrow::column::Column;
+use crate::arrow::lists::Lists;
 use crate::arrow::schema;
 use crate::arrow::types::Dialect;
 use crate::encoding::Encoding;
 use crate::error::{Code, ErrorDetail};
-use crate::kernel::bitmap::Validity;
+use crate::kernel::buffer::Progress;
 use crate::log::{EitherLog, Log, Result, Stop};
 use crate::traits::Presence;
 use crate::types::{Coding, Type};
@@ -51,8 +50,8 @@ pub struct Slot {
     order: ByteOrder,
     /// Values of other types are rejected, even where they fit.
     pub is_strict: bool,
-    /// For `repeat="all"`: where the elements of each row end, and which rows have a list.
-    pub lists: Option<(Vec<i32>, Validity)>,
+    /// For `repeat="all"`: the lists of which the column has the elements.
+    pub lists: Option<Lists>,
 }
 
 impl Slot {
@@ -86,7 +85,7 @@ impl Slot {
             dialect,
             order,
             is_strict: false,
-            lists: (selection.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
+            lists: (selection.repeat == Repeat::All).then(Lists::default),
         }
     }
 
@@ -194,12 +193,11 @@ impl Slot {
                 }
             }
         }
-        if let Some((ends, valid)) = &mut self.lists {
+        if let Some(lists) = &mut self.lists {
             if !whole {
-                self.column.truncate(ends.last().map_or(0, |end| *end as usize));
+                self.column.truncate(lists.item_count());
             }
-            ends.push(self.column.count() as i32);
-            valid.push(whole);
+            lists.push(self.column.count(), whole);
         }
         Ok(())
     }
@@ -292,42 +290,33 @@ impl Slot {
     }
 
     pub fn rows(&self) -> usize {
-        match &self.lists {
-            Some((ends, _)) => ends.len() - 1,
-            None => self.column.count(),
-        }
+        self.lists.as_ref().map_or_else(|| self.column.count(), Lists::count)
     }
 
     pub fn push_null(&mut self) {
         match &mut self.lists {
-            Some((ends, valid)) => {
-                ends.push(self.column.count() as i32);
-                valid.push(false);
-            }
+            Some(lists) => lists.push(self.column.count(), false),
             None => self.column.push(None),
         }
     }
 
     pub fn truncate(&mut self, rows: usize) {
-        match &mut self.lists {
-            Some((ends, valid)) => {
-                ends.truncate(rows + 1);
-                valid.truncate(rows);
-                self.column.truncate(ends.last().map_or(0, |end| *end as usize));
-            }
-            None => self.column.truncate(rows),
+        let values = self.lists.as_mut().map_or(rows, |lists| lists.truncate(rows));
+        self.column.truncate(values);
+    }
+
+    pub fn extend(&mut self, other: &Self, progress: Progress) {
+        if let (Some(lists), Some(others)) = (&mut self.lists, &other.lists) {
+            lists.extend(others, self.column.count(), progress);
         }
+        self.column.extend(&other.column, progress);
     }
 
     pub fn finish(self) -> ArrayRef {
         let values = self.column.finish();
         match self.lists {
+            Some(lists) => lists.finish(values),
             None => values,
-            Some((ends, valid)) => {
-                let element = schema::nullable("element", values.data_type().clone());
-                let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
-                Arc::new(ListArray::new(element, offsets, values, binary::nulls(valid)))
-            }
         }
     }
 }
