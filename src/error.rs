@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::memory::Refused;
+
 use strsim::osa_distance;
 
 macro_rules! codes {
@@ -167,6 +169,8 @@ pub enum Error {
     /// The caller's arguments do not fit: a wrong Arrow type, a misspelt name.
     Type(String),
     Value(String),
+    /// Memory for data was refused.
+    Memory(Refused),
     /// A defect of this library, which a test should have found.
     Internal(String),
 }
@@ -176,7 +180,7 @@ impl Error {
     pub fn row(&self) -> Option<usize> {
         match self {
             Error::Headers(_, located) => located.row,
-            Error::Type(_) | Error::Value(_) | Error::Internal(_) => None,
+            Error::Type(_) | Error::Value(_) | Error::Memory(_) | Error::Internal(_) => None,
         }
     }
 
@@ -193,6 +197,7 @@ impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Headers(_, located) => located.fmt(out),
+            Error::Memory(refused) => refused.fmt(out),
             Error::Type(text) | Error::Value(text) | Error::Internal(text) => out.write_str(text),
         }
     }

@@ -14,6 +14,7 @@ pub mod json;
 pub(crate) mod kernel;
 pub mod limits;
 pub mod log;
+pub mod memory;
 pub mod op;
 pub mod panics;
 pub mod text_form;

@@ -9,6 +9,7 @@ use std::mem;
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
 use crate::header::Key;
 use crate::limits::{Limits, REPORTS};
+use crate::memory;
 
 /// Parsing has to end here. The log holds the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -470,7 +471,7 @@ impl Log for CollectErrors {
         let most = self.reports.max(LEAST_REPORTS);
         // One more than may be kept says that there were more.
         if let Some(labels) = self.labels.as_mut().filter(|labels| end > start && labels.len() <= most) {
-            labels.push(Label { start, end, field, header: self.header, text: text() });
+            memory::push(labels, Label { start, end, field, header: self.header, text: text() });
         }
     }
 }

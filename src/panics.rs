@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind};
 
 use crate::error::Error;
+use crate::memory::Refused;
 
 thread_local! {
     /// How many calls of [`catch_panic`] this thread is inside of.
@@ -12,12 +13,17 @@ thread_local! {
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs work, and returns its panic as an error with the text of it, and with its location after a call of [`keep_quiet`].
+/// Runs work, and returns its panic as an error: memory that was refused, or the text of the panic, with its location after a
+/// call of [`keep_quiet`].
 pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
     CATCHING.set(CATCHING.get() + 1);
     let done = catch_unwind(AssertUnwindSafe(work));
     CATCHING.set(CATCHING.get() - 1);
     done.map_err(|panic| {
+        let panic = match panic.downcast::<Refused>() {
+            Ok(refused) => return Error::Memory(*refused),
+            Err(panic) => panic,
+        };
         // The content of the box: the box itself is `Any` as well, and not a text.
         let panic = &*panic;
         let text = panic.downcast_ref::<&str>().copied();

@@ -18,6 +18,7 @@ use base64::engine::{self, DecodePaddingMode, Engine as _, GeneralPurpose, Gener
 use chrono::{DateTime, Datelike as _, NaiveDate, SecondsFormat};
 
 use crate::error::Code;
+use crate::memory;
 use crate::value::{HEX_DIGITS, InvalidValue, Value, invalid};
 
 /// A form of text.
@@ -342,7 +343,12 @@ fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
 
 /// Appends bytes as Base64, in the standard alphabet and padded.
 pub fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(engine::general_purpose::STANDARD.encode(bytes).as_bytes());
+    let start = out.len();
+    let digits = bytes.len().div_ceil(3).saturating_mul(4);
+    memory::reserve(out, digits);
+    out.resize(start + digits, 0);
+    let written = engine::general_purpose::STANDARD.encode_slice(bytes, &mut out[start..]);
+    debug_assert_eq!(written, Ok(digits));
 }
 
 fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
@@ -354,6 +360,7 @@ fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
 
 /// Appends bytes as pairs of lower-case hexadecimal digits.
 pub fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    memory::reserve(out, bytes.len().saturating_mul(2));
     out.extend(bytes.iter().flat_map(|byte| HEX_DIGITS[usize::from(*byte)]));
 }
 

@@ -19,6 +19,7 @@ use super::checks::check_values;
 use super::{Input, Output, Work};
 #[cfg(feature = "python")]
 use crate::error::{Direction, Error};
+use crate::memory;
 
 /// Maximum depth of nested types.
 const MAX_DEPTH: usize = 64;
@@ -313,6 +314,7 @@ unsafe fn buffer(pointer: *const c_void, size: usize, alignment: usize, owner: &
         return Some(Buffer::default());
     }
     if !pointer.as_ptr().addr().is_multiple_of(alignment) {
+        memory::probe(size);
         // SAFETY: the caller's promise.
         return Some(Buffer::from(unsafe { slice::from_raw_parts(pointer.as_ptr(), size) }));
     }

@@ -16,6 +16,7 @@ use crate::kernel::bitmap::Validity;
 use crate::kernel::buffer::{Progress, Runs, Utf8, Values as _};
 use crate::kernel::scan::{self, RawValue};
 use crate::kernel::views::Views;
+use crate::memory;
 use crate::traits::FieldValue;
 use crate::value::{ByteOrder, Value};
 use crate::value_type::Scalar;
@@ -97,8 +98,8 @@ impl Column {
     /// Reserves memory for more values, and for their bytes if the column has offsets.
     pub fn reserve(&mut self, values: usize, bytes: usize) {
         match_data! { &mut self.data,
-            numbers => numbers.reserve_exact(values),
-            Data::Bool(bits) => bits.reserve(values),
+            numbers => memory::reserve_exact(numbers, values),
+            Data::Bool(bits) => reserve_bits(bits, values),
             Data::Text(runs) => runs.reserve(values, bytes),
             Data::Bytes(runs) => runs.reserve(values, bytes),
             Data::TextViews(views) => views.reserve(values),
@@ -162,18 +163,21 @@ impl Column {
             };
         }
         match data {
-            Data::Bool(bits) => bits.append(variant!(Bool copied)),
-            Data::Int8(numbers) => numbers.push(variant!(Int copied) as i8),
-            Data::Int16(numbers) => numbers.push(variant!(Int copied) as i16),
-            Data::Int32(numbers) => numbers.push(variant!(Int copied) as i32),
-            Data::Int64(numbers) => numbers.push(variant!(Int copied)),
-            Data::Uint8(numbers) => numbers.push(variant!(Int copied) as u8),
-            Data::Uint16(numbers) => numbers.push(variant!(Int copied) as u16),
-            Data::Uint32(numbers) => numbers.push(variant!(Int copied) as u32),
-            Data::Uint64(numbers) => numbers.push(variant!(Wide copied) as u64),
-            Data::Decimal(numbers) => numbers.push(variant!(Wide copied)),
-            Data::Float32(numbers) => numbers.push(variant!(Float32 copied)),
-            Data::Float64(numbers) => numbers.push(variant!(Float64 copied)),
+            Data::Bool(bits) => {
+                reserve_bits(bits, 1);
+                bits.append(variant!(Bool copied));
+            }
+            Data::Int8(numbers) => memory::push(numbers, variant!(Int copied) as i8),
+            Data::Int16(numbers) => memory::push(numbers, variant!(Int copied) as i16),
+            Data::Int32(numbers) => memory::push(numbers, variant!(Int copied) as i32),
+            Data::Int64(numbers) => memory::push(numbers, variant!(Int copied)),
+            Data::Uint8(numbers) => memory::push(numbers, variant!(Int copied) as u8),
+            Data::Uint16(numbers) => memory::push(numbers, variant!(Int copied) as u16),
+            Data::Uint32(numbers) => memory::push(numbers, variant!(Int copied) as u32),
+            Data::Uint64(numbers) => memory::push(numbers, variant!(Wide copied) as u64),
+            Data::Decimal(numbers) => memory::push(numbers, variant!(Wide copied)),
+            Data::Float32(numbers) => memory::push(numbers, variant!(Float32 copied)),
+            Data::Float64(numbers) => memory::push(numbers, variant!(Float64 copied)),
             Data::Text(runs) => runs.push(variant!(Text)),
             Data::Bytes(runs) => runs.push(variant!(Bytes bytes)),
             Data::TextViews(views) => views.push(variant!(Text)),
@@ -225,7 +229,7 @@ impl Column {
                     }
                     done = place + 1;
                 }
-                $numbers.extend_from_slice(&read[..done]);
+                memory::extend($numbers, &read[..done]);
             }};
         }
         match &mut self.data {
@@ -275,7 +279,10 @@ impl Column {
         }
         let byte_len = || fields.clone().map(|field| field.byte_len()).sum();
         match &mut self.data {
-            Data::Bool(bits) => values!(FieldValue::Bool(flag) => flag; false).for_each(|flag| bits.append(flag)),
+            Data::Bool(bits) => {
+                reserve_bits(bits, count);
+                values!(FieldValue::Bool(flag) => flag; false).for_each(|flag| bits.append(flag));
+            }
             Data::Int8(numbers) => numbers!(numbers, FieldValue::Int64(number) => number as i8),
             Data::Int64(numbers) => numbers!(numbers, FieldValue::Int64(number) => number),
             Data::Decimal(numbers) => numbers!(numbers, FieldValue::Uint64(number) => number.into()),
@@ -305,7 +312,10 @@ impl Column {
                         progress.reserve(numbers, others.len());
                         numbers.extend_from_slice(others);
                     })*
-                    (Data::Bool(bits), Data::Bool(others)) => bits.append_packed_range(0..others.len(), others.as_slice()),
+                    (Data::Bool(bits), Data::Bool(others)) => {
+                        reserve_bits(bits, others.len());
+                        bits.append_packed_range(0..others.len(), others.as_slice());
+                    }
                     (Data::Text(runs), Data::Text(others)) => runs.extend(others, progress),
                     (Data::Bytes(runs), Data::Bytes(others)) => runs.extend(others, progress),
                     (Data::TextViews(views), Data::TextViews(others)) => views.extend(others, progress),
@@ -351,6 +361,15 @@ impl Column {
             Data::TextViews(views) => self.input.text(views, nulls),
             Data::ByteViews(views) => self.input.binary(views, nulls),
         }
+    }
+}
+
+/// Reserves memory for more bits, which `arrow-buffer` would end the process without.
+#[inline]
+fn reserve_bits(bits: &mut BooleanBufferBuilder, more: usize) {
+    if bits.capacity() - bits.len() < more {
+        memory::probe((2 * bits.capacity()).max(bits.len() + more) / 8);
+        bits.reserve(more);
     }
 }
 

@@ -23,9 +23,13 @@ use crate::kernel::keys;
 use crate::kernel::layout::WireLayout;
 use crate::kernel::scan::Hits;
 use crate::log::{Log, Result};
+use crate::memory;
 use crate::traits::{self, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
+
+/// The column of headers, as errors name it.
+const HEADERS: &str = "headers";
 
 /// The growing columns of headers, which are the items of lists.
 struct HeaderColumns {
@@ -162,8 +166,16 @@ impl<E: MessageFormat> ListSink<E> {
     /// Appends the fields of messages.
     pub fn push_fields_of<'f, F: traits::Fields<'f>>(&mut self, messages: &[F], progress: Progress) {
         for (place, column) in &mut self.fields {
-            column.push_fields(messages.iter().map(|message| message.value(*place)), progress);
+            let values = messages.iter().map(|message| message.value(*place));
+            let pushed = memory::hold(|| column.push_fields(values, progress));
+            pushed.unwrap_or_else(|held| held.resume(Self::field_name(*place)));
         }
+    }
+
+    /// The name of a field other than the headers.
+    fn field_name(place: usize) -> &'static str {
+        let mut others = E::FIELDS.iter().filter(|field| field.of != FieldType::Headers);
+        others.nth(place).map_or("", |field| field.name)
     }
 
     pub fn row_count(&self) -> usize {
@@ -186,13 +198,14 @@ impl<E: MessageFormat> ListSink<E> {
             _ => return 0,
         };
         let (types, ends) = (types.as_mut(), &mut self.lists.ends);
-        let done = match_values!(values, (values, has_value) => {
+        let decoded = match_values!(values, (values, has_value) => {
             let mut lists = ListColumns { keys, types, values, has_value, ends };
-            match requested {
+            memory::hold(|| match requested {
                 None => decode::decode::<F, _>(block, limit, progress, &mut lists),
                 Some((keys, hits)) => decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, keys, hits),
-            }
+            })
         });
+        let done = decoded.unwrap_or_else(|held| held.resume(HEADERS));
         let rows = &block.rows()[..done];
         let has_message = rows.iter().rev().fold(0, |bits, row| bits << 1 | u64::from(row.is_some()));
         self.lists.valid.push_word(has_message, done);
@@ -222,6 +235,7 @@ impl<E: MessageFormat> ListSink<E> {
     }
 
     pub fn push_without_headers(&mut self, messages: usize) {
+        memory::reserve(&mut self.lists.ends, messages);
         self.lists.ends.extend(std::iter::repeat_n(self.headers.count() as i32, messages));
         self.lists.valid.push_all(messages);
         self.has_message.push_all(messages);
@@ -233,7 +247,7 @@ impl<E: MessageFormat> ListSink<E> {
         let HeaderColumns { key_types, keys, .. } = &mut self.headers;
         match (keys.parts_mut().0, key_types, &header.key) {
             (Data::Text(runs), _, Key::Text(text)) => runs.push_key(text),
-            (Data::Int32(numbers), _, Key::Int(number)) => numbers.push(*number),
+            (Data::Int32(numbers), _, Key::Int(number)) => memory::push(numbers, *number),
             (Data::Bytes(bits), Some(types), Key::Typed(typed)) => {
                 types.push_name(Some(typed.value_type));
                 match typed.string() {
@@ -354,11 +368,16 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     }
 
     fn extend(&mut self, other: &Self, progress: Progress) {
-        self.lists.extend(&other.lists, self.headers.count(), progress);
-        self.headers.extend(&other.headers, progress);
-        self.has_message.extend(&other.has_message);
-        let fields = self.fields.iter_mut().zip(&other.fields);
-        fields.for_each(|((_, column), (_, other))| column.extend(other, progress));
+        let extended = memory::hold(|| {
+            self.lists.extend(&other.lists, self.headers.count(), progress);
+            self.headers.extend(&other.headers, progress);
+            self.has_message.extend(&other.has_message);
+        });
+        extended.unwrap_or_else(|held| held.resume(HEADERS));
+        for ((place, column), (_, other)) in self.fields.iter_mut().zip(&other.fields) {
+            let extended = memory::hold(|| column.extend(other, progress));
+            extended.unwrap_or_else(|held| held.resume(Self::field_name(*place)));
+        }
     }
 
     #[inline]

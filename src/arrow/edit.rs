@@ -24,6 +24,7 @@ use crate::kernel::layout::{TEXT, WireLayout as _};
 use crate::kernel::scan::Scratch;
 use crate::kernel::{RowBlock, Span};
 use crate::log::{Fast, Log, OnError, OnLoss, Result};
+use crate::memory;
 use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece, ReadMessage, RowEdit, headers_end};
 use crate::traits::{
     Class, Encoded, FieldValue, HeadersFormat as _, LayoutOf, MessageFormat, Presence, ReadOptions, parse_message,
@@ -245,7 +246,7 @@ impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
                 let message = Piece { data, start: place(row), end: place(row + 1) };
                 if array.is_null(first + row) {
                     // A null row may have bytes, which are not a message.
-                    out.extend_from_slice(&data[from..message.start]);
+                    memory::extend(out, &data[from..message.start]);
                     from = message.end;
                 } else {
                     let edit = RowEdit { hits: of_row, values: RowValues { columns, row: first + row } };
@@ -265,7 +266,7 @@ impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
                 until = message.end;
                 ends.push(out.len() + (until - from) - before);
             }
-            out.extend_from_slice(&data[from.min(until)..until]);
+            memory::extend(out, &data[from.min(until)..until]);
         });
         ends.len()
     }
@@ -305,7 +306,7 @@ fn splice_one<E: MessageFormat, R: Log>(
     messages.push_written(|out| {
         let mut from = 0;
         editor.splice(Piece { data, start: 0, end: data.len() }, &mut from, row, counts, log, out)?;
-        out.extend_from_slice(&data[from..]);
+        memory::extend(out, &data[from..]);
         Ok(())
     })
 }
@@ -321,12 +322,12 @@ impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
             self.seen[place] = true;
         }
         if E::CLASS != Class::Headers {
-            self.headers.push(header);
+            memory::push(&mut self.headers, header);
             return Ok(());
         }
         let end = header.at.unwrap_or(0) + header.value.map_or(0, <[u8]>::len);
         if let Some(hit) = hit {
-            self.hits.push(Hit { start: self.end, ..hit });
+            memory::push(&mut self.hits, Hit { start: self.end, ..hit });
         }
         self.end = end;
         Ok(())

@@ -19,6 +19,7 @@ use super::schema;
 use super::{Input, Operation, Output, binary_column, list_rows};
 use crate::error::{Direction, Error};
 use crate::log::{OnError, no_reason};
+use crate::memory;
 use crate::traits::{BatchFormat, HeadersFormat as _, MessageFormat, ReadOptions};
 use crate::value::ByteOrder;
 
@@ -86,7 +87,8 @@ impl Operation for Matches {
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let DataType::Struct(fields) = self.output_type::<E>()? else { unreachable!("the type is a struct") };
         let Selected { rows, errors, until } = Selected::of::<E>(&self.filter, input, self.options, self.on_error)?;
-        let mut selected = vec![false; until - input.from];
+        let mut selected = memory::vec_of(until - input.from);
+        selected.resize(until - input.from, false);
         rows.iter().for_each(|row| selected[row - input.from] = true);
         let mut columns: Vec<ArrayRef> = vec![Arc::new(BooleanArray::from(selected))];
         if self.on_error == OnError::Column {
@@ -158,8 +160,8 @@ impl Selected {
                 }
                 let is_true = truth.yes >> bit & 1 == 1;
                 if is_failed || is_true {
-                    selected.push(row);
-                    decided.push(is_true);
+                    memory::push(&mut selected, row);
+                    memory::push(&mut decided, is_true);
                 }
                 failed |= is_failed;
             }
@@ -176,6 +178,8 @@ fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
     if rows.len() == data.len() {
         return make_array(data);
     }
+    // Its buffers grow by doubling.
+    memory::probe(data.get_slice_memory_size().unwrap_or(0).saturating_mul(2));
     let mut taken = MutableArrayData::new(vec![&data], false, rows.len());
     for run in rows.chunk_by(|row, next| row + 1 == *next) {
         // Fewer bytes than the column has.

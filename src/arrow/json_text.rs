@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use chrono::{DateTime, Datelike as _, NaiveDate};
 
+use crate::memory;
 use crate::text_form::write_base64;
 use crate::value::{ByteOrder, Value, read_bytes};
 use crate::value_type::Scalar;
@@ -20,6 +21,9 @@ pub struct JsonOptions {
 
 /// Integers up to this one are exact as doubles, which is how most readers of JSON hold numbers.
 const MAX_EXACT: u128 = (1 << 53) - 1;
+
+/// Characters of a number, a time or an escape at most.
+const MAX_NUMBER: usize = 64;
 
 /// The unit of a column of times, and whether it has a time zone; Arrow's values are UTC then.
 #[derive(Clone, Copy)]
@@ -38,10 +42,11 @@ pub(super) struct Buffer {
 impl Buffer {
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
+        memory::extend(&mut self.bytes, bytes);
     }
 
     fn display(&mut self, value: impl Display) {
+        memory::reserve(&mut self.bytes, MAX_NUMBER);
         // Writing to memory does not fail.
         let _ = write!(self.bytes, "{value}");
     }
@@ -208,7 +213,7 @@ impl Buffer {
 
     #[inline]
     fn plain(&mut self, text: &[u8]) {
-        self.bytes.reserve(text.len() + 2);
+        memory::reserve(&mut self.bytes, text.len() + 2);
         self.raw(b"\"");
         self.raw(text);
         self.raw(b"\"");

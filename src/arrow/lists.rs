@@ -8,6 +8,7 @@ use arrow_array::{Array as _, ArrayRef, ListArray};
 use super::{binary, schema};
 use crate::kernel::bitmap::Validity;
 use crate::kernel::buffer::{Progress, extend_ends};
+use crate::memory;
 
 /// Lists that grow, and can be rolled back. Their items are columns beside them.
 pub struct Lists {
@@ -41,7 +42,7 @@ impl Lists {
     /// Ends the list of the next row after so many items.
     #[inline]
     pub fn push(&mut self, items: usize, is_valid: bool) {
-        self.ends.push(items as i32);
+        memory::push(&mut self.ends, items as i32);
         self.valid.push(is_valid);
     }
 

@@ -16,6 +16,7 @@ use crate::kernel::buffer::Progress;
 use crate::kernel::layout::WireLayout;
 use crate::kernel::scan;
 use crate::log::{Log, Result};
+use crate::memory;
 use crate::traits::{FieldValue, Fields, HeadersFormat as _, MessageFormat, Presence};
 
 pub(super) struct MessageSinks<E> {
@@ -232,7 +233,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for MessageSinks<E> {
         self.list.end_row(&mut (), headers, log)?;
         self.select.end_row(&mut found.select, headers, log)?;
         self.filter.iter_mut().try_for_each(|filter| filter.end_row(&mut found.filter, headers, log))?;
-        self.rows.push(self.row);
+        memory::push(&mut self.rows, self.row);
         Ok(())
     }
 
@@ -247,7 +248,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for MessageSinks<E> {
         self.list.null_row();
         self.select.null_row();
         self.filter.iter_mut().for_each(RowSink::null_row);
-        self.rows.push(self.row);
+        memory::push(&mut self.rows, self.row);
     }
 
     fn max_offset(&self) -> usize {

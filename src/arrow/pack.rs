@@ -29,6 +29,7 @@ use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::{Runs, Values as _};
 use crate::limits::Limits;
 use crate::log::{Log, OnError, Result};
+use crate::memory;
 use crate::op::edit::{key_of, writable_key};
 use crate::text_form::{TextForm, Unit, date_text, iso_text, time, write_base64, write_hex};
 use crate::traits::{HeadersFormat, LayoutOf, MessageFormat, Presence, Sink};
@@ -82,7 +83,8 @@ impl Operation for Pack {
                         None => Ok(encoded),
                     }
                 };
-                encode().map(Some).map_err(|error| error.located::<E>(key, input.rows_before))
+                let encoded = memory::hold(encode).unwrap_or_else(|held| held.resume(&key.to_string()));
+                encoded.map(Some).map_err(|error| error.located::<E>(key, input.rows_before))
             }
         });
         let encoded: Vec<_> = encoded.collect::<Result<_, Error>>()?;
@@ -156,14 +158,14 @@ impl<'a> EncodedColumn<'a> {
                         return failed(Code::BadText, "an element has the text of split= in it");
                     }
                     Some(value) => {
-                        joined.extend_from_slice(if is_first { &[] } else { separator });
-                        joined.extend_from_slice(value);
+                        memory::extend(&mut joined, if is_first { &[] } else { separator });
+                        memory::extend(&mut joined, value);
                         is_first = false;
                     }
                 }
             }
             values.push(&joined);
-            has_value.push(!is_first);
+            memory::push(&mut has_value, !is_first);
         }
         let nulls = Some(NullBuffer::from(has_value));
         let joined = EncodedColumn { values, nulls, is_joined: true, offset: 0, ..self };
@@ -204,6 +206,7 @@ impl<'a> EncodedColumn<'a> {
 /// The nulls of values; those in lists that are null count, too, whatever they are.
 fn nulls_of(values: &dyn Array, lists: Option<&dyn Array>) -> Option<NullBuffer> {
     let Some(lists) = lists.filter(|lists| lists.null_count() > 0) else { return values.nulls().cloned() };
+    memory::probe(values.len() / 4);
     let mut in_lists = BooleanBufferBuilder::new(values.len());
     in_lists.append_n(values.len(), false);
     for row in (0..lists.len()).filter(|row| lists.is_valid(*row)) {

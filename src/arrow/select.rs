@@ -20,6 +20,7 @@ use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Hits, Scratch};
 use crate::kernel::{ROWS, RowBlock};
 use crate::log::{Fast, Log, OnLoss, Result};
+use crate::memory;
 use crate::traits::{FieldValue, Presence};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value, bits_of};
@@ -233,11 +234,14 @@ impl SelectSink {
         let rows = read(&mut self.scratch, keys, &mut found.hits);
         self.rows = self.row_count();
         let mut done = rows;
-        for (place, slot) in self.slots.iter_mut().enumerate() {
-            if let Some(order) = slot.plain {
-                done = slot.column.push_raw(&found.hits.lane(place)[..done], order, progress);
+        self.name_refusals(|slots, current| {
+            for (place, slot) in slots.iter_mut().enumerate() {
+                if let Some(order) = slot.plain {
+                    *current = place;
+                    done = slot.column.push_raw(&found.hits.lane(place)[..done], order, progress);
+                }
             }
-        }
+        });
         if self.slots.iter().any(|slot| slot.plain.is_none()) {
             done = self.append_every(found, done, is_null);
         }
@@ -247,30 +251,43 @@ impl SelectSink {
         done
     }
 
+    /// Runs work that keeps the place of the slot it appends to, which names the column if memory is refused.
+    #[inline(always)]
+    fn name_refusals<T>(&mut self, work: impl FnOnce(&mut [Slot], &mut usize) -> T) -> T {
+        let (slots, mut current) = (&mut self.slots[..], 0);
+        let done = memory::hold(|| work(slots, &mut current));
+        done.unwrap_or_else(|held| held.resume(&self.slots[current].selection.output))
+    }
+
     /// The columns that are not plain.
     fn append_every(&mut self, found: &mut Found<'_>, rows: usize, is_null: impl Fn(usize) -> bool) -> usize {
         let Found { hits, occurrences } = found;
         occurrences.resize_with(self.slots.len(), Vec::new);
         let mut fast = Fast::new(OnLoss::Raise);
-        let mut hits = hits.every.iter().peekable();
-        for row in 0..rows {
-            occurrences.iter_mut().for_each(Vec::clear);
-            while let Some(hit) = hits.next_if(|hit| hit.row == row) {
-                let occurrence =
-                    Occurrence { index: 0, value_type: hit.value_type, value: hit.value.bytes(), at: None };
-                self.slots[hit.place].take(&mut occurrences[hit.place], occurrence);
+        let (mut hits, before) = (hits.every.iter().peekable(), self.rows);
+        self.name_refusals(|slots, current| {
+            for row in 0..rows {
+                occurrences.iter_mut().for_each(Vec::clear);
+                while let Some(hit) = hits.next_if(|hit| hit.row == row) {
+                    let occurrence =
+                        Occurrence { index: 0, value_type: hit.value_type, value: hit.value.bytes(), at: None };
+                    slots[hit.place].take(&mut occurrences[hit.place], occurrence);
+                }
+                let rest = slots.iter_mut().zip(&*occurrences).enumerate();
+                let mut rest = rest.filter(|(_, (slot, _))| slot.plain.is_none()).map(|(place, slot)| {
+                    *current = place;
+                    slot
+                });
+                if is_null(row) {
+                    rest.for_each(|(slot, _)| slot.push_null());
+                } else if rest.any(|(slot, found)| slot.end_row(found, Presence::Whole, &mut fast).is_err()) {
+                    let slots = slots.iter_mut().filter(|slot| slot.plain.is_none());
+                    slots.for_each(|slot| slot.truncate(before + row));
+                    return row;
+                }
             }
-            let slots = self.slots.iter_mut().zip(&*occurrences);
-            let mut slots = slots.filter(|(slot, _)| slot.plain.is_none());
-            if is_null(row) {
-                slots.for_each(|(slot, _)| slot.push_null());
-            } else if slots.any(|(slot, found)| slot.end_row(found, Presence::Whole, &mut fast).is_err()) {
-                let slots = self.slots.iter_mut().filter(|slot| slot.plain.is_none());
-                slots.for_each(|slot| slot.truncate(self.rows + row));
-                return row;
-            }
-        }
-        rows
+            rows
+        })
     }
 }
 
@@ -297,7 +314,12 @@ impl<'a> RowSink<'a> for SelectSink {
     }
 
     fn extend(&mut self, other: &Self, progress: Progress) {
-        self.slots.iter_mut().zip(&other.slots).for_each(|(slot, other)| slot.extend(other, progress));
+        self.name_refusals(|slots, current| {
+            for (place, (slot, other)) in slots.iter_mut().zip(&other.slots).enumerate() {
+                *current = place;
+                slot.extend(other, progress);
+            }
+        });
     }
 
     #[inline]
@@ -309,8 +331,12 @@ impl<'a> RowSink<'a> for SelectSink {
 
     #[inline]
     fn end_row<R: Log>(&mut self, found: &mut Found<'a>, headers: Presence, log: &mut R) -> Result {
-        let mut slots = self.slots.iter_mut().zip(&found.occurrences);
-        slots.try_for_each(|(slot, occurrences)| slot.end_row(occurrences, headers, log))
+        self.name_refusals(|slots, current| {
+            slots.iter_mut().zip(&found.occurrences).enumerate().try_for_each(|(place, (slot, occurrences))| {
+                *current = place;
+                slot.end_row(occurrences, headers, log)
+            })
+        })
     }
 
     fn abort_row(&mut self, found: &mut Found<'a>) {

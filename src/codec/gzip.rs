@@ -14,7 +14,7 @@ use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
-use super::{Codec, Output, Result, TRAILING, TRUNCATED};
+use super::{Codec, Output, Result, TRAILING, TRUNCATED, output_for};
 
 /// The first bytes of a member.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -40,6 +40,6 @@ pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {
 }
 
 pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let mut encoder = GzEncoder::new(output_for(bytes), Compression::default());
     encoder.write_all(bytes).and_then(|()| encoder.finish()).map_err(|_| Codec::Gzip.unwritten())
 }

@@ -30,7 +30,7 @@ use lz4_flex::block::{DecompressError, decompress_into, decompress_into_with_dic
 use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
 use twox_hash::XxHash32;
 
-use super::{Codec, Output, Result, TRAILING, take};
+use super::{Codec, Output, Result, TRAILING, output_for, take};
 
 const MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
 
@@ -62,7 +62,7 @@ pub(super) fn decompress(bytes: &[u8], legacy: bool, output: &mut Output<'_>) ->
 /// Writes a frame as Kafka does: independent blocks of 64 KiB, no checksums.
 pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
     let frame = FrameInfo::new().block_size(BlockSize::Max64KB).block_mode(BlockMode::Independent);
-    let mut encoder = FrameEncoder::with_frame_info(frame, Vec::new());
+    let mut encoder = FrameEncoder::with_frame_info(frame, output_for(bytes));
     encoder.write_all(bytes).map_err(|_| Codec::Lz4.unwritten())?;
     encoder.finish().map_err(|_| Codec::Lz4.unwritten())
 }

@@ -22,6 +22,8 @@ mod zstd;
 use std::fmt::{self, Display};
 use std::io::{self, Read};
 
+use crate::memory;
+
 /// A codec, as the attributes of a message or of a batch number them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
@@ -90,7 +92,11 @@ pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
 /// Puts `bytes` into a codec, as Kafka's producer does.
 pub fn compress(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
     match codec {
-        Codec::None => Ok(bytes.to_vec()),
+        Codec::None => {
+            let mut content = Vec::new();
+            memory::extend(&mut content, bytes);
+            Ok(content)
+        }
         #[cfg(feature = "gzip")]
         Codec::Gzip => gzip::compress(bytes),
         #[cfg(feature = "snappy")]
@@ -156,6 +162,11 @@ pub type Result<T = (), E = CodecError> = std::result::Result<T, E>;
 const TRUNCATED: &str = "it ends too early";
 const TRAILING: &str = "bytes are left after its end";
 
+/// An empty buffer with memory for what a compressor writes of bytes that it cannot compress.
+fn output_for(bytes: &[u8]) -> Vec<u8> {
+    memory::vec_of(bytes.len() + bytes.len() / 64 + 256)
+}
+
 /// Bytes per read of a decoder.
 const CHUNK_LEN: usize = 16 * 1024;
 
@@ -217,7 +228,10 @@ impl Output<'_> {
         let needed = self.len + more;
         if needed > self.buffer.capacity() {
             let doubled = self.buffer.capacity().saturating_mul(2).min(self.limit);
-            self.buffer.reserve_exact(needed.max(doubled) - self.buffer.len());
+            let len = self.buffer.len();
+            if self.buffer.try_reserve_exact(needed.max(doubled) - len).is_err() {
+                memory::reserve_exact(self.buffer, needed - len);
+            }
         }
         if needed > self.buffer.len() {
             self.buffer.resize(needed, 0);

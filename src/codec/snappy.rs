@@ -14,7 +14,8 @@
 //!
 //! Differences from the reference implementation: framed streams written one after the other are rejected.
 
-use super::{Codec, Output, Result, TRUNCATED, take};
+use super::{Codec, Output, Result, TRUNCATED, output_for, take};
+use crate::memory;
 
 /// The first bytes of the framing. Unframed data never begin with them: a content of 10,626 bytes would begin with a
 /// copy.
@@ -49,7 +50,8 @@ pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {
 }
 
 pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut out = MAGIC.to_vec();
+    let mut out = output_for(bytes);
+    out.extend(MAGIC);
     out.extend(VERSION.to_be_bytes());
     out.extend(VERSION.to_be_bytes());
     let mut encoder = snap::raw::Encoder::new();
@@ -57,7 +59,7 @@ pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
         let block = encoder.compress_vec(content).map_err(|_| Codec::Snappy.unwritten())?;
         let len = i32::try_from(block.len()).map_err(|_| Codec::Snappy.unwritten())?;
         out.extend(len.to_be_bytes());
-        out.extend(block);
+        memory::extend(&mut out, &block);
     }
     Ok(out)
 }

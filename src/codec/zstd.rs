@@ -8,14 +8,19 @@
 
 use std::io::ErrorKind;
 
-use ::zstd::bulk;
+use ::zstd::bulk::Compressor;
 use ::zstd::stream::read::Decoder;
+use ::zstd::zstd_safe;
 
 use super::{Codec, Output, Result, TRUNCATED};
+use crate::memory;
 
 /// The largest window that is read, 128 MiB: what the library and Kafka read, and what the highest levels write.
-/// The library reserves it and touches no more of it than there is content; if it cannot, that is an error.
+/// The library reserves it and touches no more of it than there is content.
 const MAX_WINDOW_LOG: u32 = 27;
+
+/// What the library says where it cannot reserve the window.
+const NO_MEMORY: &str = "Allocation error : not enough memory";
 
 pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {
     let wrong = |_| Codec::Zstd.corrupt("the decoder could not start");
@@ -24,11 +29,15 @@ pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {
     output.drain(&mut decoder, |error| {
         Codec::Zstd.corrupt(match error.kind() {
             ErrorKind::UnexpectedEof => TRUNCATED,
+            _ if error.to_string() == NO_MEMORY => memory::refuse(1 << MAX_WINDOW_LOG),
             _ => "a header, block or checksum is wrong",
         })
     })
 }
 
 pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
-    bulk::compress(bytes, ::zstd::DEFAULT_COMPRESSION_LEVEL).map_err(|_| Codec::Zstd.unwritten())
+    let mut out = memory::vec_of(zstd_safe::compress_bound(bytes.len()));
+    let written = Compressor::new(::zstd::DEFAULT_COMPRESSION_LEVEL)
+        .and_then(|mut compressor| compressor.compress_to_buffer(bytes, &mut out));
+    written.map(|_| out).map_err(|_| Codec::Zstd.unwritten())
 }

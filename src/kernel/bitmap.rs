@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::memory;
+
 /// Which places of a growing column hold a value: a bit for each, the first in the lowest bit of the first word.
 ///
 /// Bits after the last place are ones, so that appending valid places only increments the count.
@@ -28,6 +30,8 @@ impl Validity {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, words: usize) {
+        let more = words + 16 - self.words.len();
+        memory::reserve(&mut self.words, more);
         self.words.resize(words + 16, u64::MAX);
     }
 

@@ -5,6 +5,7 @@ use std::slice;
 
 use super::{COPY, copy, copy_long, write_reversed};
 use crate::header::Text;
+use crate::memory;
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
 /// The largest offset of a column.
@@ -118,7 +119,7 @@ impl Progress {
         let rest = self.estimate(len).saturating_sub(len).saturating_add(more);
         // If there is not enough memory for the estimate, there may be for what is needed now.
         if rest < len / 8 || out.try_reserve_exact(rest).is_err() {
-            out.reserve(more);
+            memory::reserve(out, more);
         }
     }
 }
@@ -127,6 +128,7 @@ impl Runs {
     /// Appends a run whose bytes come last first.
     #[inline]
     pub fn push_reversed(&mut self, run: &[u8]) {
+        memory::reserve(&mut self.bytes, run.len());
         self.bytes.extend(run.iter().rev());
         self.end_run();
     }
@@ -152,6 +154,7 @@ impl Runs {
         write(&mut self.bytes, ends);
         let added = self.bytes.len().checked_sub(before).expect("bytes of other runs were removed");
         assert!(ends.is_sorted() && ends.last().copied().unwrap_or(0) == added, "runs end where their bytes end");
+        memory::reserve(&mut self.offsets, ends.len());
         self.offsets.extend(ends.iter().map(|end| (before + end) as i32));
         self.check_end(count);
     }
@@ -159,7 +162,7 @@ impl Runs {
     #[inline]
     fn end_run(&mut self) {
         self.check_end(self.count());
-        self.offsets.push(self.bytes.len() as i32);
+        memory::push(&mut self.offsets, self.bytes.len() as i32);
     }
 
     /// Notes whether the runs after the first `before` have ends that are too large for an offset.
@@ -176,8 +179,8 @@ impl Runs {
     }
 
     pub fn reserve(&mut self, runs: usize, bytes: usize) {
-        self.offsets.reserve_exact(runs);
-        self.bytes.reserve_exact(bytes.saturating_add(COPY));
+        memory::reserve_exact(&mut self.offsets, runs);
+        memory::reserve_exact(&mut self.bytes, bytes.saturating_add(COPY));
     }
 
     /// Reserves memory for runs, and for the estimated rest where memory moves anyway.
@@ -238,8 +241,8 @@ impl Runs {
     /// Where the runs end, the first at 0, and their bytes.
     pub fn into_parts(mut self) -> (Vec<i32>, Vec<u8>) {
         assert_eq!(self.fitting, usize::MAX, "a run that is too large was not taken back");
-        give_back(&mut self.bytes);
-        give_back(&mut self.offsets);
+        memory::shrink(&mut self.bytes);
+        memory::shrink(&mut self.offsets);
         (self.offsets, self.bytes)
     }
 }
@@ -255,7 +258,7 @@ unsafe impl Values for Runs {
 
     #[inline]
     fn push(&mut self, run: &[u8]) {
-        self.bytes.extend_from_slice(run);
+        memory::extend(&mut self.bytes, run);
         self.end_run();
     }
 
@@ -318,7 +321,7 @@ impl Utf8<Runs> {
         let (name, len) = of.map_or(([0; MAX_NAME_LEN], 0), ValueType::padded_name);
         let before = self.0.bytes.len();
         // A copy of a fixed size needs no call of memcpy.
-        self.0.bytes.extend_from_slice(&name);
+        memory::extend(&mut self.0.bytes, &name);
         self.0.bytes.truncate(before + len);
         self.0.end_run();
     }
@@ -341,7 +344,7 @@ impl Utf8<Runs> {
 fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
 
-    to.reserve(bytes.len());
+    memory::reserve(to, bytes.len());
     let head = to.spare_capacity_mut().as_ptr().align_offset(16).min(bytes.len());
     let (head, rest) = bytes.split_at(head);
     let (lanes, tail) = rest.as_chunks::<16>();
@@ -370,13 +373,6 @@ pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, progress: Pro
     progress.reserve(ends, others.len());
     // An end that wraps is taken back before it is read.
     ends.extend(others[1..].iter().map(|end| end.wrapping_add(base)));
-}
-
-/// Returns unused memory to the allocator, if it is worth the copy.
-fn give_back<T>(column: &mut Vec<T>) {
-    if column.capacity() / 4 * 3 > column.len() {
-        column.shrink_to_fit();
-    }
 }
 
 /// The end of growing runs. When the writer is dropped, the appended bytes become part of the runs, except after a panic,
@@ -495,7 +491,7 @@ impl<'b> Tail<'b> {
     /// Room for `max` bytes, and one copy beyond.
     #[inline(always)]
     pub fn new(bytes: &'b mut Vec<u8>, max: usize) -> Self {
-        bytes.reserve(max.saturating_add(COPY));
+        memory::reserve(bytes, max.saturating_add(COPY));
         Tail { start: bytes.as_mut_ptr(), len: bytes.len(), bytes }
     }
 

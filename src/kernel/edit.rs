@@ -5,6 +5,7 @@ use super::keys::KeySet;
 use super::layout::{RawHeader, TEXT, WireLayout};
 use super::scan::{RowVisitor, Scratch, scan_block};
 use super::{RowBlock, Span, dispatch};
+use crate::memory;
 use crate::value_type::ValueType;
 
 /// A header to change, with offsets from the start of its row.
@@ -80,13 +81,13 @@ impl<'a, F: WireLayout> RowVisitor<'a> for Layout<'_, '_, 'a, F> {
         // SAFETY: the caller's contract: at least `COPY` bytes are readable at the key.
         unsafe {
             keys.find::<F>(key, key_len, key_type.or(Some(TEXT)), |requested| {
-                hits.push(hit(Some(requested.place)));
+                memory::push(hits, hit(Some(requested.place)));
                 is_other = false;
                 true
             });
         }
         if is_other {
-            hits.push(hit(None));
+            memory::push(hits, hit(None));
         }
         *last = value + value_len;
         true

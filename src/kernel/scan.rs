@@ -9,6 +9,7 @@ use super::keys::{Keep, KeySet, Requested};
 use super::layout::{HeaderVisitor, IgnoreHeaders, RawHeader, TEXT, WireLayout, for_each_header};
 use super::views::Views;
 use super::{ROWS, RowBlock, Span, copy, copy_long, dispatch, has_high_bit};
+use crate::memory;
 use crate::value_type::ValueType;
 
 /// A value that was found.
@@ -224,7 +225,7 @@ impl<'a> Hits<'a> {
         value_type: Option<ValueType>,
     ) -> bool {
         if requested.keep == Keep::All {
-            self.every.push(Hit { row, place: requested.place, value, value_type });
+            memory::push(&mut self.every, Hit { row, place: requested.place, value, value_type });
             return true;
         }
         if F::TYPED && value_type != requested.value_type {

@@ -13,6 +13,7 @@ use std::slice;
 use std::sync::Arc;
 
 use super::buffer::{Progress, Utf8, ValueWriter, Values};
+use crate::memory;
 
 /// The longest value inside a view.
 const INLINE: usize = 12;
@@ -84,7 +85,7 @@ impl Views {
     }
 
     pub fn reserve(&mut self, values: usize) {
-        self.views.reserve_exact(values);
+        memory::reserve_exact(&mut self.views, values);
     }
 
     /// Appends the values of another column with the same windows.
@@ -101,7 +102,7 @@ impl Views {
         self.check_end(other.own.len());
         progress.reserve(&mut self.views, other.views.len());
         self.views.extend(other.views.iter().map(moved));
-        self.own.extend_from_slice(&other.own);
+        memory::extend(&mut self.own, &other.own);
         self.refers |= other.refers;
     }
 
@@ -155,7 +156,7 @@ impl Views {
         }
         let offset = self.own.len();
         self.check_end(len);
-        self.own.extend_from_slice(value);
+        memory::extend(&mut self.own, value);
         // An offset that is too large is taken back before the view is read.
         (self.windows.len() as u32, offset & u32::MAX as usize)
     }
@@ -196,7 +197,7 @@ unsafe impl Values for Views {
     #[inline]
     fn push(&mut self, value: &[u8]) {
         let view = self.view(value);
-        self.views.push(view);
+        memory::push(&mut self.views, view);
     }
 
     /// Back to this many values. Their own bytes stay, and nothing refers to them.

@@ -11,6 +11,7 @@ use crate::header::{Header, Key, RequestedKey, TypedKey};
 use crate::kernel::edit::Hit;
 use crate::kernel::layout::WireLayout as _;
 use crate::log::{CollectErrors, Log, OnLoss, Result};
+use crate::memory;
 use crate::op::mask::Mask;
 use crate::op::write::check_target;
 use crate::traits::{Contents, Encoded, FieldValue, HeadersFormat, LayoutOf, MessageFormat, Presence, Role};
@@ -24,6 +25,9 @@ const STRING: ValueType = ValueType::Named(Scalar::String);
 
 /// Up to so many entries, comparing keys one by one takes less time than a table.
 const FEW_ENTRIES: usize = 16;
+
+/// Bytes that any format writes around the key and the value of a header, its count included, at most.
+const MAX_FRAMING: usize = 32;
 
 /// The value that a header gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -298,7 +302,7 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         let ReadMessage { data, headers, fields, presence } = *message;
         let hits: Vec<_> = headers.iter().filter_map(|header| self.hit(header)).collect();
         if !self.touches(&hits, values) {
-            out.extend_from_slice(data);
+            memory::extend(out, data);
             return Ok(Encoded::Message);
         }
         counts.clear(self.entries.len());
@@ -440,21 +444,26 @@ fn new_header<'a>(key: &Key<'a>, value_type: Option<ValueType>, value: Option<&'
     Header { index: 0, key: key.clone(), value_type, value, at: None }
 }
 
-/// Appends a header, with memory for its bytes.
+/// Appends a header, with a buffer for its bytes.
 fn push_header<E: MessageFormat>(
     key: &Key<'_>,
     (value_type, bits): WrittenBits<'_>,
-    memory: &mut Vec<u8>,
+    bytes: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) {
-    memory.clear();
-    E::Headers::encode_into(&[new_header(key, value_type, bits.as_deref())], memory);
-    out.extend_from_slice(&memory[count_len::<E>()..]);
+    let header = [new_header(key, value_type, bits.as_deref())];
+    bytes.clear();
+    memory::reserve(
+        bytes,
+        key.byte_len().saturating_add(bits.as_deref().map_or(0, <[u8]>::len)).saturating_add(MAX_FRAMING),
+    );
+    E::Headers::encode_into(&header, bytes);
+    memory::extend(out, &bytes[count_len::<E>()..]);
 }
 
 fn header_bytes<E: MessageFormat>(key: &Key<'_>, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Vec<u8> {
-    let (mut memory, mut bytes) = (Vec::new(), Vec::new());
-    push_header::<E>(key, (value_type, bits.map(Cow::Borrowed)), &mut memory, &mut bytes);
+    let (mut buffer, mut bytes) = (Vec::new(), Vec::new());
+    push_header::<E>(key, (value_type, bits.map(Cow::Borrowed)), &mut buffer, &mut bytes);
     bytes
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest, Sha256};
 
+use crate::memory;
 use crate::value::HEX_DIGITS;
 use crate::value_type::{Scalar, ValueType};
 
@@ -78,18 +79,18 @@ impl Mask {
     #[inline]
     pub(super) fn write(&self, headers: &[Vec<u8>; 2], value_type: Option<ValueType>, bits: &[u8], out: &mut Vec<u8>) {
         match self {
-            Mask::Redact => out.extend_from_slice(&headers[0]),
+            Mask::Redact => memory::extend(out, &headers[0]),
             Mask::LastFour => match last_four(value_type, bits) {
                 Some(last) => {
-                    out.extend_from_slice(&headers[0][..headers[0].len() - last.len()]);
-                    out.extend_from_slice(last);
+                    memory::extend(out, &headers[0][..headers[0].len() - last.len()]);
+                    memory::extend(out, last);
                 }
-                None => out.extend_from_slice(&headers[1]),
+                None => memory::extend(out, &headers[1]),
             },
             Mask::Hash | Mask::Hmac(_) => {
                 let digits = if let Mask::Hmac(key) = self { key.digits(bits) } else { hash(bits) };
-                out.extend_from_slice(&headers[0][..headers[0].len() - digits.len()]);
-                out.extend_from_slice(&digits);
+                memory::extend(out, &headers[0][..headers[0].len() - digits.len()]);
+                memory::extend(out, &digits);
             }
         }
     }

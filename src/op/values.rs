@@ -5,6 +5,7 @@ use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
 use crate::log::{CollectErrors, Fast, Log, OnLoss, Result};
+use crate::memory;
 use crate::traits::{BatchFormat, FieldValue, MessageFormat, Opened, Presence, ReadOptions, Sink, parse_message};
 
 /// Parses one message into a sink, or returns its first error.
@@ -61,7 +62,7 @@ impl MessageSink<'_> {
 impl<'a> Sink<'a> for MessageSink<'a> {
     #[inline]
     fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
-        self.headers.push(header);
+        memory::push(&mut self.headers, header);
         Ok(())
     }
 

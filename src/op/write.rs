@@ -13,6 +13,7 @@ use crate::header::{Header, Key, KeyForm, RequestedKey, Text};
 use crate::kernel::recycled;
 use crate::limits::Limits;
 use crate::log::{CollectErrors, Fast, Log, OnLoss, Result};
+use crate::memory;
 use crate::traits::{
     BatchFormat, Contents, Encoded, FieldValue, HeadersFormat, MessageFormat, Presence, Sink, WriteOptions,
 };
@@ -395,7 +396,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
                     Cow::Borrowed(bits) => header.value = Some(bits),
                     Cow::Owned(bits) => {
                         let start = self.encoded.len();
-                        self.encoded.extend_from_slice(&bits);
+                        memory::extend(&mut self.encoded, &bits);
                         self.places.push((self.headers.len(), start..self.encoded.len()));
                     }
                 }
@@ -406,7 +407,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
                 }
             }
         }
-        self.headers.push(header);
+        memory::push(&mut self.headers, header);
         Ok(())
     }
 }
@@ -429,7 +430,7 @@ impl<'a, E: MessageFormat> Sink<'a> for Writer<'a, E> {
             header.value_type = came_with;
             return self.adapt_header(header, log);
         }
-        self.headers.push(header);
+        memory::push(&mut self.headers, header);
         Ok(())
     }
 

@@ -16,14 +16,16 @@ use pyo3::types::PyCapsule;
 use super::errors::internal_text;
 use super::gil::catch_panic;
 use crate::arrow::c_structures::{check_schema, import_array};
+use crate::error::Error;
 use crate::panics;
 
 const ARRAY: &CStr = c"arrow_array";
 const SCHEMA: &CStr = c"arrow_schema";
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// The error numbers of a stream, `EIO` and `EINVAL`.
+/// The error numbers of a stream, `EIO`, `ENOMEM` and `EINVAL`.
 const IO_ERROR: c_int = 5;
+const NO_MEMORY: c_int = 12;
 const INVALID: c_int = 22;
 
 /// A column of another library.
@@ -241,6 +243,8 @@ unsafe fn answer<T>(
             unsafe { out.write(result) };
             return 0;
         }
+        Ok(Err(error @ ArrowError::MemoryError(_))) => (NO_MEMORY, error.to_string()),
+        Err(Error::Memory(refused)) => (NO_MEMORY, refused.to_string()),
         Ok(Err(error @ ArrowError::IoError(..))) => (IO_ERROR, error.to_string()),
         Ok(Err(error)) => (INVALID, error.to_string()),
         Err(error) => (IO_ERROR, internal_text(&error.to_string())),

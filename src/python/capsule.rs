@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use arrow_array::{Array, ArrayRef, new_empty_array};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
-use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyStopIteration, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -357,18 +357,27 @@ impl Iterator for Unattached {
 
     fn next(&mut self) -> Option<Self::Item> {
         let attached = Python::try_attach(|py| {
-            let chunk = without_gil(py, || self.0.next_chunk()).map_err(|error| error.to_string())?;
+            let chunk = without_gil(py, || self.0.next_chunk()).map_err(|error| exported_error(py, &error))?;
             if chunk.is_none() {
-                self.0.report(py).map_err(|error| error.to_string())?;
+                self.0.report(py).map_err(|error| exported_error(py, &error))?;
             }
-            Ok::<_, String>(chunk)
+            Ok(chunk)
         });
         match attached {
             Some(Ok(array)) => array.map(Ok),
-            Some(Err(text)) => Some(Err(ArrowError::ExternalError(text.into()))),
+            Some(Err(error)) => Some(Err(error)),
             // The interpreter is going away, and there is no GIL to release.
             None => self.0.next_chunk().map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose(),
         }
+    }
+}
+
+/// An exception for a consumer of a C stream, which is told apart one of memory alone.
+fn exported_error(py: Python<'_>, error: &PyErr) -> ArrowError {
+    let text = error.to_string();
+    match error.is_instance_of::<PyMemoryError>(py) {
+        true => ArrowError::MemoryError(text),
+        false => ArrowError::ExternalError(text.into()),
     }
 }
 

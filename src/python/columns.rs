@@ -15,6 +15,7 @@ use super::capsule::{self, FormatOperation, Schema};
 use super::edit::{EditedKeys, edit};
 use super::filter::filter;
 use super::gil::without_gil;
+use super::objects::bytes_object;
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::edit::EditColumn;
 use crate::arrow::filter::Filter;
@@ -322,7 +323,7 @@ pub fn json_lines<'py>(
     let rows = array.as_struct_opt().ok_or_else(|| PyTypeError::new_err("JSON lines are written of a record batch"))?;
     let options = JsonOptions { epoch_ms, ascii };
     let lines = without_gil(py, || write_lines(rows, options))?;
-    Ok(PyBytes::new(py, &lines))
+    bytes_object(py, &lines)
 }
 
 /// The type that an operation returns, before any row is read.

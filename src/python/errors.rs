@@ -1,6 +1,6 @@
 //! Errors of the core as the exceptions of `letterhead.errors`.
 
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -11,6 +11,7 @@ impl From<Error> for PyErr {
         match error {
             Error::Type(text) => PyTypeError::new_err(printable(text)),
             Error::Value(text) => PyValueError::new_err(printable(text)),
+            Error::Memory(refused) => PyMemoryError::new_err(printable(refused.to_string())),
             Error::Internal(text) => internal_error(&text),
             Error::Headers(direction, located) => {
                 Python::attach(|py| header_error(py, direction, *located)).unwrap_or_else(|failure| failure)

@@ -7,6 +7,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use super::arguments::{MessageArgument, argument, named, read_options, size, write_options};
 use super::gil::{catch_panic, without_gil_if_long};
+use super::objects::bytes_object;
 use crate::codec::Codec;
 use crate::error::Error;
 use crate::format::Format;
@@ -52,13 +53,13 @@ pub fn uncompressed<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let limits = read_options(py, read)?.limits;
     let bytes = without_gil_if_long(py, data.len(), || record_batch::uncompressed(data, limits))?;
-    Ok(PyBytes::new(py, &bytes))
+    bytes_object(py, &bytes)
 }
 
 /// A record batch with the checksum of its content.
 #[pyfunction]
-pub fn with_checksum<'py>(py: Python<'py>, data: &[u8]) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, &record_batch::with_checksum(data))
+pub fn with_checksum<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    bytes_object(py, &catch_panic(|| record_batch::with_checksum(data))?)
 }
 
 /// Writes dicts of the fields of messages as one batch.
@@ -86,7 +87,7 @@ pub fn batch<'py>(
         Format::Kip82MessagesWrapper => write::<MessageSetBuilder<Wrapped>>(messages, codec),
         _ => Err(Error::Value(format!("{} is read only", info.name))),
     })?;
-    Ok(PyBytes::new(py, &bytes))
+    bytes_object(py, &bytes)
 }
 
 /// Bytes of a file that another process may write, so that no reference to them is made.

@@ -14,13 +14,14 @@ use super::arguments::{
 use super::columns::{Spec, selections};
 use super::errors::{ErrorTuple, LossTuple, error_tuple, loss_tuple};
 use super::gil::{catch_panic, without_gil, without_gil_if_long};
-use super::objects::{fields_dict, headers_object, headers_of, requested_object};
+use super::objects::{bytes_object, fields_dict, headers_object, headers_of, requested_object};
 use super::packed::{Packed, Positions};
 use super::scalar::to_object;
 use crate::arrow::types::Dialect;
 use crate::arrow::{Apply, Input, Select};
 use crate::format::Format;
 use crate::header::Header;
+use crate::memory;
 use crate::op::convert::convert_message;
 use crate::op::inspect::{Inspect, Inspection};
 use crate::op::messages::{Bookmark, MessageHeaders, ReadMessages};
@@ -121,7 +122,7 @@ impl MessageReader {
             let headers = match headers {
                 Some(MessageHeaders::Bytes(bytes)) => {
                     size += bytes.len();
-                    Ok(PyBytes::new(py, bytes).into_any())
+                    bytes_object(py, bytes).map(Bound::into_any)
                 }
                 Some(MessageHeaders::Parsed(headers)) => {
                     size += headers.iter().map(object_size).sum::<usize>();
@@ -174,7 +175,7 @@ pub fn encode<'py>(
     let argument = MessageArgument::of(message, info)?;
     let message = argument.encode(info.name, options)?;
     let result = without_gil_if_long(py, size(&message), || format.visit(message))?;
-    Ok(result.map(|bytes| PyBytes::new(py, &bytes)))
+    result.map(|bytes| bytes_object(py, &bytes)).transpose()
 }
 
 /// A message of one format to bytes of another, the losses, and the types that restore the values; None if the
@@ -194,7 +195,7 @@ pub fn convert<'py>(
     let losses = result.losses.into_iter().map(loss_tuple).collect();
     let back = |back: TypeHint| Ok((requested_object(py, &back.key)?, back.value_type, back.lost));
     let type_hints = result.type_hints.into_iter().map(back).collect::<PyResult<_>>()?;
-    Ok((result.data.map(|bytes| PyBytes::new(py, &bytes)), losses, type_hints))
+    Ok((result.data.map(|bytes| bytes_object(py, &bytes)).transpose()?, losses, type_hints))
 }
 
 /// A type option that restores a type: `(key, type, lost)`.
@@ -218,6 +219,7 @@ pub fn select<'py>(
     let operation = Select { selections, dialect: Dialect::Arrow, options, ..Select::default() };
     // Before the message is copied.
     options.limits.check_size(data.len(), format.info().name)?;
+    catch_panic(|| memory::probe(data.len().saturating_mul(2)))?;
     let data = BinaryArray::from_vec(vec![data]);
     let result =
         without_gil(py, || format.visit(Apply(&operation, Input::new(&data))).map_err(|error| error.in_row(None)))?;

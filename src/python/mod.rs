@@ -34,9 +34,6 @@ mod _native {
     use super::edit::EditedKeys;
     #[pymodule_export]
     use super::filter::PatternObject;
-    #[cfg(debug_assertions)]
-    #[pymodule_export]
-    use super::gil::provoke_panic;
     #[pymodule_export]
     use super::log::{batch, record_batches, uncompressed, with_checksum};
     #[pymodule_export]
@@ -57,6 +54,9 @@ mod _native {
         #[cfg(feature = "mimalloc")]
         allocator::keep_pages();
         keep_quiet();
+        // Not in `__all__`, which has the names of a release.
+        #[cfg(debug_assertions)]
+        module.setattr("_provoke_panic", wrap_pyfunction!(gil::provoke_panic, module)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -16,6 +16,18 @@ use crate::traits::{FieldValue, Role};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 
+/// Bytes as an object of Python. Where there is no memory for many of them, `PyBytes::new` would print it and panic.
+pub fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    const MANY: usize = 1 << 16;
+    if bytes.len() < MANY {
+        return Ok(PyBytes::new(py, bytes));
+    }
+    PyBytes::new_with(py, bytes.len(), |copy| {
+        copy.copy_from_slice(bytes);
+        Ok(())
+    })
+}
+
 /// `letterhead.Headers` of headers that were read, or None where the message has none.
 pub fn headers_object<'py>(
     py: Python<'py>,
@@ -67,7 +79,7 @@ fn field_object<'py>(py: Python<'py>, value: Option<&FieldValue<'_>>) -> PyResul
         Some(FieldValue::Int64(number)) => number.into_bound_py_any(py),
         Some(FieldValue::Uint64(number)) => number.into_bound_py_any(py),
         Some(FieldValue::Text(text)) => text.into_bound_py_any(py),
-        Some(FieldValue::Binary(bytes)) => Ok(PyBytes::new(py, bytes).into_any()),
+        Some(FieldValue::Binary(bytes)) => Ok(bytes_object(py, bytes)?.into_any()),
         Some(FieldValue::Id(id)) => Ok(PyBytes::new(py, id).into_any()),
     }
 }
@@ -160,14 +172,14 @@ fn new_header<'py>(py: Python<'py>, [key, value]: [Bound<'py, PyAny>; 2]) -> PyR
 pub fn value_object<'py>(py: Python<'py>, header: &Header<'_>, order: ByteOrder) -> PyResult<Bound<'py, PyAny>> {
     match (header.value, header.value_type) {
         (None, _) => Ok(py.None().into_bound(py)),
-        (Some(value), None) => Ok(PyBytes::new(py, value).into_any()),
+        (Some(value), None) => Ok(bytes_object(py, value)?.into_any()),
         (Some(value), Some(value_type)) => typed_object(py, value_type, &bits_of(value_type, value, order)),
     }
 }
 
 fn typed_object<'py>(py: Python<'py>, value_type: ValueType, bits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    MAKE.import(py, "letterhead.values", "of_message")?.call1((value_type.name(), PyBytes::new(py, bits)))
+    MAKE.import(py, "letterhead.values", "of_message")?.call1((value_type.name(), bytes_object(py, bits)?))
 }
 
 pub fn requested_object<'py>(py: Python<'py>, key: &RequestedKey) -> PyResult<Bound<'py, PyAny>> {

@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 use super::objects::{Maker, value_object};
 use crate::header::{Header, Key, Text, TypedKey};
 use crate::log::{Log, Result};
+use crate::memory;
 use crate::traits::Sink;
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
@@ -125,7 +126,7 @@ impl<'a> Sink<'a> for Positions<'a> {
             Key::Typed(typed) => PositionOfKey::Typed(typed.value_type, Part::of(typed.bytes(), self.message)),
         };
         let value = header.value.map(|value| Part::of(value, self.message));
-        self.headers.push(Position { key, value, value_type: header.value_type });
+        memory::push(&mut self.headers, Position { key, value, value_type: header.value_type });
         Ok(())
     }
 }

@@ -10,8 +10,9 @@ use arrow_schema::{DataType, TimeUnit};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::PyList;
 
+use super::objects::bytes_object;
 use crate::arrow::types::DECIMAL_PRECISION;
 
 /// The value of a row as Python has it; a time in milliseconds as their number.
@@ -53,7 +54,7 @@ pub fn to_object<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResul
             epoch.add(timedelta(py, days.into(), 0, 0)?)
         }
         DataType::Utf8 => column.as_string::<i32>().value(row).into_bound_py_any(py),
-        DataType::Binary => Ok(PyBytes::new(py, column.as_binary::<i32>().value(row)).into_any()),
+        DataType::Binary => Ok(bytes_object(py, column.as_binary::<i32>().value(row))?.into_any()),
         DataType::List(_) => {
             let elements = column.as_list::<i32>().value(row);
             let objects =

@@ -7,6 +7,7 @@ use pyo3::types::PyBytes;
 
 use super::arguments::HeadersArgument;
 use super::gil::catch_panic;
+use super::objects::bytes_object;
 use crate::error::Error;
 use crate::format::Visitor;
 use crate::formats::message::streams::Streams;
@@ -30,7 +31,7 @@ pub fn join_value<'py>(
     let argument = HeadersArgument::of(headers)?;
     let headers = argument.headers(format)?;
     let result = catch_panic(|| join(headers, timestamp, payload.as_bytes()))??;
-    Ok(result.map(|bytes| PyBytes::new(py, &bytes)))
+    result.map(|bytes| bytes_object(py, &bytes)).transpose()
 }
 
 fn join(headers: Vec<Header<'_>>, timestamp: Option<i64>, payload: &[u8]) -> Result<Option<Vec<u8>>, Error> {
@@ -58,7 +59,7 @@ pub fn split_value<'py>(
     let limits = Limits { message_bytes: message_bytes.unwrap_or(usize::MAX), ..Limits::DEFAULT };
     let split = if timestamped { split::<StreamsTimestamped> } else { split::<Streams> };
     let (payload, timestamp, headers) = catch_panic(|| split(value, limits))??;
-    Ok((PyBytes::new(py, payload), timestamp, headers.start, headers.end))
+    Ok((bytes_object(py, payload)?, timestamp, headers.start, headers.end))
 }
 
 type SplitTuple<'py> = (Bound<'py, PyBytes>, Option<i64>, usize, usize);

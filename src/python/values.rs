@@ -7,16 +7,18 @@ use regex::bytes::RegexSet;
 
 use super::c_interface;
 use super::gil::without_gil;
+use super::objects::bytes_object;
 use crate::arrow::input::Bytes;
 use crate::error::Error;
+use crate::memory;
 
 /// The XXH3 hash of each value of a column without nulls, as 64-bit numbers in native order.
 #[pyfunction]
 pub fn value_hashes<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let hashes = each_value(column, |value, out: &mut Vec<u8>| {
-        out.extend_from_slice(&twox_hash::XxHash3_64::oneshot(value).to_ne_bytes());
+        memory::extend(out, &twox_hash::XxHash3_64::oneshot(value).to_ne_bytes());
     })?;
-    Ok(PyBytes::new(py, &hashes))
+    bytes_object(py, &hashes)
 }
 
 /// A byte for each value and each expression, 1 where it matches, expression by expression.
@@ -29,12 +31,13 @@ pub fn value_matches<'py>(
     let set = RegexSet::new(&expressions).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let found = each_value(column, |value, out: &mut Vec<bool>| {
         let matched = set.matches(value);
+        memory::reserve(out, set.len());
         out.extend((0..set.len()).map(|number| matched.matched(number)));
     })?;
     let column_of = |number: usize| -> Vec<u8> {
         found.iter().skip(number).step_by(set.len()).map(|matched| u8::from(*matched)).collect()
     };
-    Ok((0..set.len()).map(|number| PyBytes::new(py, &column_of(number))).collect())
+    (0..set.len()).map(|number| bytes_object(py, &column_of(number))).collect()
 }
 
 fn each_value<T: Send>(column: &Bound<'_, PyAny>, note: impl Fn(&[u8], &mut Vec<T>) + Sync) -> PyResult<Vec<T>> {

@@ -14,13 +14,13 @@ PROVOKED = """
 from letterhead import _native
 for _ in range(2):
     try:
-        _native.provoke_panic()
+        _native._provoke_panic()
     except RuntimeError as error:
         print(error)
 """
 
 
-@pytest.mark.skipif(not hasattr(_native, "provoke_panic"), reason="only a debug build can be made to panic")
+@pytest.mark.skipif(not hasattr(_native, "_provoke_panic"), reason="only a debug build can be made to panic")
 @pytest.mark.parametrize("backtrace", ["0", "1"])
 def test_a_caught_panic_prints_nothing(backtrace: str) -> None:
     environment = {**os.environ, "RUST_BACKTRACE": backtrace}

@@ -14,6 +14,7 @@ use crate::encoding::Encoding;
 use crate::error::{Code, ErrorDetail};
 use crate::kernel::buffer::Progress;
 use crate::log::{EitherLog, Log, Result, Stop};
+use crate::memory;
 use crate::traits::Presence;
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, Value};
@@ -98,7 +99,7 @@ impl Slot {
             Repeat::Last => occurrences.clear(),
             Repeat::First | Repeat::All | Repeat::Error => {}
         }
-        occurrences.push(occurrence);
+        memory::push(occurrences, occurrence);
     }
 
     /// Whether the header that is selected may be one that could not be read but has the key.

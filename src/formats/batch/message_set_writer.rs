@@ -11,6 +11,7 @@ use crate::formats::message::kip82_message::{self, Kip82Message, Layout};
 use crate::formats::message::legacy::{ATTRIBUTES, CODEC_BITS, LOG_APPEND_BIT, MAGIC, OFFSET, TIMESTAMP};
 use crate::formats::message::number_or;
 use crate::log::CollectErrors;
+use crate::memory;
 use crate::traits::{Contents, FieldValue, MessageFormat};
 
 /// Properties shared by all messages of a compressed set.
@@ -92,7 +93,7 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
     }
 
     fn push(&mut self, message: &[u8]) {
-        self.messages.extend_from_slice(message);
+        memory::extend(&mut self.messages, message);
     }
 
     fn finish(self) -> Result<Vec<u8>, ErrorDetail> {

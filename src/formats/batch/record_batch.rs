@@ -37,6 +37,7 @@ use crate::formats::message::{bytes_of, number_or};
 use crate::kernel::SLACK;
 use crate::limits::Limits;
 use crate::log::{CollectErrors, Fast, Log, OnLoss, Result, Stop};
+use crate::memory;
 use crate::traits::{
     self, BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, Inside, MessageFormat,
     MessageReceiver, Opened, ReadOptions, Receiver, Role,
@@ -218,6 +219,8 @@ fn read_batch<'a, V: MessageReceiver<Batch = RecordBatch>>(
         Ok(len) => {
             // The kernels read further than the records.
             let readable = len + SLACK;
+            let more = readable.saturating_sub(buffer.len());
+            memory::reserve(&mut buffer, more);
             buffer.resize(readable.max(buffer.len()), 0);
             let content = &buffer[..readable];
             receiver.with_temporary(|receiver| {
@@ -288,7 +291,8 @@ fn decompressed(
 
 /// A batch with the checksum of its content, so that its records can be read although the stored checksum differs.
 pub fn with_checksum(data: &[u8]) -> Vec<u8> {
-    let mut batch = data.to_vec();
+    let mut batch = Vec::new();
+    memory::extend(&mut batch, data);
     if batch.len() >= HEADER_LEN && batch[legacy::FRAME_LEN + MAGIC_WITHIN] == MAGIC as u8 {
         let crc = crc32c(&batch[ATTRIBUTES_AT..]);
         batch[CRC_AT..][..4].copy_from_slice(&crc.to_be_bytes());
@@ -315,13 +319,15 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
     let (header, records, attributes_at) = open_batch(frame, true, log)?;
     let mut buffer = Vec::new();
     match header.attributes as u8 & CODEC_BITS {
-        0 => buffer.extend_from_slice(records.peek_rest()),
+        0 => memory::extend(&mut buffer, records.peek_rest()),
         codec => {
             let len = decompressed(codec, records, limits, attributes_at, log, &mut buffer)?;
             buffer.truncate(len);
         }
     }
-    let mut batch = [&data[..HEADER_LEN], &buffer].concat();
+    let mut batch = memory::vec_of(HEADER_LEN + buffer.len());
+    batch.extend_from_slice(&data[..HEADER_LEN]);
+    batch.extend_from_slice(&buffer);
     let len = (batch.len() - legacy::FRAME_LEN) as i32;
     batch[LENGTH_AT..][..4].copy_from_slice(&len.to_be_bytes());
     batch[ATTRIBUTES_AT + 1] &= !CODEC_BITS;
@@ -507,6 +513,7 @@ impl MessageFormat for Record {
         if len > i32::MAX as usize {
             return Err(log.fatal(Code::TooLarge, None, || format!("the record takes {len} bytes, more than 2 GiB")));
         }
+        memory::reserve(out, varint::MAX_LEN + len);
         varint::write_count(len, out);
         out.extend_from_slice(&head);
         for run in [key, value] {

@@ -10,6 +10,7 @@ use crate::error::{Code, ErrorDetail};
 use crate::formats::checksum::crc32c;
 use crate::formats::message::legacy::{FRAME_LEN, LOG_APPEND_BIT};
 use crate::formats::message::number_or;
+use crate::memory;
 use crate::traits::FieldValue;
 
 /// Properties shared by all records of a batch.
@@ -99,7 +100,7 @@ impl Builder for RecordBatchBuilder {
     }
 
     fn push(&mut self, message: &[u8]) {
-        self.records.extend_from_slice(message);
+        memory::extend(&mut self.records, message);
     }
 
     fn finish(self) -> Result<Vec<u8>, ErrorDetail> {
@@ -117,7 +118,7 @@ impl Builder for RecordBatchBuilder {
             | bit(appended, LOG_APPEND_BIT.into())
             | bit(transactional, TRANSACTIONAL_BIT)
             | bit(control, CONTROL_BIT);
-        let mut covered = Vec::with_capacity(len);
+        let mut covered = memory::vec_of(len);
         covered.extend_from_slice(&attributes.to_be_bytes());
         covered.extend_from_slice(&(self.last_offset.wrapping_sub(self.base_offset) as i32).to_be_bytes());
         covered.extend_from_slice(&self.base_timestamp.to_be_bytes());
@@ -127,7 +128,7 @@ impl Builder for RecordBatchBuilder {
         covered.extend_from_slice(&(self.base_sequence as i32).to_be_bytes());
         covered.extend_from_slice(&self.count.to_be_bytes());
         covered.extend_from_slice(&records);
-        let mut out = Vec::with_capacity(FRAME_LEN + len);
+        let mut out = memory::vec_of(FRAME_LEN + len);
         out.extend_from_slice(&self.base_offset.to_be_bytes());
         out.extend_from_slice(&length.to_be_bytes());
         // The broker that appends a batch sets its leader epoch.

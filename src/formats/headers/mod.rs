@@ -15,6 +15,7 @@ use crate::encoding::text_of;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, Text};
 use crate::log::{Log, Result};
+use crate::memory;
 use crate::traits::{
     Class, Contents, Encoded, Field, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Sink,
 };
@@ -39,7 +40,7 @@ impl<B: HeadersFormat> MessageFormat for Bare<B> {
     }
 
     fn encode<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
-        out.reserve(B::encoded_len(message.headers, log)?);
+        memory::reserve(out, B::encoded_len(message.headers, log)?);
         B::encode_into(message.headers, out);
         Ok(Encoded::Message)
     }

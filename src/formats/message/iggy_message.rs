@@ -20,6 +20,7 @@ use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::headers::iggy::Iggy;
 use crate::log::{Log, Result};
+use crate::memory;
 use crate::traits::{
     Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
 };
@@ -72,7 +73,7 @@ impl MessageFormat for IggyMessage {
         let origin = unsigned(message.fields[4], "origin timestamp", log)?;
         let payload = payload_of(message.fields[5], log)?;
         let len = Iggy::encoded_len(message.headers, log)?;
-        out.reserve(HEADER_LEN + payload.len() + len);
+        memory::reserve(out, HEADER_LEN + payload.len() + len);
         id.reverse();
         out.extend_from_slice(&checksum.to_le_bytes());
         out.extend_from_slice(&id);

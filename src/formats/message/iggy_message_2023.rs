@@ -13,6 +13,7 @@ use super::{id_of, payload_of};
 use crate::cursor::Cursor;
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::log::{Log, Result};
+use crate::memory;
 use crate::traits::{
     Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
 };
@@ -48,7 +49,7 @@ impl MessageFormat for IggyMessage2023 {
         let mut id = id_of(message.fields[0], log)?;
         let payload = payload_of(message.fields[1], log)?;
         let len = Iggy2023::encoded_len(message.headers, log)?;
-        out.reserve(FIXED + len + payload.len());
+        memory::reserve(out, FIXED + len + payload.len());
         id.reverse();
         out.extend_from_slice(&id);
         out.extend_from_slice(&(len as u32).to_le_bytes());

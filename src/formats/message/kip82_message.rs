@@ -28,6 +28,7 @@ use crate::formats::checksum::crc32;
 use crate::formats::headers::kip82_int::Kip82Int;
 use crate::formats::headers::kip82_typed::Kip82Typed;
 use crate::log::{Log, Result};
+use crate::memory;
 use crate::traits::{
     Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Opened, ReadOptions, Role,
 };
@@ -224,6 +225,7 @@ fn encode_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &m
         (false, value) => {
             if !headers.is_empty() {
                 let len = L::Headers::encoded_len(headers, log)?;
+                memory::reserve(out, len.saturating_add(4));
                 out.extend_from_slice(&(len as i32).to_be_bytes());
                 L::Headers::encode_into(headers, out);
             }

@@ -15,6 +15,7 @@ use crate::error::Code;
 use crate::formats::headers::kip82_int::Kip82Int;
 use crate::header::Header;
 use crate::log::{Log, Result};
+use crate::memory;
 use crate::traits::{
     Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
 };
@@ -66,7 +67,7 @@ pub fn open_wrapper<'a, R: Log>(mut cursor: Cursor<'a>, log: &mut R) -> Result<(
 pub fn encode_wrapper<R: Log>(value: FieldValue<'_>, headers: &[Header<'_>], log: &mut R, out: &mut Vec<u8>) -> Result {
     let len = Kip82Int::encoded_len(headers, log)?;
     let value = bytes_of(value);
-    out.reserve(FIXED + len + value.map_or(0, <[u8]>::len));
+    memory::reserve(out, FIXED + len + value.map_or(0, <[u8]>::len));
     out.extend_from_slice(&MAGIC.to_be_bytes());
     out.extend_from_slice(&(len as i32).to_be_bytes());
     Kip82Int::encode_into(headers, out);

@@ -11,6 +11,7 @@ pub mod streams_timestamped;
 use crate::cursor::Cursor;
 use crate::error::{Code, Loss, counted};
 use crate::log::{Log, Result};
+use crate::memory;
 use crate::traits::FieldValue;
 use crate::value::ByteOrder::Big;
 
@@ -93,5 +94,5 @@ fn nullable_bytes<'a, R: Log>(
 fn write_nullable(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
     let len = bytes.map_or(-1, |bytes| bytes.len() as i32);
     out.extend_from_slice(&len.to_be_bytes());
-    out.extend_from_slice(bytes.unwrap_or_default());
+    memory::extend(out, bytes.unwrap_or_default());
 }

@@ -16,6 +16,7 @@ use crate::error::{Code, Loss};
 use crate::formats::headers::kafka::Kafka;
 use crate::header::Header;
 use crate::log::{Log, Result};
+use crate::memory;
 use crate::traits::{
     Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
 };
@@ -59,7 +60,7 @@ pub fn open_payload<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<
 /// Writes the size and the headers, and reserves `after` bytes more.
 pub fn encode_headers<R: Log>(headers: &[Header<'_>], after: usize, log: &mut R, out: &mut Vec<u8>) -> Result {
     let len = Kafka::encoded_len(headers, log)?;
-    out.reserve(varint::MAX_LEN + len + after);
+    memory::reserve(out, varint::MAX_LEN + len + after);
     varint::write_count(len, out);
     Kafka::encode_into(headers, out);
     Ok(())

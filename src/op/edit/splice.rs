@@ -7,6 +7,7 @@ use crate::kernel::edit::Hit;
 use crate::kernel::layout::WireLayout as _;
 use crate::kernel::varint_layout::MAX_IN_BYTE;
 use crate::log::{Log, Result};
+use crate::memory;
 use crate::traits::{HeadersFormat, LayoutOf, MessageFormat};
 use crate::varint;
 
@@ -91,12 +92,12 @@ impl<E: MessageFormat> Editor<'_, E> {
                 Decision::Write(written, value) => (Some(written), value),
             };
             let first = if hit.start == 0 { count_end::<E>(message) } else { start };
-            out.extend_from_slice(&data[*from..(start + hit.start).max(first).max(*from)]);
+            memory::extend(out, &data[*from..(start + hit.start).max(first).max(*from)]);
             *from = start + hit.end;
             let Some(written) = written else { continue };
             let bytes = &data[start + hit.value..start + hit.end];
             match (&written.ready, value) {
-                (Ready::Constant(header), Some(_)) => out.extend_from_slice(header),
+                (Ready::Constant(header), Some(_)) => memory::extend(out, header),
                 (Ready::Masked(mask, headers), Some(_)) => {
                     let original = Original::new(hit.value_type, bytes, false, E::Headers::ORDER);
                     mask.write(headers, hit.value_type, original.bits.as_deref().unwrap_or_default(), out);
@@ -113,10 +114,10 @@ impl<E: MessageFormat> Editor<'_, E> {
                 if self.is_skipped(written.value, values) {
                     continue;
                 }
-                out.extend_from_slice(&data[*from..end]);
+                memory::extend(out, &data[*from..end]);
                 *from = end;
                 match &written.ready {
-                    Ready::Constant(header) => out.extend_from_slice(header),
+                    Ready::Constant(header) => memory::extend(out, header),
                     _ => {
                         let value = self.value(written, written.value, None, values, 0, log)?;
                         push_header::<E>(&written.key, value, &mut counts.header, out);
@@ -166,7 +167,7 @@ impl<E: MessageFormat> Editor<'_, E> {
         if len == 1 && (1..=MAX_IN_BYTE).contains(&edited) {
             return Some(varint::zigzag(edited as i32) as u8);
         }
-        out.extend_from_slice(&data[*from..start]);
+        memory::extend(out, &data[*from..start]);
         *from = start + len;
         if edited > 0 {
             varint::write_count(edited, out);

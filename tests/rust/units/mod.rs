@@ -13,6 +13,7 @@ mod layers;
 mod limits;
 mod log;
 mod log_index;
+mod memory;
 mod panics;
 mod type_option;
 mod types;

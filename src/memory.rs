@@ -1,0 +1,120 @@
+//! Memory whose size follows the data: [`reserve`] and its kin reserve it, and end the call by [`Error::Memory`] where it is
+//! refused, as under a limit of the process. An allocation of the standard library would end the process.
+//!
+//! A refusal unwinds to [`catch_panic`](crate::panics::catch_panic), as a panic does, so that loops have no error to pass on.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+#[cfg(doc)]
+use crate::error::Error;
+
+/// Memory that was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    pub bytes: usize,
+    /// The output column that was to grow, if there are several.
+    pub column: Option<String>,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Refused { bytes, column } = self;
+        match column {
+            Some(column) => write!(out, "no memory for the {bytes} bytes of column {column}")?,
+            None => write!(out, "no memory for {bytes} bytes")?,
+        }
+        out.write_str(": pass fewer rows at a time, or raise the limit of the process")
+    }
+}
+
+/// Reserves memory for `more` elements, and for as many as there are where that is possible.
+#[inline(always)]
+pub fn reserve<T>(out: &mut Vec<T>, more: usize) {
+    if out.capacity() - out.len() < more {
+        grow(out, more);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn grow<T>(out: &mut Vec<T>, more: usize) {
+    if out.try_reserve(more).is_err() {
+        reserve_tightly(out, more);
+    }
+}
+
+/// Reserves memory for `more` elements, and for an eighth of those that there are where that is possible.
+#[cold]
+#[inline(never)]
+pub fn reserve_tightly<T>(out: &mut Vec<T>, more: usize) {
+    if out.try_reserve_exact(more.saturating_add(out.len() / 8)).is_err() {
+        reserve_exact(out, more);
+    }
+}
+
+/// Reserves memory for `more` elements alone.
+pub fn reserve_exact<T>(out: &mut Vec<T>, more: usize) {
+    if out.try_reserve_exact(more).is_err() {
+        refuse(out.len().saturating_add(more).saturating_mul(size_of::<T>()));
+    }
+}
+
+/// Returns an empty vector with memory for elements.
+pub fn vec_of<T>(elements: usize) -> Vec<T> {
+    let mut out = Vec::new();
+    reserve_exact(&mut out, elements);
+    out
+}
+
+#[inline(always)]
+pub fn push<T>(out: &mut Vec<T>, element: T) {
+    reserve(out, 1);
+    out.push(element);
+}
+
+#[inline(always)]
+pub fn extend<T: Clone>(out: &mut Vec<T>, elements: &[T]) {
+    reserve(out, elements.len());
+    out.extend_from_slice(elements);
+}
+
+/// Gives memory that is not used back, where it is worth the copy and there is memory for the copy.
+pub fn shrink<T: Copy>(out: &mut Vec<T>) {
+    let mut copy = Vec::new();
+    if out.capacity() / 2 > out.len() && copy.try_reserve_exact(out.len()).is_ok() {
+        copy.extend_from_slice(out);
+        *out = copy;
+    }
+}
+
+/// Sees that there is memory for so many bytes, which another library is about to reserve.
+pub fn probe(bytes: usize) {
+    drop(vec_of::<u8>(bytes));
+}
+
+/// Ends the call, for memory of so many bytes that was refused.
+#[cold]
+pub fn refuse(bytes: usize) -> ! {
+    resume_unwind(Box::new(Refused { bytes, column: None }))
+}
+
+/// A panic, or a refusal, that is about to go on.
+pub struct Held(Box<dyn std::any::Any + Send>);
+
+/// Runs work that appends to columns, and holds its panic until the caller tells the column.
+#[inline(always)]
+pub fn hold<T>(work: impl FnOnce() -> T) -> Result<T, Held> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(Held)
+}
+
+impl Held {
+    /// Goes on, and names the column if memory was refused.
+    #[cold]
+    pub fn resume(mut self, column: &str) -> ! {
+        if let Some(refused) = self.0.downcast_mut::<Refused>() {
+            refused.column.get_or_insert_with(|| column.to_owned());
+        }
+        resume_unwind(self.0)
+    }
+}

@@ -1,0 +1,40 @@
+//! Memory that is refused.
+
+use letterhead::error::Error;
+use letterhead::memory::{self, Refused};
+use letterhead::panics::catch_panic;
+
+/// More bytes than any process may have.
+const TOO_MANY: usize = isize::MAX as usize - 8;
+
+#[test]
+fn refused_memory_is_an_error_with_its_size() {
+    let refused = |bytes| Error::Memory(Refused { bytes, column: None });
+    let grown = catch_panic(|| memory::reserve(&mut vec![0u8; 8], TOO_MANY));
+    assert_eq!(grown, Err(refused(TOO_MANY + 8)));
+    let numbers = catch_panic(|| memory::vec_of::<u64>(TOO_MANY / 8));
+    assert_eq!(numbers, Err(refused(TOO_MANY / 8 * 8)));
+    assert_eq!(catch_panic(|| memory::probe(TOO_MANY)), Err(refused(TOO_MANY)));
+}
+
+#[test]
+fn a_refusal_names_the_column_that_was_to_grow() {
+    let refuse = || memory::hold(|| memory::refuse(7)).unwrap_or_else(|held| held.resume("inner"));
+    let refused = catch_panic(|| memory::hold(refuse).unwrap_or_else(|held| held.resume("outer")));
+    assert_eq!(refused, Err(Error::Memory(Refused { bytes: 7, column: Some("inner".into()) })));
+}
+
+#[test]
+fn a_panic_that_was_held_goes_on() {
+    let panic = || -> u8 { panic!("a text") };
+    let held = catch_panic(|| memory::hold(panic).unwrap_or_else(|held| held.resume("a")));
+    assert_eq!(held, Err(Error::Internal("a text".into())));
+}
+
+#[test]
+fn unused_memory_is_given_back() {
+    let mut numbers = memory::vec_of::<u32>(1000);
+    numbers.extend(0..400);
+    memory::shrink(&mut numbers);
+    assert!(numbers.capacity() < 500 && numbers.iter().copied().eq(0..400));
+}
