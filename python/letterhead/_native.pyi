@@ -15,7 +15,6 @@ __all__ = [
     "EditedKeys",
     "MessageReader",
     "Packed",
-    "Pattern",
     "Schema",
     "Stream",
     "__version__",
@@ -23,6 +22,7 @@ __all__ = [
     "apply",
     "batch",
     "buffer_addresses",
+    "check_pattern",
     "check_type",
     "checked",
     "codes",
@@ -40,6 +40,7 @@ __all__ = [
     "select",
     "select_types",
     "split_value",
+    "truths",
     "types",
     "uncompressed",
     "validate",
@@ -196,12 +197,8 @@ def batch(messages: list[dict[str, Any]], format: str, codec: str, options: _Wri
 def record_batches(
     data: ReadableBuffer, start: int = 0, most: int | None = None, beyond: int = 0
 ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int]], int]: ...
-
-@final
-class Pattern:
-    def __new__(cls, text: str) -> Pattern: ...
-    def is_match(self, value: ReadableBuffer) -> bool: ...
-
+def check_pattern(text: str) -> None: ...
+def truths(condition: _Where, columns: Sequence[object | None], rows: int) -> Column: ...
 def value_hashes(column: object) -> bytes: ...
 def value_matches(column: object, expressions: list[str]) -> list[bytes]: ...
 def with_checksum(data: ReadableBuffer) -> bytes: ...

@@ -1,104 +1,189 @@
-"""Conditions on rows of stores and on mapped records, which are evaluated row by row: :class:`RowFilter`."""
+"""Conditions on the rows of tables, stores and mapped records: :class:`RowFilter`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead import _native
+from letterhead._arrow_types import is_list, to_pyarrow
+from letterhead._invariants import present
 from letterhead.errors import DecodeError, replaced
-from letterhead.where.condition_filter import ConditionFilter
-from letterhead.where.program import RecordField, ResolvedTest, truth
+from letterhead.fields import ColumnSpec
+from letterhead.where.conditions import EVERY
+from letterhead.where.program import resolve
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from letterhead._arrow_types import OnError
-    from letterhead.fields import Columns
+    from letterhead.fields import Columns, PlainKey
     from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
-__all__ = ["RowFilter"]
-
-_TYPES = {
-    "key": "binary", "value": "binary", "task": "string", "store": "string", "sequence": "int64", "stream": "string",
-    "topic": "string", "partition": "int64", "offset": "int64",
-}  # fmt: skip
+__all__ = ["Examined", "RowFilter", "field_type"]
 
 
-class RowFilter(ConditionFilter):
-    """Evaluates a condition for rows whose headers are in a format.
+class Examined(NamedTuple):
+    """Which rows a condition selects, and the errors of reading its headers of each row, null for none."""
 
-    ``fields`` are the fields of a row with their types, or only their names: then all but those in :data:`_TYPES` are
-    milliseconds since 1970.
+    selected: pa.BooleanArray
+    errors: pa.Array | None
+
+
+class RowFilter:
+    """Selects the rows for which a condition on columns, and on the headers of messages, is true.
+
+    Parameters
+    ----------
+    where : Where
+        The condition.
+    fields : mapping of str to str
+        Names of columns, and their types as :func:`field_type` returns them.
+    headers : Columns or None
+        Typed columns of headers, by whose names the condition can test them.
+    format : str
+        The format of the messages, or of the lists of headers.
+    errors : {"raise", "null", "column"}, default "raise"
+        What happens to a row whose headers cannot be read. With "null" and "column", a header that cannot be read is null.
+    limits : Limits, optional
+        Limits on the headers that are read.
     """
 
     def __init__(
         self,
         where: Where,
-        fields: Iterable[str] | Mapping[str, RecordField],
+        fields: Mapping[str, str],
         headers: Columns | None,
         format: str,
         *,
         errors: OnError = "raise",
         limits: Limits | None = None,
     ) -> None:
-        types = fields if isinstance(fields, Mapping) else {}
-        known = {
-            name: types.get(name) or RecordField(_TYPES.get(name, "timestamp_ms"))
-            for name in fields
-            if name != "headers"
-        }
-        super().__init__(where, known, headers)
+        known = {name: type for name, type in fields.items() if name != "headers"}
+        self._filter = present(resolve(where, known, headers), "the condition")
+        self._operands = self._filter.headers
+        # Output columns have the index of their header as name: a condition can read a key as several types.
+        self._specs = [spec._replace(name=str(index)) for index, spec in enumerate(self._operands)]
+        self.fields = frozenset(self._filter.fields)
+        """Names of the columns that the condition tests."""
+        self._unseen_keys = {spec.name: spec.key for spec in self._specs if spec.type != EVERY}
+        self._tested = False
         self._format = format
         self._errors = errors
         self._limits = limits
 
-    def selects(self, fields: Mapping[str, Any], data: bytes | None) -> bool:
-        """Return whether a row is selected, as :meth:`examine` does."""
-        return self.examine(fields, data)[0]
+    @property
+    def has_headers(self) -> bool:
+        """Whether the condition tests headers."""
+        return bool(self._specs)
 
-    def examine(self, fields: Mapping[str, Any], data: bytes | None) -> tuple[bool, DecodeError | None]:
-        """Return whether a row is selected, and its error in reading the condition's headers, unless that is raised.
+    @property
+    def unseen_headers(self) -> list[PlainKey]:
+        """Keys of headers that no row had which was tested for headers."""
+        return [*self._unseen_keys.values()] if self._tested else []
 
-        ``data`` is the message with the headers, or None if there is none. With ``errors="null"`` and ``"column"``, a header
-        that cannot be read is null.
+    def __call__(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
+        """Return the selected rows of a table, whose headers are in column ``headers``, and their errors.
+
+        With ``errors="column"``, a row whose errors leave the condition undecided is returned, too.
         """
+        import pyarrow.compute as pc
 
-        def by_fields(test: ResolvedTest) -> bool | None:
-            return truth(test, fields[test.operand]) if isinstance(test.operand, str) else None
+        columns = {name: batch.column(name) for name in self.fields}
+        try:
+            selected, errors = self.examine(columns, batch.column("headers") if self.has_headers else None, len(batch))
+        except DecodeError as error:
+            raise replaced(error, row=None) from None
+        if errors is not None:
+            selected = pc.or_(selected, errors.is_valid())
+            errors = errors.filter(selected)
+        return batch.filter(selected), errors
 
-        excluded = self._filter.decide(by_fields)
-        if excluded is False or not self._specs:
-            return bool(excluded), None
-        values: Mapping[str, Any] = {}
-        failed = None
-        if data is not None:
-            try:
-                values = _native.select(data, self._format, self._specs, (False, False, self._limits))
-            except DecodeError as error:
-                failed = replaced(error, column=error.column and "where")
-                if self._errors == "raise":
-                    raise failed from None
-                values = self._readable_values(data)
+    def examine(self, columns: Mapping[str, pa.Array], messages: pa.Array | None, rows: int) -> Examined:
+        """Test the rows, whose headers are in ``messages``.
 
-        unseen = self._note_seen([name for name in self._unseen_keys if values.get(name) not in (None, [])])
-        if unseen and data is not None and failed is None:
-            found = _native.select(data, self._format, unseen, (False, False, self._limits))
-            self._note_seen([name for name, value in found.items() if value is not None])
-
-        def by_everything(test: ResolvedTest) -> bool | None:
-            if isinstance(test.operand, str):
-                return by_fields(test)
-            return truth(test, values.get(self._names[test.operand]))
-
-        return self._filter.decide(by_everything) is True, failed
-
-    def _readable_values(self, data: bytes) -> Mapping[str, Any]:
-        """Return the values of the headers, null for those that cannot be read."""
+        Only of rows that columns do not exclude, headers are read. Their errors are raised, or with ``errors="column"``
+        returned; those with column "where" leave the condition undecided.
+        """
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        # The specs may have types that only conditions have.
-        selected: Any = _native.apply(
-            "select", pa.array([data]), self._format, header_columns=self._specs, errors="null", limits=self._limits
-        )
-        values: Mapping[str, Any] = pa.array(selected)[0].as_py()
-        return values
+        known: dict[Any, pa.Array] = {**columns}
+        by_columns = self._filter.truths(known, rows)
+        if messages is None:
+            return Examined(pc.fill_null(by_columns, False), None)
+        places = pc.indices_nonzero(pc.fill_null(by_columns, True))
+        messages = messages.take(places)
+        try:
+            values = self._header_values(messages, self._specs, self._errors)
+        except DecodeError as error:
+            row = None if error.row is None else places[error.row].as_py()
+            raise replaced(error, column=error.column and "where", row=row) from None
+        errors = values.pop("error", None)
+        self._note_seen(messages, values)
+        # Of each row, its place among those whose headers were read; the others are excluded whatever their headers are.
+        read = pc.index_in(pa.array(range(rows), pa.uint64()), places)
+        known |= {
+            operand: values[spec.name].take(read) for operand, spec in zip(self._operands, self._specs, strict=True)
+        }
+        selected = pc.fill_null(self._filter.truths(known, rows), False)
+        if errors is None or errors.null_count == len(errors):
+            return Examined(selected, None)
+        errors = errors.take(read)
+        attributed = [
+            found and [detail | {"column": None if is_decided else "where"} for detail in found]
+            for found, is_decided in zip(errors.to_pylist(), selected.to_pylist(), strict=True)
+        ]
+        return Examined(selected, pa.array(attributed, errors.type))
+
+    def _note_seen(self, messages: pa.Array, values: Mapping[str, pa.Array]) -> None:
+        """Note the headers of which a row has a value, also a null one."""
+        if not len(messages):
+            return
+        self._tested = True
+        for name, column in values.items():
+            if _has_value(column):
+                self._unseen_keys.pop(name, None)
+        unseen = [ColumnSpec(name, key, "binary:exists") for name, key in self._unseen_keys.items()]
+        if unseen:
+            for name, column in self._header_values(messages, unseen, "null").items():
+                if _has_value(column):
+                    self._unseen_keys.pop(name, None)
+
+    def _header_values(self, messages: pa.Array, specs: list[ColumnSpec], errors: OnError) -> dict[str, pa.Array]:
+        # Not by the operation Select: the specs may have types that only conditions have.
+        options: Any = {"header_columns": specs, "limits": self._limits, "errors": errors}
+        column = to_pyarrow(_native.apply("select", messages, self._format, **options))
+        return dict(zip(column.type.names, column.flatten(), strict=True))
+
+
+def _has_value(column: pa.Array) -> bool:
+    return len(column.flatten() if is_list(column.type) else column.drop_null()) > 0
+
+
+def field_type(type: pa.DataType) -> str:
+    """Return the type of a column in a condition; empty if it is only tested for null."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(type):
+        return field_type(type.value_type)
+    if types.is_timestamp(type):
+        return "timestamp" if type.unit in ("us", "ns") else "timestamp_ms"
+    if types.is_decimal(type):
+        # Literals have 128 bits, and no negative number of decimals.
+        return f"decimal({type.precision},{type.scale})" if type.precision <= _MAX_DIGITS and type.scale >= 0 else ""
+    for name, matches in (
+        ("int64", types.is_integer), ("float64", types.is_floating), ("bool", types.is_boolean), ("date", types.is_date),
+        ("string", types.is_string), ("string", types.is_large_string), ("string", types.is_string_view),
+        ("binary", types.is_binary), ("binary", types.is_large_binary), ("binary", types.is_binary_view),
+        ("binary", types.is_fixed_size_binary),
+    ):  # fmt: skip
+        if matches(type):
+            return name
+    return ""
+
+
+_MAX_DIGITS = 38
+"""Decimal digits that 128 bits hold."""

@@ -93,7 +93,7 @@ impl Pattern {
         Regex::new(text).map(Pattern).map_err(reason)
     }
 
-    pub fn is_match(&self, bytes: &[u8]) -> bool {
+    fn is_match(&self, bytes: &[u8]) -> bool {
         self.0.is_match(bytes)
     }
 }
@@ -195,7 +195,7 @@ pub enum Literal {
 
 /// A value of a column, compared with literals of the same variant only.
 #[derive(Clone, Copy)]
-enum Element<'a> {
+pub(super) enum Element<'a> {
     Bool(bool),
     Int(i128),
     Float(f64),
@@ -239,7 +239,7 @@ impl Filter {
         self.evaluate(1, |_, _, test| Truth::of_null(test, 1)).yes != 0
     }
 
-    fn evaluate(&self, rows: usize, mut test: impl FnMut(Operand, Quantifier, &Test) -> Truth) -> Truth {
+    pub(super) fn evaluate(&self, rows: usize, mut test: impl FnMut(Operand, Quantifier, &Test) -> Truth) -> Truth {
         let mut stack: Vec<Truth> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let truth = match step {
@@ -258,6 +258,17 @@ impl Filter {
         }
         debug_assert!(stack.len() == 1 && rows <= ROWS);
         stack.pop().unwrap_or_default()
+    }
+}
+
+impl Quantifier {
+    /// The truth for one list, by whether a test is true, false or null of some of its values.
+    pub(super) fn truth(self, yes: bool, no: bool, null: bool) -> Truth {
+        let (yes, no) = match self {
+            Quantifier::Any => (yes, no && !yes && !null),
+            Quantifier::All => (yes && !no && !null, no),
+        };
+        Truth { yes: yes.into(), no: no.into() }
     }
 }
 
@@ -351,7 +362,7 @@ impl Test {
 
     // The variant of the values is known where this is inlined.
     #[inline(always)]
-    fn holds_of<'e>(&self, values: impl Iterator<Item = Element<'e>>) -> u64 {
+    pub(super) fn holds_of<'e>(&self, values: impl Iterator<Item = Element<'e>>) -> u64 {
         macro_rules! bits {
             ($value:ident => $holds:expr) => {
                 values.enumerate().fold(0, |yes, (bit, $value)| yes | u64::from($holds) << bit)
@@ -399,11 +410,7 @@ impl Test {
             no |= truth.no != 0;
             null |= truth.yes | truth.no != ones(chunk.len());
         }
-        let (yes, no) = match quantifier {
-            Quantifier::Any => (yes, no && !yes && !null),
-            Quantifier::All => (yes && !no && !null, no),
-        };
-        Truth { yes: yes.into(), no: no.into() }
+        quantifier.truth(yes, no, null)
     }
 }
 

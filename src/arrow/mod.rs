@@ -25,6 +25,7 @@ pub(crate) mod schema;
 pub mod select;
 pub(crate) mod sink;
 pub(crate) mod threads;
+pub mod truths;
 pub mod types;
 pub(crate) mod validate;
 

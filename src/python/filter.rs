@@ -1,10 +1,17 @@
 //! The option `where`: a filter as Python passes it.
 
+use std::sync::Arc;
+
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
 use super::arguments::named;
+use super::c_interface;
+use super::capsule::Column;
 use super::columns::{Spec, selections};
+use super::gil::without_gil;
+use crate::arrow;
 use crate::arrow::filter::{Comparison, Filter, Literal, Literals, Operand, Part, Pattern, Quantifier, Step, Test};
 use crate::error::Error;
 
@@ -47,20 +54,29 @@ fn pattern(text: &[u8]) -> Result<Pattern, Error> {
     Pattern::new(text)
 }
 
-/// A regular expression, for conditions that are evaluated row by row.
-#[pyclass(frozen, name = "Pattern")]
-pub struct PatternObject(Pattern);
+/// Raises `ValueError` for text that is not a regular expression.
+#[pyfunction]
+pub fn check_pattern(text: &str) -> PyResult<()> {
+    Ok(Pattern::new(text).map(|_| ())?)
+}
 
-#[pymethods]
-impl PatternObject {
-    #[new]
-    fn new(text: &str) -> PyResult<Self> {
-        Ok(PatternObject(Pattern::new(text)?))
-    }
-
-    fn is_match(&self, value: &[u8]) -> bool {
-        self.0.is_match(value)
-    }
+/// The truth of a condition for each row of a table, null where it is unknown. `columns` are those of the headers, then
+/// those of the fields; a test of one that is `None` is null.
+#[pyfunction]
+pub fn truths(
+    py: Python<'_>,
+    condition: FilterArgument,
+    columns: Vec<Option<Bound<'_, PyAny>>>,
+    rows: usize,
+) -> PyResult<Column> {
+    let import = |column: &Bound<'_, PyAny>| match c_interface::import(column)? {
+        c_interface::Column::Array(array) => Ok(array),
+        c_interface::Column::Stream(_) => Err(PyTypeError::new_err("an array is needed, not a stream")),
+    };
+    let columns = columns.iter().map(|column| column.as_ref().map(import).transpose()).collect::<PyResult<Vec<_>>>()?;
+    let condition = filter(condition)?;
+    let array = without_gil(py, || arrow::truths::truths(&condition, &columns, rows))?;
+    Ok(Column { array: Arc::new(array) })
 }
 
 fn step((name, operand, quantifier, literals): StepArgument, headers: usize) -> Result<Step, Error> {

@@ -33,7 +33,7 @@ mod _native {
     #[pymodule_export]
     use super::edit::EditedKeys;
     #[pymodule_export]
-    use super::filter::PatternObject;
+    use super::filter::{check_pattern, truths};
     #[pymodule_export]
     use super::log::{batch, record_batches, uncompressed, with_checksum};
     #[pymodule_export]

@@ -41,17 +41,7 @@ LAYERS = (
     ("",),  # letterhead itself
     ("scan", "kip82"),
     ("arrow",),
-    (
-        "reader",
-        "output_columns",
-        "binary_columns",
-        "written",
-        "column_filter",
-        "row_filter",
-        "file_window",
-        "host_addresses",
-        "doctor",
-    ),
+    ("reader", "output_columns", "binary_columns", "written", "row_filter", "file_window", "host_addresses", "doctor"),
     ("offsets",),
     ("kafka",),
     ("iggy",),

@@ -1,10 +1,14 @@
-"""Conditions on columns select the rows that the evaluation row by row selects."""
+"""Conditions on columns of every type, and on headers, select the rows that a plain evaluation in Python selects."""
 
 from __future__ import annotations
 
+import operator
+import re
 import struct
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pytest
@@ -12,157 +16,262 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from letterhead.column_filter import ColumnFilter
 from letterhead.errors import DecodeError
-from letterhead.operations import Encode
-from letterhead.row_filter import RowFilter
-from letterhead.where.program import RecordField
+from letterhead.row_filter import Examined, RowFilter, field_type
 
-TYPES = {
-    "n": (pa.int64(), "int64"), "small": (pa.int8(), "int64"), "u": (pa.uint64(), "int64"), "f": (pa.float64(), "float64"),
-    "f32": (pa.float32(), "float64"), "text": (pa.string(), "string"), "large": (pa.large_string(), "string"),
-    "data": (pa.binary(), "binary"), "flag": (pa.bool_(), "bool"), "at": (pa.timestamp("ms", "UTC"), "timestamp_ms"),
-    "fine": (pa.timestamp("us", "UTC"), "timestamp"),
-}  # fmt: skip
-FIELDS = {name: RecordField(kind) for name, (_, kind) in TYPES.items()}
-HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+Truth: TypeAlias = "bool | None"
+Row: TypeAlias = dict[str, Any]
+Drawn: TypeAlias = tuple[Any, Callable[[Row], Truth]]
+"""A condition, and its evaluation for a row of plain values."""
+
 INTEGERS = [-(1 << 63), -129, -3, -1, 0, 1, 2, 127, 128, (1 << 63) - 1]
 FLOATS = [float("nan"), float("inf"), float("-inf"), -0.0, 0.0, 0.5, 2.0]
 TEXTS = ["", "a", "ab", "b", "é", "\U0001f600", "\uffff"]
+BYTES = [b"", b"a", b"ab", b"\0", b"\xff"]
+PAIRS = [b"ab", b"zz", b"\0\xff"]
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOMENTS = [
-    datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC),
-    datetime(1970, 1, 1, tzinfo=UTC),
+    EPOCH - timedelta(seconds=1),
+    EPOCH,
     datetime(2026, 1, 1, tzinfo=UTC),
+    datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC),
 ]
-VALUES: dict[str, list[Any]] = {
-    "n": INTEGERS, "small": [-128, -1, 0, 1, 127], "u": [0, 1, 127, 1 << 63, (1 << 64) - 1], "f": FLOATS, "f32": FLOATS,
-    "text": TEXTS, "large": TEXTS, "data": [b"", b"a", b"ab", b"\0", b"\xff"], "flag": [True, False], "at": MOMENTS,
-    "fine": MOMENTS,
-}  # fmt: skip
-HEADER_VALUES = {
-    "retry": [struct.pack(">i", number) for number in (-1, 0, 1, 2)],
-    "tenant": [text.encode() for text in TEXTS],
-    "weight": [struct.pack(">d", number) for number in FLOATS],
-    "sent": [struct.pack(">q", number) for number in (0, 1_767_225_600_000)],
+DAYS = [date(1969, 12, 31), date(1970, 1, 1), date(2026, 1, 1)]
+DECIMALS = [Decimal("-1.25"), Decimal("0.00"), Decimal("1.20"), Decimal("9999999.99")]
+
+COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "n": (pa.int64(), INTEGERS),
+    "small": (pa.int8(), [-128, -1, 0, 1, 127]),
+    "u": (pa.uint64(), [0, 1, 127, 1 << 63, (1 << 64) - 1]),
+    "f": (pa.float64(), FLOATS),
+    "f32": (pa.float32(), FLOATS),
+    "f16": (pa.float16(), FLOATS),
+    "text": (pa.string(), TEXTS),
+    "large": (pa.large_string(), TEXTS),
+    "view": (pa.string_view(), [*TEXTS, "longer than twelve bytes"]),
+    "data": (pa.binary(), BYTES),
+    "data_view": (pa.binary_view(), BYTES),
+    "pair": (pa.binary(2), PAIRS),
+    "flag": (pa.bool_(), [True, False]),
+    "s": (pa.timestamp("s", "UTC"), MOMENTS),
+    "ms": (pa.timestamp("ms", "UTC"), MOMENTS),
+    "us": (pa.timestamp("us", "UTC"), MOMENTS),
+    "ns": (pa.timestamp("ns", "UTC"), MOMENTS),
+    "local": (pa.timestamp("us"), MOMENTS),
+    "day": (pa.date32(), DAYS),
+    "day64": (pa.date64(), DAYS),
+    "price": (pa.decimal128(9, 2), DECIMALS),
+    "price32": (pa.decimal32(9, 2), DECIMALS),
+    "price64": (pa.decimal64(12, 2), DECIMALS),
+    "word": (pa.dictionary(pa.int8(), pa.string()), TEXTS),
+    "coded": (pa.dictionary(pa.int32(), pa.decimal128(9, 2)), DECIMALS),
+    "list": (pa.list_(pa.int32()), [[], [1]]),
+    "none": (pa.null(), [None]),
 }
-OPERANDS = {
-    "retry": ("int32", [-1, 0, 1, 1 << 40]), "tenant": ("string", TEXTS), "weight": ("float64", FLOATS),
-    "sent": ("timestamp_ms", MOMENTS),
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+SCHEMA = pa.schema([*((name, type) for name, (type, _) in COLUMNS.items()), ("headers", HEADERS)])
+FIELDS = {name: field_type(type) for name, (type, _) in COLUMNS.items()}
+OPAQUE = ("list", "none")
+"""Columns that are only tested for null."""
+
+HEADER_VALUES: dict[str, tuple[str, dict[bytes, Any]]] = {
+    "retry": ("int32", {struct.pack(">i", number): number for number in (-1, 0, 1, 2)}),
+    "tenant": ("string", {text.encode(): text for text in TEXTS}),
+    "weight": ("float64", {struct.pack(">d", number): number for number in FLOATS}),
+    "sent": ("timestamp_ms", {struct.pack(">q", (moment - EPOCH) // timedelta(milliseconds=1)): moment for moment in MOMENTS}),
 }  # fmt: skip
-COMPARISONS = ["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"]
+COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+TEXT_TESTS: dict[str, Callable[[Any, Any], bool]] = {
+    "starts_with": lambda value, part: bool(value.startswith(part)),
+    "contains": lambda value, part: part in value,
+}
 
 
 def headers(*, wrong: bool) -> st.SearchStrategy[Any]:
-    pairs = [(key, value) for key, values in HEADER_VALUES.items() for value in [*values, None]]
+    pairs = [(key, value) for key, (_, values) in HEADER_VALUES.items() for value in [*values, None]]
     if wrong:
         pairs += [("retry", b"123"), ("tenant", b"\xff")]
     header = st.sampled_from(pairs).map(lambda pair: {"key": pair[0], "value": pair[1]})
     return st.none() | st.lists(header, max_size=4)
 
 
-def batches(*, wrong: bool = False) -> st.SearchStrategy[pa.RecordBatch]:
-    row = st.fixed_dictionaries(
-        {name: st.none() | st.sampled_from(values) for name, values in VALUES.items()}
+def tables(*, wrong: bool = False) -> st.SearchStrategy[list[Row]]:
+    row: Any = st.fixed_dictionaries(
+        {name: st.none() | st.sampled_from(values) for name, (_, values) in COLUMNS.items()}
         | {"headers": headers(wrong=wrong)}
     )
-    schema = pa.schema([*((name, type) for name, (type, _) in TYPES.items()), ("headers", HEADERS)])
-    return st.lists(row, max_size=12).map(lambda rows: pa.RecordBatch.from_pylist(rows, schema=schema))
+    return st.lists(row, max_size=12) | st.lists(row, min_size=60, max_size=70)
+
+
+def batch_of(rows: list[Row]) -> pa.RecordBatch:
+    columns = []
+    for field in SCHEMA:
+        values = [row[field.name] for row in rows]
+        if pa.types.is_dictionary(field.type):
+            columns.append(pa.array(values, field.type.value_type).dictionary_encode().cast(field.type))
+        elif field.name == "local":
+            columns.append(pa.array(values, pa.timestamp("us", "UTC")).cast(pa.int64()).cast(field.type))
+        else:
+            columns.append(pa.array(values, field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def values_of_header(row: Row, key: str) -> list[Any]:
+    values = HEADER_VALUES[key][1]
+    return [values.get(header["value"]) for header in row["headers"] or () if header["key"] == key]
 
 
 @st.composite
-def conditions_on_one_operand(draw: st.DrawFn) -> Any:
-    """A test of a column, or of a header."""
-    name = draw(st.sampled_from([*TYPES, *OPERANDS]))
-    if name in OPERANDS:
-        type, values = OPERANDS[name]
-        operand = lh.col(name, lh.field(type, repeat=draw(st.sampled_from(["first", "last"]))))
-        quantified = draw(st.booleans())
-        if quantified:
-            operand = draw(st.sampled_from([lh.col(name, type).any, lh.col(name, type).all]))()
-        kind = "float" if type == "float64" else "text" if type == "string" else "other"
-    else:
-        operand, values, kind, quantified = lh.col(name), VALUES[name], TYPES[name][1], False
-        if kind == "int":
-            values = [*INTEGERS, 1 << 64, 1 << 100, -(1 << 100)]
-        elif kind == "float":
-            values = [*FLOATS, 1, -7]
-    literal = draw(st.sampled_from(values))
-    choices = ["is_in", *COMPARISONS, *([] if quantified else ["is_null"])]
-    if kind in ("text", "binary"):
-        choices += ["starts_with", "contains"]
+def column_conditions(draw: st.DrawFn) -> Drawn:
+    name = draw(st.sampled_from([*COLUMNS]))
+    test, holds = draw(one_test(COLUMNS[name][1], FIELDS[name], with_null=True))
+    return test(lh.col(name)), lambda row: holds(row[name])
+
+
+@st.composite
+def header_conditions(draw: st.DrawFn) -> Drawn:
+    key = draw(st.sampled_from([*HEADER_VALUES]))
+    type, values = HEADER_VALUES[key]
+    kind = draw(st.sampled_from(["first", "last", "any", "all"]))
+    test, holds = draw(one_test([*values.values()], type, with_null=kind in ("first", "last")))
+
+    def truth(row: Row) -> Truth:
+        found = values_of_header(row, key)
+        if kind in ("first", "last"):
+            return holds(None if not found else found[0 if kind == "first" else -1])
+        truths = [holds(value) for value in found]
+        decisive = kind == "any"
+        return decisive if decisive in truths else None if None in truths or not truths else not decisive
+
+    operand = lh.col(key, lh.field(type, repeat=kind)) if kind in ("first", "last") else getattr(lh.col(key, type), kind)()  # fmt: skip
+    return test(operand), truth
+
+
+@st.composite
+def one_test(draw: st.DrawFn, values: list[Any], type: str, *, with_null: bool) -> Any:
+    """A test of an operand, and of one value."""
+    choices = ["is_null", "exists"] if with_null else []
+    if type:
+        choices += ["compare", "is_in", "is_in"] + (["starts_with", "contains", "matches"] if type == "string" else [])
     choice = draw(st.sampled_from(choices))
-    if choice == "is_null":
-        return operand.is_null()
+    if choice in ("is_null", "exists"):
+        return operator.methodcaller(choice), lambda value: (value is None) == (choice == "is_null")
+    literals = values
+    if type.startswith("int"):
+        literals = [*INTEGERS, 1 << 64, 1 << 100, -(1 << 100)]
+    elif type == "float64":
+        literals = [*FLOATS, 1, -7]
     if choice == "is_in":
-        return operand.isin(draw(st.lists(st.sampled_from(values), min_size=1, max_size=3)))
-    return getattr(operand, choice)(literal)
+        several = draw(st.lists(st.sampled_from(literals), max_size=3))
+        return operator.methodcaller(
+            "isin", several
+        ), lambda value: None if value is None else any(value == literal for literal in several)
+    literal = draw(st.sampled_from(literals))
+    if choice == "compare":
+        compare = draw(st.sampled_from(COMPARISONS))
+        return (
+            lambda operand: compare(operand, literal),
+            lambda value: None if value is None else bool(compare(value, literal)),
+        )
+    if choice == "matches":
+        return operator.methodcaller(
+            "matches", f"^{re.escape(literal)}"
+        ), lambda value: None if value is None else value.startswith(literal)
+    return operator.methodcaller(
+        choice, literal
+    ), lambda value: None if value is None else TEXT_TESTS[choice](value, literal)
+
+
+def negated(drawn: Drawn) -> Drawn:
+    where, truth = drawn
+    return ~where, lambda row: None if (of_row := truth(row)) is None else not of_row
+
+
+def joined(pair: tuple[Drawn, Drawn], *, decisive: bool) -> Drawn:
+    (left, of_left), (right, of_right) = pair
+
+    def truth(row: Row) -> Truth:
+        truths = of_left(row), of_right(row)
+        return decisive if decisive in truths else None if None in truths else not decisive
+
+    return (left | right if decisive else left & right), truth
 
 
 CONDITIONS = st.recursive(
-    conditions_on_one_operand(),
+    st.one_of(column_conditions(), header_conditions()),
     lambda inner: st.one_of(
-        inner.map(lambda condition: ~condition),
-        st.tuples(inner, inner).map(lambda pair: pair[0] & pair[1]),
-        st.tuples(inner, inner).map(lambda pair: pair[0] | pair[1]),
+        inner.map(negated),
+        st.tuples(inner, inner).map(lambda pair: joined(pair, decisive=False)),
+        st.tuples(inner, inner).map(lambda pair: joined(pair, decisive=True)),
     ),
     max_leaves=6,
 )
 
 
-def plain(column: pa.Array) -> list[Any]:
-    return (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+def examined(rows: list[Row], where: Any, **options: Any) -> Examined:
+    batch = batch_of(rows)
+    condition = RowFilter(where, FIELDS, None, "kafka", **options)
+    columns = {name: batch[name] for name in condition.fields}
+    return condition.examine(columns, batch["headers"] if condition.has_headers else None, len(rows))
 
 
-def selected_by_rows(batch: pa.RecordBatch, row_filter: RowFilter) -> list[int]:
-    columns = {name: plain(batch.column(name)) for name in TYPES}
-    data = Encode("kafka").run(batch.column("headers")).to_pylist()
-    return [
-        row
-        for row in range(len(batch))
-        if row_filter.selects({name: values[row] for name, values in columns.items()}, data[row])
-    ]
-
-
-def selected(batch: pa.RecordBatch, where: Any) -> tuple[Any, Any]:
-    """The rows that both select, or their errors; and the headers that both did not see."""
-    by_rows, by_columns = (kind(where, FIELDS, None, "kafka") for kind in (RowFilter, ColumnFilter))
-    numbered = batch.append_column("row", pa.array(range(len(batch)), pa.int64()))
-    outcomes: list[Any] = []
-    for read in (lambda: selected_by_rows(batch, by_rows), lambda: by_columns(numbered)[0]["row"].to_pylist()):
-        try:
-            outcomes.append(read())
-        except DecodeError as error:
-            outcomes.append((error.code, error.message, error.column))
-    if all(isinstance(outcome, list) for outcome in outcomes):
-        assert sorted(map(str, by_rows.unseen_headers)) == sorted(map(str, by_columns.unseen_headers))
-    return outcomes[0], outcomes[1]
+def selected(rows: list[Row], where: Any, **options: Any) -> list[int]:
+    mask = examined(rows, where, **options).selected
+    return [number for number, is_selected in enumerate(mask.to_pylist()) if is_selected]
 
 
 @pytest.mark.slow
-@given(batches(), CONDITIONS)
-def test_the_rows_of_valid_headers_are_the_same(batch: pa.RecordBatch, where: Any) -> None:
-    by_rows, by_columns = selected(batch, where)
-    assert isinstance(by_rows, list)
-    assert by_columns == by_rows
+@given(tables(), CONDITIONS)
+def test_the_rows_are_those_of_a_plain_evaluation(rows: list[Row], drawn: Drawn) -> None:
+    where, truth = drawn
+    assert selected(rows, where) == [number for number, row in enumerate(rows) if truth(row)]
 
 
 @pytest.mark.slow
-@given(batches(wrong=True), CONDITIONS)
-def test_the_rows_or_the_error_of_wrong_headers_are_the_same(batch: pa.RecordBatch, where: Any) -> None:
-    by_rows, by_columns = selected(batch, where)
-    assert by_columns == by_rows
+@given(tables(wrong=True), CONDITIONS)
+def test_a_header_that_cannot_be_read_is_null_if_errors_say_so(rows: list[Row], drawn: Drawn) -> None:
+    where, truth = drawn
+    expected = [number for number, row in enumerate(rows) if truth(row)]
+    assert selected(rows, where, errors="null") == expected
+    mask, errors = examined(rows, where, errors="column")
+    assert [number for number, is_selected in enumerate(mask.to_pylist()) if is_selected] == expected
+    for number, found in enumerate([] if errors is None else errors.to_pylist()):
+        # Column "where" says that the errors leave the condition undecided.
+        assert not found or {error["column"] for error in found} == {None if number in expected else "where"}
 
 
 @pytest.mark.parametrize("literal", [-(1 << 63) - 1, -(1 << 63), (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 1 << 64])
 @pytest.mark.parametrize("name", ["n", "small", "u"])
 def test_literals_at_and_beyond_the_bounds_of_a_type_compare_as_numbers(name: str, literal: int) -> None:
-    schema = pa.schema([*((name, type) for name, (type, _) in TYPES.items()), ("headers", HEADERS)])
-    batch = pa.RecordBatch.from_pylist([{name: value} for value in [*VALUES[name], None]], schema=schema)
-    for comparison in COMPARISONS:
-        by_rows, by_columns = selected(batch, getattr(lh.col(name), comparison)(literal))
-        assert by_columns == by_rows == [
-            row for row, value in enumerate(VALUES[name]) if getattr(value, comparison)(literal)
-        ]  # fmt: skip
+    values = COLUMNS[name][1]
+    rows = [dict.fromkeys(SCHEMA.names) | {name: value} for value in [*values, None]]
+    for compare in COMPARISONS:
+        expected = [number for number, value in enumerate(values) if compare(value, literal)]
+        assert selected(rows, compare(lh.col(name), literal)) == expected
+
+
+def test_nanoseconds_are_compared_exactly() -> None:
+    column = pa.array([1_000, 1_001, 999], pa.timestamp("ns", "UTC"))
+    batch = pa.record_batch({"at": column})
+    fields = {"at": field_type(column.type)}
+    for compare, expected in ((operator.eq, [1000]), (operator.gt, [1001]), (operator.lt, [999])):
+        where = compare(lh.col("at"), EPOCH + timedelta(microseconds=1))
+        kept, _ = RowFilter(where, fields, None, "kafka")(batch)
+        assert kept["at"].cast(pa.int64()).to_pylist() == expected
+
+
+def test_a_column_that_cannot_be_compared_is_not_taken_for_a_header() -> None:
+    fields = {
+        "d": field_type(pa.decimal256(50, 2)),
+        "l": field_type(pa.list_(pa.int8())),
+        "t": field_type(pa.time32("s")),
+    }
+    for name in fields:
+        with pytest.raises(ValueError, match=f"column '{name}' has a type that is only tested for null"):
+            RowFilter(lh.col(name) == "1", fields, None, "kafka")
+    batch = pa.record_batch({"l": pa.array([[1], None, []], pa.list_(pa.int8()))})
+    assert RowFilter("l is null", fields, None, "kafka")(batch)[0].num_rows == 1
+    assert RowFilter("l is present", fields, None, "kafka")(batch)[0].num_rows == 2
 
 
 def test_rows_that_columns_exclude_have_no_errors_of_headers() -> None:
@@ -171,15 +280,87 @@ def test_rows_that_columns_exclude_have_no_errors_of_headers() -> None:
         {"n": 2, "headers": [{"key": "retry", "value": bytes(4)}]},
     ]
     batch = pa.RecordBatch.from_pylist(rows, schema=pa.schema([("n", pa.int64()), ("headers", HEADERS)]))
-    fields = {"n": RecordField("int64")}
-    assert len(ColumnFilter("n = 2 and retry::int32 = 0", fields, None, "kafka")(batch)[0]) == 1
+    fields = {"n": "int64"}
+    assert len(RowFilter("n = 2 and retry::int32 = 0", fields, None, "kafka")(batch)[0]) == 1
     with pytest.raises(DecodeError, match="where"):
-        ColumnFilter("n = 1 and retry::int32 = 0", fields, None, "kafka")(batch)
+        RowFilter("n = 1 and retry::int32 = 0", fields, None, "kafka")(batch)
 
 
 def test_an_error_of_a_value_is_in_the_column_where_and_an_error_of_a_message_in_none() -> None:
-    row_filter = RowFilter(lh.col("retry", "int32") > 1, [], None, "kafka")
+    row_filter = RowFilter(lh.col("retry", "int32") > 1, {}, None, "kafka")
+    valid = lh.encode([("retry", bytes(4))], "kafka")
     for data, column in ((lh.encode([("retry", b"123")], "kafka"), "where"), (b"\x02", None)):
         with pytest.raises(DecodeError) as raised:
-            row_filter.selects({}, data)
-        assert raised.value.column == column
+            row_filter.examine({}, pa.array([valid, None, data]), 3)
+        assert (raised.value.column, raised.value.row) == (column, 2)
+
+
+def test_a_dictionary_may_have_null_values_and_be_empty() -> None:
+    values = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1], pa.int8()), pa.array(["a", None]))
+    fields = {"w": field_type(values.type)}
+    word = lh.col("w")
+    for where, expected in (
+        (word == "a", [0]),
+        (word != "b", [0]),
+        (word.is_null(), [1, 2, 3]),
+        (word.isin([]), []),
+        (~word.isin([]), [0]),
+    ):
+        mask, _ = RowFilter(where, fields, None, "kafka").examine({"w": values}, None, 4)
+        assert [row for row, is_selected in enumerate(mask.to_pylist()) if is_selected] == expected
+    empty = pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int8()), pa.array([], pa.string()))
+    assert RowFilter("w = 'a'", fields, None, "kafka").examine({"w": empty}, None, 2).selected.to_pylist() == [
+        False,
+        False,
+    ]
+
+
+# --- as DuckDB selects them -------------------------------------------------------------------------------------------
+
+SQL_LITERALS: dict[str, list[str]] = {
+    **{key: ["0", "-1", "127", "128", "9223372036854775807"] for key in ["n", "small", "u"]},
+    **{key: ["0.5", "0", "-1", "2"] for key in ["f", "f32"]},
+    **{key: ["'a'", "''", "'é'", "'b'"] for key in ["text", "large", "view"]},
+    **{key: ["'1970-01-01T00:00:00Z'", "'2026-01-01T00:00:00Z'", "'2026-01-01T01:00:01+01:00'"] for key in ["s", "ms", "us", "ns"]},
+    "day": ["'1970-01-01'", "'2026-01-01'"],
+    **{key: ["1.2", "0", "-1.25", "9999999.99"] for key in ["price", "price32", "price64"]},
+    "flag": ["true", "false"],
+}  # fmt: skip
+
+
+@st.composite
+def sql_tests(draw: st.DrawFn) -> str:
+    name = draw(st.sampled_from([*SQL_LITERALS]))
+    literal = st.sampled_from(SQL_LITERALS[name])
+    choice = draw(st.sampled_from(["compare", "compare", "in", "between", "null", "like"]))
+    if choice == "in":
+        return f"{name} IN ({', '.join(draw(st.lists(literal, min_size=1, max_size=3)))})"
+    if choice == "between":
+        return f"{name} BETWEEN {draw(literal)} AND {draw(literal)}"
+    if choice == "null":
+        return f"{name} IS {draw(st.sampled_from(['', 'NOT ']))}NULL"
+    if choice == "like" and SQL_LITERALS[name][0] == "'a'":
+        return f"{name} LIKE {draw(st.sampled_from(['a%', '%b%', '%b', '_', '']))!r}"
+    return f"{name} {draw(st.sampled_from(['=', '<>', '<', '<=', '>', '>=']))} {draw(literal)}"
+
+
+SQL = st.recursive(
+    sql_tests(),
+    lambda inner: st.one_of(
+        inner.map("NOT ({})".format),
+        st.tuples(inner, st.sampled_from(["AND", "OR"]), inner).map(lambda parts: "({} {} {})".format(*parts)),
+    ),
+    max_leaves=5,
+)
+
+
+@pytest.mark.slow
+@given(tables(), SQL)
+def test_the_rows_are_those_that_duckdb_selects(rows: list[Row], text: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    # NaN is equal to NaN in DuckDB, and greater than all numbers.
+    rows = [{name: None if value != value else value for name, value in row.items()} for row in rows]
+    batch = batch_of(rows).append_column("row", pa.array(range(len(rows)), pa.int64()))
+    known = pa.table(batch.select([*SQL_LITERALS, "row"]))
+    found = duckdb.from_arrow(known).filter(text).fetchall()
+    assert selected(rows, text) == [row[-1] for row in found]

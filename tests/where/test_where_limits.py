@@ -14,8 +14,9 @@ import pytest
 
 import letterhead as lh
 import letterhead.arrow as lha
+from letterhead.fields import ColumnSpec
 from letterhead.where.conditions import MAX_DEPTH
-from letterhead.where.program import RecordField, ResolvedTest, fields_of_format, resolve, truth
+from letterhead.where.program import Filter, ResolvedTest, fields_of_format, resolve
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 FIELDS = fields_of_format("record-batch")
@@ -179,15 +180,16 @@ def test_a_quantified_test_of_an_absent_header_is_null(quantifier: str, negate: 
 
 def test_truth_of_lists_follows_sql() -> None:
     for quantifier, expected in (("any", (None, True, None, False)), ("all", (None, False, None, False))):
-        test = ResolvedTest(("w", "k", "string", "all", False, None, None), None, quantifier, "==", ("x",))
-        lists: list[Any] = [[], ["x", "y"], ["x", None] if quantifier == "all" else ["y", None], ["y"]]
-        assert tuple(truth(test, values) for values in lists) == expected
-        assert truth(test, None) is None
+        header = ColumnSpec("w", "k", "string", "all")
+        test = ResolvedTest(header, quantifier, "==", ("x",))
+        lists: list[Any] = [[], ["x", "y"], ["x", None] if quantifier == "all" else ["y", None], ["y"], None]
+        column = pa.array(lists, pa.list_(pa.string()))
+        assert Filter(test).truths({header: column}, len(lists)).to_pylist() == [*expected, None]
 
 
 @pytest.mark.parametrize(("field", "micros"), [("timestamp_ms", 1), ("timestamp_ms", 999), ("timestamp", 0)])
 def test_a_time_between_two_stored_times_is_an_error(field: str, micros: int) -> None:
-    fields = {"t": RecordField(field, None)}
+    fields = {"t": field}
     exact = datetime(2026, 1, 1, 0, 0, 0, 5000, tzinfo=UTC)
     resolved = resolve(lh.col("t") == exact, fields)
     assert resolved is not None

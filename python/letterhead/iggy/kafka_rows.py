@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead import arrow as lha
-from letterhead._invariants import present
 from letterhead.errors import DecodeError, HeaderError, replaced
 from letterhead.iggy.kafka_gateway import to_record
 from letterhead.iggy.rows import PARTITION_COLUMNS, IggyRowReader, topic_in_errors
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import Select
 from letterhead.output_columns import KAFKA_HEADERS, TIMES, Dialect, as_times, check_columns, time_error, times_outside
-from letterhead.row_filter import RowFilter
+from letterhead.row_filter import RowFilter, field_type
 
 if TYPE_CHECKING:
     from letterhead.fields import Columns
@@ -32,6 +30,8 @@ _FIELDS = {
 
 COLUMNS = tuple(_FIELDS)
 """The columns of a record, all of them the default."""
+
+_WHERE_FIELDS = {name: field_type(type) for name, type in _FIELDS.items()}
 
 _READ = [*PARTITION_COLUMNS, "offset", "timestamp", "origin_timestamp", "headers", "payload"]
 _AS_STORED = ("string", "binary")
@@ -56,7 +56,7 @@ class MappedRowReader:
         self._columns = columns
         self._headers = headers
         self._dialect = dialect
-        self._filter = None if where is None else RowFilter(where, COLUMNS, headers, "kafka", limits=limits)
+        self._filter = None if where is None else RowFilter(where, _WHERE_FIELDS, headers, "kafka", limits=limits)
         selected = list(self._selected(pa.array([], KAFKA_HEADERS)).type) if headers else []
         types = _FIELDS | {"timestamp": TIMES[dialect]}
         self.schema = pa.schema([*((name, types[name]) for name in columns), *selected])
@@ -89,10 +89,9 @@ class MappedRowReader:
             "headers": pa.array(lists, KAFKA_HEADERS),
         }
         if self._filter is not None:
-            selected = self._selects(record_columns, rows)
-            if not any(selected):
+            mask = self._selected_rows(self._filter, record_columns, rows)
+            if not mask.true_count:
                 return None
-            mask = pa.array(selected)
             rows = rows.filter(mask)
             record_columns = {name: column.filter(mask) for name, column in record_columns.items()}
         columns = [record_columns[name] if name in record_columns else rows.column(name) for name in self._columns]
@@ -108,24 +107,19 @@ class MappedRowReader:
             else self._messages.located(error, data, partition_values=partition_values)
         )
 
-    def _selects(self, record_columns: Mapping[str, pa.Array], rows: pa.RecordBatch) -> list[bool]:
+    def _selected_rows(
+        self, condition: RowFilter, record_columns: Mapping[str, pa.Array], rows: pa.RecordBatch
+    ) -> pa.BooleanArray:
         """Test the condition on each record."""
-        condition = present(self._filter, "the condition")
-        names = sorted(condition.fields)
-        columns = []
-        for name in names:
-            column = record_columns[name] if name in record_columns else rows.column(name)
+        columns = {
+            name: record_columns[name] if name in record_columns else rows.column(name) for name in condition.fields
+        }
+        if "timestamp" in columns:
             # Conditions count milliseconds, and columns of Spark microseconds.
-            columns.append(
-                (column.cast(TIMES["arrow"]).cast(pa.int64()) if name == "timestamp" else column).to_pylist()
-            )
-        encoded: list[bytes | None] = [None] * len(rows)
-        if condition.has_headers:
-            encoded = lha.encode(record_columns["headers"], "kafka").to_pylist()
-        return [
-            condition.selects(dict(zip(names, values, strict=True)), headers)
-            for headers, *values in zip(encoded, *columns, strict=True)
-        ]
+            columns["timestamp"] = columns["timestamp"].cast(TIMES["arrow"])
+        return condition.examine(
+            columns, record_columns["headers"] if condition.has_headers else None, len(rows)
+        ).selected
 
     def _selected(self, headers: pa.Array) -> pa.StructArray:
         return Select("kafka", self._headers or {}, dialect=self._dialect).run(headers)

@@ -11,7 +11,7 @@ from letterhead.errors import HeaderError, replaced, without_message_number
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
 from letterhead.output_columns import Dialect
-from letterhead.where.program import RecordField, fields_of_format
+from letterhead.where.program import fields_of_format
 
 __all__ = ["COLUMNS", "PARTITION_COLUMNS", "FIELDS", "WHERE_FIELDS", "IggyRowReader", "topic_in_errors"]
 
@@ -24,10 +24,10 @@ PARTITION_COLUMNS = {"stream": pa.string(), "topic": pa.string(), "partition": p
 COLUMNS = (*PARTITION_COLUMNS, *FIELDS[:-1])
 """The default columns."""
 
-WHERE_FIELDS: dict[str, RecordField] = {
-    "stream": RecordField("string"),
-    "topic": RecordField("string"),
-    "partition": RecordField("int64"),
+WHERE_FIELDS: dict[str, str] = {
+    "stream": "string",
+    "topic": "string",
+    "partition": "int64",
     **fields_of_format("iggy-batch"),
 }
 """Fields of a message in a condition."""

@@ -19,7 +19,7 @@ from letterhead.kafka.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTI
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
 from letterhead.output_columns import TIME_DETAIL, TIMES, Dialect, as_times, time_error, times_outside, with_errors
-from letterhead.where.program import Filter, RecordField, fields_of_format
+from letterhead.where.program import Filter, fields_of_format
 
 __all__ = [
     "COLUMNS", "FIELDS", "PARTITION_COLUMNS", "WHERE_FIELDS", "AbortedTransaction", "BatchHeader", "KafkaRowReader",
@@ -38,9 +38,9 @@ PARTITION_COLUMNS: dict[str, pa.DataType] = {"topic": pa.string(), "partition": 
 COLUMNS: tuple[str, ...] = (*PARTITION_COLUMNS, *FIELDS)
 """The default columns of topics and segments; without the headers if some are asked for as columns."""
 
-WHERE_FIELDS: dict[str, RecordField] = {
-    "topic": RecordField("string"),
-    "partition": RecordField("int64"),
+WHERE_FIELDS: dict[str, str] = {
+    "topic": "string",
+    "partition": "int64",
     **{name: field for name, field in fields_of_format("record-batch").items() if name != "control"},
 }
 """Fields of a record in a condition."""

@@ -16,7 +16,7 @@ from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import ExplodeBatches, ReadOptions
 from letterhead.output_columns import Dialect, check_columns, first_offset_in_error
-from letterhead.where.program import Filter, RecordField, resolve
+from letterhead.where.program import Filter, resolve
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -54,7 +54,7 @@ class RowReader:
     partition_columns: ClassVar[Mapping[str, pa.DataType]]
     """Columns with the same value in all rows of a partition, and their types."""
 
-    where_fields: ClassVar[Mapping[str, RecordField]]
+    where_fields: ClassVar[Mapping[str, str]]
     """Fields of a record in a condition."""
 
     def __init__(

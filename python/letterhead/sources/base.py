@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from letterhead.reader import Progress, Reader
     from letterhead.state.reading.key_bounds import KeyBounds
     from letterhead.where.conditions import Condition, Where
-    from letterhead.where.program import RecordField
 
 __all__ = [
     "LOG_OPTIONS",
@@ -275,7 +274,7 @@ class LogSource(Source):
 
     @property
     @abstractmethod
-    def where_fields(self) -> Mapping[str, RecordField]:
+    def where_fields(self) -> Mapping[str, str]:
         """The fields in a condition, and their types."""
 
     @property

@@ -12,7 +12,6 @@ from letterhead.sources.kafka import requested_partitions
 
 if TYPE_CHECKING:
     from letterhead.reader import Reader
-    from letterhead.where.program import RecordField
 
 SCHEMES = ("iggy://", "iggy+tcp://")
 FORM = "iggy://user@host:port/stream/topic"
@@ -54,7 +53,7 @@ class IggyTopicSource(LogSource):
         self.has_password = has_login and server.password is not None
 
     @property
-    def where_fields(self) -> Mapping[str, RecordField]:
+    def where_fields(self) -> Mapping[str, str]:
         """The fields in a condition, and their types."""
         from letterhead.iggy.rows import WHERE_FIELDS
 

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from letterhead.column_filter import ColumnFilter, record_field
 from letterhead.kafka.internal_topics import InternalTopic
 from letterhead.kafka.record_sets import COLUMNS, WHERE_FIELDS
 from letterhead.offsets.reading import last_rows
 from letterhead.reader import Reader
+from letterhead.row_filter import RowFilter, field_type
 from letterhead.table_batches import no_column
 
 if TYPE_CHECKING:
     from letterhead.sources.base import RowRequest
-    from letterhead.where.program import RecordField
 
 __all__ = ["PLACE", "internal_reader"]
 
@@ -34,11 +33,11 @@ def internal_reader(topic: InternalTopic, request: RowRequest, open_records: Cal
     for name in request.columns or ():
         if name not in names:
             raise no_column(name, names)
-    fields: dict[str, RecordField] = {**WHERE_FIELDS}
-    fields |= {field.name: kind for field in topic.schema if (kind := record_field(field.type)) is not None}
+    fields: dict[str, str] = {**WHERE_FIELDS}
+    fields |= {field.name: field_type(field.type) for field in topic.schema}
     condition = None
     if request.where is not None:
-        condition = ColumnFilter(request.where, fields, request.headers, "kafka", errors=request.errors)
+        condition = RowFilter(request.where, fields, request.headers, "kafka", errors=request.errors)
         if condition.has_headers:
             raise ValueError(
                 f"where= names a header, which internal topics lack: names of fields are {', '.join(fields)}"

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.kafka.settings import Settings
     from letterhead.reader import Reader
-    from letterhead.where.program import RecordField
 
 SCHEME = "kafka://"
 CONNECTION = frozenset({"settings", "timeout_ms"})
@@ -135,7 +134,7 @@ class KafkaTopic(LogSource):
         self._cluster = KafkaCluster(address.servers, logins)
 
     @property
-    def where_fields(self) -> Mapping[str, RecordField]:
+    def where_fields(self) -> Mapping[str, str]:
         """The fields in a condition, and their types."""
         from letterhead.kafka.record_sets import WHERE_FIELDS
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.kafka.log_directory import Paths
     from letterhead.kafka.segments_reader import SegmentsReader
-    from letterhead.where.program import RecordField
 
 # Further damaged batches are only counted; --errors column has a row for each.
 MAX_DAMAGED_LINES = 20
@@ -43,7 +42,7 @@ class LogSegments(LogSource):
         return partitions(paths)
 
     @property
-    def where_fields(self) -> Mapping[str, RecordField]:
+    def where_fields(self) -> Mapping[str, str]:
         """The fields in a condition, and their types."""
         from letterhead.kafka.record_sets import WHERE_FIELDS
 
@@ -147,7 +146,7 @@ class IggySegments(LogSegments):
         return iggy_partitions(paths)
 
     @property
-    def where_fields(self) -> Mapping[str, RecordField]:
+    def where_fields(self) -> Mapping[str, str]:
         """The fields in a condition, and their types."""
         from letterhead.iggy.rows import WHERE_FIELDS
 

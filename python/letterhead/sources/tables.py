@@ -19,8 +19,8 @@ from letterhead.table_batches import empty_batch, no_column
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.column_filter import ColumnFilter
     from letterhead.fields import PlainKey
+    from letterhead.row_filter import RowFilter
 
 
 class TableFile(Source):
@@ -160,16 +160,14 @@ def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
     return "iggy" if is_typed else "kafka"
 
 
-def _filter(schema: pa.Schema, request: RowRequest) -> tuple[ColumnFilter | None, tuple[str, ...]]:
-    from letterhead.column_filter import ColumnFilter, record_field
+def _filter(schema: pa.Schema, request: RowRequest) -> tuple[RowFilter | None, tuple[str, ...]]:
+    from letterhead.row_filter import RowFilter, field_type
 
     if request.where is None:
         return None, ()
-    fields = {field.name: kind for field in schema if (kind := record_field(field.type)) is not None}
+    fields = {field.name: field_type(field.type) for field in schema}
     format = format_of_headers(schema) if "headers" in schema.names else "kafka"
-    column_filter = ColumnFilter(
-        request.where, fields, request.headers, format, errors=request.errors, limits=request.limits
-    )
-    if column_filter.has_headers:
+    row_filter = RowFilter(request.where, fields, request.headers, format, errors=request.errors, limits=request.limits)
+    if row_filter.has_headers:
         format_of_headers(schema)
-    return column_filter, tuple(column_filter.fields)
+    return row_filter, tuple(row_filter.fields)

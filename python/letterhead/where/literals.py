@@ -7,7 +7,6 @@ import struct
 import uuid
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
 from letterhead import _native
@@ -16,7 +15,7 @@ from letterhead.types import base_type
 from letterhead.values import Value
 from letterhead.where.conditions import Test, literal_text
 
-__all__ = ["ZonedText", "as_literal", "literals_of", "pattern", "type_of_literal"]
+__all__ = ["ZonedText", "literals_of", "type_of_literal"]
 
 
 class ZonedText(str):
@@ -58,7 +57,7 @@ def _literal(literal: Any, type: str, test: str) -> Any:
     if test in ("starts_with", "contains", "matches") and base not in _TEXTS:
         raise ValueError(f"{test} is for text and bytes, not {base}")
     if test == "matches":
-        pattern(literal)  # raises for an invalid expression
+        _native.check_pattern(literal)
     if base in ("string", "char") and isinstance(literal, str):
         return str(literal)
     if base == "binary" and isinstance(literal, str | bytes):
@@ -155,12 +154,6 @@ def _time(literal: Any, unit: timedelta) -> int:
     return count
 
 
-@lru_cache(maxsize=256)
-def pattern(text: str) -> _native.Pattern:
-    """Return a compiled regular expression; raise ValueError if it is invalid."""
-    return _native.Pattern(text)
-
-
 def _read_time(text: str) -> datetime:
     """Read a time; without a zone, it is in the zone that the text was parsed with."""
     try:
@@ -170,12 +163,3 @@ def _read_time(text: str) -> datetime:
         return time.replace(tzinfo=text.zone) if time.tzinfo is None and isinstance(text, ZonedText) else time
     except ValueError:
         raise ValueError(f"{str(text)!r} is not a time such as {TIME_FORMS}") from None
-
-
-def as_literal(value: Any, base: str) -> Any:
-    """Return a value of a type as its literals are."""
-    if isinstance(value, datetime):
-        return (value - datetime(1970, 1, 1, tzinfo=UTC)) // _UNITS[base]
-    if isinstance(value, date):
-        return _days(value)
-    return _unscaled(value, int(base[:-1].partition(",")[2])) if isinstance(value, Decimal) else value

@@ -5,39 +5,34 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from letterhead import _native
+from letterhead._arrow_types import to_pyarrow
 from letterhead._formats import format_info
 from letterhead.fields import Columns, ColumnSpec, Field, normalise, plain_key
-from letterhead.types import base_type
 from letterhead.where.conditions import ANY, DEPTH_HINT, EVERY, MAX_DEPTH, Condition, Logic, Test, Where
-from letterhead.where.literals import as_literal, literals_of, pattern, type_of_literal
+from letterhead.where.literals import literals_of, type_of_literal
 from letterhead.where.parsing import as_condition
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Filter", "Program", "RecordField", "ResolvedTest", "fields_of_format", "filter_of", "resolve", "truth"]
+__all__ = ["Filter", "Operand", "Program", "ResolvedTest", "fields_of_format", "filter_of", "resolve"]
+
+Operand: TypeAlias = "ColumnSpec | str"
+"""A header, as a column that :func:`letterhead.fields.normalise` returns, or the name of a field."""
 
 Program: TypeAlias = tuple[list[ColumnSpec], list[str], list[tuple[str, int, str, list[Any]]]]
 """Headers, fields and steps, as the compiled core takes them."""
 
 
-class RecordField(NamedTuple):
-    """A field of a record: its type, and its name in the compiled core if that evaluates it."""
-
-    type: str  # as of a header, such as int64 and timestamp_ms
-    name: str | None = None
-
-
 class ResolvedTest(NamedTuple):
-    """A test of a header (a column as :func:`letterhead.fields.normalise` returns it) or of a field (by its name)."""
+    """A test of a header or of a field."""
 
-    operand: ColumnSpec | str
-    field: RecordField | None
+    operand: Operand
     quantifier: str
     name: str
     literals: tuple[Any, ...]
@@ -55,27 +50,24 @@ Node: TypeAlias = "ResolvedTest | ResolvedLogic | bool | None"
 
 
 @lru_cache
-def fields_of_format(format: str) -> Mapping[str, RecordField]:
-    """Return the fields of the messages of a format, but not the headers; empty for an unknown format."""
+def fields_of_format(format: str) -> Mapping[str, str]:
+    """Return the fields of the messages of a format and their types, but not the headers; empty for an unknown format."""
     info = format_info(format)
     if info is None:
         return {}
     time = "timestamp" if format.startswith("iggy") else "timestamp_ms"
     return {
-        name: RecordField(time if name.endswith("timestamp") else _type_of(type), name)
-        for name, type in info.fields
-        if name != "headers"
+        name: time if name.endswith("timestamp") else _type_of(type) for name, type in info.fields if name != "headers"
     }
 
 
 def resolve(
-    where: Where | None,
-    fields: Mapping[str, RecordField],
-    headers: Columns | None = None,
-    *,
-    columns_name: str = "headers=",
+    where: Where | None, fields: Mapping[str, str], headers: Columns | None = None, *, columns_name: str = "headers="
 ) -> Filter | None:
-    """Return the filter for a source with these record fields and ``headers``, which errors call ``columns_name``."""
+    """Return the filter for a source with these record fields and ``headers``, which errors call ``columns_name``.
+
+    Types of fields are those of headers, such as ``int64`` and ``timestamp_ms``, or ``""`` for one that only tests for null take.
+    """
     if where is None:
         return None
     specs = normalise(headers) if headers else ()
@@ -94,12 +86,7 @@ def filter_of(
 
 
 def _resolved(
-    where: Where,
-    fields: Mapping[str, RecordField],
-    specs: Sequence[ColumnSpec],
-    columns_name: str,
-    *,
-    format_has_types: bool,
+    where: Where, fields: Mapping[str, str], specs: Sequence[ColumnSpec], columns_name: str, *, format_has_types: bool
 ) -> Filter:
     # If the format stores types, a header compared with a number needs no declared type.
     columns = {spec.name: spec for spec in specs}
@@ -123,7 +110,11 @@ class Filter:
 
         def evaluate(test: ResolvedTest) -> Node:
             if isinstance(test.operand, str) and test.operand in constants:
-                return truth(test, constants[test.operand])
+                import pyarrow as pa
+
+                value = pa.array([constants[test.operand]])
+                decided: bool | None = Filter(test).truths({test.operand: value}, 1)[0].as_py()
+                return decided
             return test
 
         return Filter(_fold(self._node, evaluate))
@@ -142,12 +133,7 @@ class Filter:
     def program(self) -> Program:
         """The condition for the compiled core."""
         steps: list[tuple[str, int, str, list[Any]]] = []
-        tests = self.tests()
-        headers = {spec: place for place, spec in enumerate(self.headers)}
-        names = dict.fromkeys(
-            test.field.name for test in tests if test.field is not None and test.field.name is not None
-        )
-        fields = {name: place for place, name in enumerate(names, len(headers))}
+        operands = {operand: index for index, operand in enumerate([*self.headers, *self.fields])}
 
         def add(node: Node) -> None:
             if isinstance(node, ResolvedLogic):
@@ -156,21 +142,35 @@ class Filter:
                 # With more than two parts, each further step joins a part with the ones before it.
                 steps.extend([(node.name, 0, "", [])] * max(1, len(node.parts) - 1))
             elif isinstance(node, ResolvedTest):
-                place = headers[node.operand] if isinstance(node.operand, ColumnSpec) else fields[_name_in_core(node)]
+                index = operands[node.operand]
                 if node.name == "exists":
-                    steps.extend([("is_null", place, "", []), ("not", 0, "", [])])
+                    steps.extend([("is_null", index, "", []), ("not", 0, "", [])])
                 else:
-                    steps.append((node.name, place, node.quantifier, list(node.literals)))
-            else:
+                    steps.append((node.name, index, node.quantifier, list(node.literals)))
+            else:  # null, or false in place of the whole condition: both select nothing
                 steps.append(("null", 0, "", []))
 
         add(self._node)
-        return [*headers], [*fields], steps
+        return self.headers, self.fields, steps
+
+    def truths(self, columns: Mapping[Operand, pa.Array], rows: int) -> pa.BooleanArray:
+        """Return the truth for each row; null where it is unknown, as it is of an operand that has no column."""
+        import pyarrow as pa
+
+        if isinstance(self._node, bool):
+            return pa.repeat(pa.scalar(self._node), rows)
+        operands: list[Operand] = [*self.headers, *self.fields]
+        return to_pyarrow(_native.truths(self.program, [columns.get(operand) for operand in operands], rows))
 
     @property
     def headers(self) -> list[ColumnSpec]:
         """The headers that the condition tests, each once."""
         return list(dict.fromkeys(test.operand for test in self.tests() if isinstance(test.operand, ColumnSpec)))
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields that the condition tests, each once."""
+        return list(dict.fromkeys(test.operand for test in self.tests() if isinstance(test.operand, str)))
 
     def tests(self) -> list[ResolvedTest]:
         """Return the tests of the condition."""
@@ -186,42 +186,10 @@ class Filter:
         """Return the least and the greatest value of an integer field that a selected message can have."""
         return _between(self._node, field, negated=False)
 
-    def decide(self, evaluate: Callable[[ResolvedTest], bool | None]) -> bool | None:
-        """Evaluate the condition for a row. ``evaluate`` decides each test in it; None stands for unknown."""
-        decided = _fold(self._node, evaluate)
-        if isinstance(decided, ResolvedTest | ResolvedLogic):
-            raise AssertionError("a test of the condition was not decided")
-        return decided
-
-    def decide_columns(self, evaluate: Callable[[ResolvedTest], pa.BooleanArray], rows: int) -> pa.BooleanArray:
-        """Evaluate the condition for all rows. ``evaluate`` decides each test in it, row by row; null stands for unknown."""
-        return _decide_columns(self._node, evaluate, rows)
-
-
-def _name_in_core(test: ResolvedTest) -> str:
-    return (test.field and test.field.name) or ""
-
-
-def _decide_columns(node: Node, evaluate: Callable[[ResolvedTest], pa.BooleanArray], rows: int) -> pa.BooleanArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if isinstance(node, ResolvedTest):
-        return evaluate(node)
-    if not isinstance(node, ResolvedLogic):
-        return pa.repeat(pa.scalar(node, pa.bool_()), rows)
-    first, *others = (_decide_columns(part, evaluate, rows) for part in node.parts)
-    if node.name == "not":
-        return pc.invert(first)
-    combine = pc.and_kleene if node.name == "and" else pc.or_kleene
-    for other in others:
-        first = combine(first, other)
-    return first
-
 
 def _resolve_condition(
     condition: Condition,
-    fields: Mapping[str, RecordField],
+    fields: Mapping[str, str],
     columns: Mapping[str, ColumnSpec],
     columns_name: str,
     format_has_types: bool = False,
@@ -249,11 +217,15 @@ def _resolve_condition(
             )
         if quantifier:
             raise ValueError(f"where: {operand!r}: a record field has one value: leave out {quantifier}()")
-        record_field = fields[name]
-        return ResolvedTest(name, record_field, "", condition.name, literals_of(condition, record_field.type))
+        if not fields[name] and condition.name not in ("is_null", "exists"):
+            raise ValueError(
+                f"where: column {name!r} has a type that is only tested for null: pass col({name!r}, type) for a header of "
+                f"this name (headers['{name}']::type in SQL)"
+            )
+        return ResolvedTest(name, "", condition.name, literals_of(condition, fields[name]))
     if field is None and name == "headers" and quantifier and name not in columns:
         spec = ColumnSpec("where", "headers", EVERY, "all")
-        return ResolvedTest(spec, None, quantifier, condition.name, literals_of(condition, spec.type))
+        return ResolvedTest(spec, quantifier, condition.name, literals_of(condition, spec.type))
     if field is None and name == "headers" and fields and name not in columns:
         raise ValueError(
             "where: 'headers' are all headers of a record: name one of them, as in headers['content-type'], or test all of "
@@ -265,7 +237,7 @@ def _resolve_condition(
         if field is None and fields:
             error.add_note(f"record fields: {', '.join(fields)}")
         raise
-    return ResolvedTest(spec, None, quantifier, condition.name, literals_of(condition, spec.type))
+    return ResolvedTest(spec, quantifier, condition.name, literals_of(condition, spec.type))
 
 
 def _first_test(condition: Condition) -> Condition:
@@ -330,49 +302,12 @@ def _fold(node: Node, evaluate: Callable[[ResolvedTest], Node]) -> Node:
     return parts[0] if len(parts) == 1 else ResolvedLogic(node.name, tuple(parts))
 
 
-def truth(test: ResolvedTest, value: Any) -> bool | None:
-    """Return the truth of a test of a value, or of a list of values if the test has a quantifier."""
-    if test.quantifier and value is not None:
-        truths = [truth(test._replace(quantifier=""), element) for element in value]
-        decisive = test.quantifier == "any"
-        if decisive in truths:
-            return decisive
-        return None if None in truths or not truths else not decisive
-    name = test.name
-    if name in ("is_null", "exists"):
-        return (value is None) == (name == "is_null")
-    if value is None:
-        return None
-    value = as_literal(value, base_type(test.operand.type) if isinstance(test.operand, ColumnSpec) else "timestamp_ms")
-    if name == "in":
-        # Not `value in literals`, for which a NaN equals itself.
-        return any(value == literal for literal in test.literals)
-    literal = test.literals[0]
-    if name == "starts_with":
-        return bool(value.startswith(literal))
-    if name == "contains":
-        return literal in value
-    if name == "matches":
-        return _matches(literal, value)
-    # Python and the core compare alike: NaN is unequal to everything and in no order.
-    return bool(_COMPARISONS[name](value, literal))
-
-
-def _matches(literal: str | bytes, value: str | bytes) -> bool:
-    text = literal if isinstance(literal, str) else literal.decode()
-    return pattern(text).is_match(value if isinstance(value, bytes) else value.encode())
-
-
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def _between(node: Node, field: str, negated: bool) -> tuple[int | None, int | None]:
     if isinstance(node, ResolvedTest):
-        if node.field is None or node.operand != field:
+        if node.operand != field:
             return None, None
         if not node.literals:
             return None, None

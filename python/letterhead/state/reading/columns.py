@@ -12,7 +12,7 @@ from letterhead import arrow as lha
 from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreChoiceError, replaced
 from letterhead.operations import ReadOptions, Select
 from letterhead.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
-from letterhead.row_filter import RowFilter
+from letterhead.row_filter import RowFilter, field_type
 from letterhead.state.reading.directory import StoreSegment
 from letterhead.state.reading.key_bounds import KeyBounds
 from letterhead.state.reading.rows import SUFFIXES, StoredVersion, StoreReader
@@ -76,9 +76,11 @@ class StoreColumns:
         self.schema = pa.schema([*((name, fields[name]) for name in columns), *typed, *errors_field])
         if not self.schema.names:
             raise ValueError("no columns were asked for")
-        self._where = where if where is None else RowFilter(
-            where, list(fields), headers, self._format, errors=errors, limits=limits
-        )  # fmt: skip
+        # Times are stored in milliseconds.
+        types = {name: "timestamp_ms" if pa.types.is_timestamp(of) else field_type(of) for name, of in fields.items()}
+        self._where = (
+            None if where is None else RowFilter(where, types, headers, self._format, errors=errors, limits=limits)
+        )
         if self._where and self._where.has_headers and self._type.value_format != "headers":
             raise StoreChoiceError(f"store {stores[0].files.name} is {self._type}: it has no headers for where=")
 
@@ -161,33 +163,45 @@ class StoreColumns:
 
     def _selected(self, where: RowFilter, rows: _DatabaseRows, columns: dict[str, pa.Array]) -> pa.BooleanArray:
         """Return a mask of the rows that a condition selects. With ``errors="column"``, it selects rows with an error, too."""
-        named = {name: columns[name].to_pylist() for name in where.fields & columns.keys()}
-        needs_value = not where.fields <= columns.keys() | _labels(rows.store).keys()
-        selected = []
-        for row, value in enumerate(rows.values):
-            fields: dict[str, Any] = _labels(rows.store) | {name: column[row] for name, column in named.items()}
-            try:
-                if needs_value:
-                    fields["timestamp"], _, fields["value"] = self._parts(rows.store, value)
-                is_selected, failed = where.examine(fields, value if where.has_headers else None)
-            except DecodeError as error:
-                if self._errors == "raise":
-                    raise rows.damaged(row, error) from error
-                is_selected, failed = False, error
-            if failed is not None:
-                rows.condition_errors[row] = replaced(failed, column=None if is_selected else "where")
-            selected.append(is_selected or (failed is not None and self._errors == "column"))
-        if self._errors == "column":
-            selected = [is_selected or rows.has_errors(row) for row, is_selected in enumerate(selected)]
-        return pa.array(selected, pa.bool_())
-
-    def _parts(self, store: StoreReader, value: bytes | None) -> tuple[int | None, Any, bytes | None]:
-        """Return the timestamp, the headers and the payload of a value; null if it cannot be read and ``errors`` allows it."""
+        count = len(rows.keys)
+        named = {name: columns[name] for name in where.fields & columns.keys()}
+        labels = _labels(rows.store)
+        named |= {name: pa.repeat(pa.scalar(labels[name], pa.string()), count) for name in where.fields & labels.keys()}
+        unread: dict[int, DecodeError] = {}
+        if where.fields & _STORED_FIELDS.keys() - {"headers"}:
+            parts = [self._parts(rows, row, unread) for row in range(count)]
+            named["timestamp"] = pa.array([timestamp for timestamp, _, _ in parts], pa.int64())
+            named["value"] = pa.array([value for _, _, value in parts], pa.binary())
+        # Values that cannot be read have no headers, and one error.
+        values = [None if row in unread else value for row, value in enumerate(rows.values)]
         try:
-            return (None, None, None) if value is None else store.value_parts(value)
-        except DecodeError:
-            if self._errors != "null":
-                raise
+            selected, errors = where.examine(named, pa.array(values, pa.binary()) if where.has_headers else None, count)
+        except DecodeError as error:
+            raise rows.damaged(error.row or 0, error) from error
+        if errors is not None:
+            for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
+                rows.condition_errors[row] = errors[row].as_py()
+        for row, damaged in unread.items():
+            rows.condition_errors[row] = [_detail(replaced(damaged, column="where"))]
+        if self._errors == "column":
+            has_error = pa.array(
+                [row in rows.condition_errors or rows.has_errors(row) for row in range(count)], pa.bool_()
+            )
+            return pc.or_(selected, has_error)
+        return pc.and_not(selected, pa.array([row in unread for row in range(count)], pa.bool_()))
+
+    def _parts(
+        self, rows: _DatabaseRows, row: int, unread: dict[int, DecodeError]
+    ) -> tuple[int | None, Any, bytes | None]:
+        """Return the timestamp, the headers and the payload of a value; null if it cannot be read, which ``unread`` notes."""
+        value = rows.values[row]
+        try:
+            return (None, None, None) if value is None else rows.store.value_parts(value)
+        except DecodeError as error:
+            if self._errors == "raise":
+                raise rows.damaged(row, error) from error
+            if self._errors == "column":
+                unread[row] = error
             return None, None, None
 
     def _keys(self, rows: _DatabaseRows) -> dict[str, pa.Array]:
@@ -263,7 +277,7 @@ class _DatabaseRows:
         self._errors: dict[int, list[dict[str, Any]]] = {}
         self._value_offsets: list[int] | None = None
         # Errors of reading a value for the condition, by row: if no column reads the value, nothing else reports them.
-        self.condition_errors: dict[int, DecodeError] = {}
+        self.condition_errors: dict[int, list[dict[str, Any]]] = {}
 
     def keep(self, kept: Sequence[bool]) -> None:
         """Keep the rows for which the mask is true."""
@@ -282,10 +296,9 @@ class _DatabaseRows:
 
     def add_condition_errors(self) -> None:
         """Add the errors of the condition: those that left it undecided, and others in rows without another error."""
-        for row, error in self.condition_errors.items():
-            if not self._raises and (error.column is not None or row not in self._errors):
-                byte_offset = None if error.byte_offset is None else error.byte_offset + self._value_offset(row)
-                self._add(row, self.keys[row], replaced(error, byte_offset=byte_offset))
+        for row, errors in self.condition_errors.items():
+            if any(error["column"] is not None for error in errors) or row not in self._errors:
+                self._add_details(row, errors)
 
     def split_versions(self) -> dict[str, pa.Array]:
         """Replace each row by a row for each of its versions, oldest first."""
@@ -322,10 +335,14 @@ class _DatabaseRows:
     def add_errors(self, errors: pa.Array) -> None:
         """Add the column of errors of decoded values."""
         for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
-            value_offset = self._value_offset(row)
-            for error in errors[row].as_py():
-                byte_offset = None if error["byte_offset"] is None else error["byte_offset"] + value_offset
-                self._errors.setdefault(row, []).append({**error, "byte_offset": byte_offset})
+            self._add_details(row, errors[row].as_py())
+
+    def _add_details(self, row: int, errors: list[dict[str, Any]]) -> None:
+        """Add errors of decoding a value, whose bytes are counted in it."""
+        value_offset = self._value_offset(row)
+        for error in errors:
+            byte_offset = None if error["byte_offset"] is None else error["byte_offset"] + value_offset
+            self._errors.setdefault(row, []).append({**error, "byte_offset": byte_offset})
 
     def errors(self, type: pa.DataType) -> pa.Array:
         """Return the errors of each row, null for a valid one."""
@@ -341,8 +358,7 @@ class _DatabaseRows:
     def _add(self, row: int, key: bytes, error: DecodeError) -> None:
         if self._raises:
             raise DamagedRowError(self._name, key, error) from error
-        entry = ErrorDetail(error.code, error.message, error.byte_offset, column=error.column)
-        self._errors.setdefault(row, []).append(entry._asdict())
+        self._errors.setdefault(row, []).append(_detail(error))
 
     def _value_offset(self, row: int) -> int:
         """Return the offset of a value in the stored value, in bytes."""
@@ -350,6 +366,10 @@ class _DatabaseRows:
             return self._value_offsets[row]
         stored = self.store.find(self._families, self.keys[row])
         return 0 if stored is None else -stored.added
+
+
+def _detail(error: DecodeError) -> dict[str, Any]:
+    return ErrorDetail(error.code, error.message, error.byte_offset, column=error.column)._asdict()
 
 
 def _grouped(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[bytes], list[bytes]]]:

@@ -1,0 +1,211 @@
+//! [`truths`]: whether a condition is true of each row of a table, whose columns are its operands.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::*;
+use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_schema::{DataType, TimeUnit};
+
+use super::filter::{Element, Filter, Literal, Literals, Operand, Quantifier, ROWS, Step, Test, Truth, ones};
+use crate::error::Error;
+
+/// The truth for each row: null where it is unknown. `columns` are those of the headers, then those of the fields; a
+/// test of one that is `None` is null. A list is tested by the quantifier if it is of headers.
+pub fn truths(filter: &Filter, columns: &[Option<ArrayRef>], rows: usize) -> Result<BooleanArray, Error> {
+    let headers = filter.selections.len();
+    let fits = |column: &Option<ArrayRef>| column.as_ref().is_none_or(|column| column.len() == rows);
+    if columns.len() != headers + filter.fields.len() || !columns.iter().all(fits) {
+        return Err(Error::Internal("where: the columns do not fit the condition".into()));
+    }
+    let words = rows.div_ceil(ROWS);
+    let of_step = |step: &Step| match step {
+        Step::Test(operand, quantifier, test) => {
+            let (place, quantifier) = match operand {
+                Operand::Header(place) => (*place, Some(*quantifier)),
+                Operand::Field(place) => (headers + place, None),
+            };
+            match &columns[place] {
+                Some(column) => test.of_rows(column, quantifier),
+                None => Ok(vec![Truth::default(); words]),
+            }
+        }
+        _ => Ok(Vec::new()),
+    };
+    let tests = filter.steps.iter().map(of_step).collect::<Result<Vec<_>, _>>()?;
+    let (mut yes, mut known) = (Vec::with_capacity(words), Vec::with_capacity(words));
+    for word in 0..words {
+        let mut tests = filter.steps.iter().zip(&tests).filter(|(step, _)| matches!(step, Step::Test(..)));
+        let truth = filter.evaluate(ROWS, |_, _, _| tests.next().map_or_else(Truth::default, |(_, test)| test[word]));
+        yes.push(truth.yes.to_le());
+        known.push((truth.yes | truth.no).to_le());
+    }
+    let bits = |words| BooleanBuffer::new(Buffer::from_vec::<u64>(words), 0, rows);
+    Ok(BooleanArray::new(bits(yes), Some(NullBuffer::new(bits(known)))))
+}
+
+impl Test {
+    /// The truth for all values of a column, 64 in each element.
+    fn of_rows(&self, column: &dyn Array, quantifier: Option<Quantifier>) -> Result<Vec<Truth>, Error> {
+        match (column.data_type(), quantifier) {
+            (DataType::List(_), Some(quantifier)) => {
+                let list = column.as_list::<i32>();
+                let ends = list.value_offsets().windows(2).map(|ends| ends[0] as usize..ends[1] as usize);
+                let elements = self.of_rows(list.values(), None)?;
+                Ok(collected(ends.map(|range| quantifier.over(&elements, range)), column.len()))
+            }
+            (DataType::Dictionary(..), _) if *self != Test::IsNull => {
+                let dictionary = column.as_any_dictionary();
+                if dictionary.values().is_empty() {
+                    return Ok(vec![Truth::default(); column.len().div_ceil(ROWS)]);
+                }
+                let values = self.of_rows(dictionary.values(), None)?;
+                let nulls = column.nulls();
+                let keys = dictionary.normalized_keys().into_iter().enumerate();
+                let truths = keys.map(|(row, key)| match nulls {
+                    Some(nulls) if nulls.is_null(row) => Truth::default(),
+                    _ => one(&values, key),
+                });
+                Ok(collected(truths, column.len()))
+            }
+            _ => self.of_values(column),
+        }
+    }
+
+    fn of_values(&self, column: &dyn Array) -> Result<Vec<Truth>, Error> {
+        let nulls = column.logical_nulls();
+        let test = self.in_units_of(column.data_type());
+        let blocks = (0..column.len()).step_by(ROWS).map(|start| start..column.len().min(start + ROWS));
+        blocks
+            .map(|places| {
+                let valid = nulls.as_ref().map_or(u64::MAX, |nulls| word(nulls, places.clone())) & ones(places.len());
+                if test.is_null_test() {
+                    return Ok(Truth { yes: !valid & ones(places.len()), no: valid });
+                }
+                // Values under nulls are compared, too, but not used.
+                let yes = if valid == 0 { 0 } else { test.of_block(column, places)? };
+                Ok(Truth { yes: yes & valid, no: !yes & valid })
+            })
+            .collect()
+    }
+
+    fn is_null_test(&self) -> bool {
+        *self == Test::IsNull
+    }
+
+    /// The same test with literals in the units of a column. Literals are in microseconds for nanoseconds, in
+    /// milliseconds for seconds, and in days for dates.
+    fn in_units_of(&self, of: &DataType) -> Cow<'_, Test> {
+        let factor = match of {
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => 1000,
+            DataType::Date64 => 86_400_000,
+            _ => return Cow::Borrowed(self),
+        };
+        let scaled = |literal: &Literal| match literal {
+            Literal::Int(number) => Literal::Int(number.saturating_mul(factor)),
+            other => other.clone(),
+        };
+        match self {
+            Test::Compare(comparison, literal) => Cow::Owned(Test::Compare(*comparison, scaled(literal))),
+            Test::In(literals) => Cow::Owned(Test::In(Literals::new(literals.iter().map(|literal| scaled(&literal))))),
+            _ => Cow::Borrowed(self),
+        }
+    }
+
+    /// Tests at most 64 values, nulls among them, in a loop for the column's type.
+    fn of_block(&self, column: &dyn Array, places: Range<usize>) -> Result<u64, Error> {
+        macro_rules! numbers {
+            ($of:ty, $value:ident => $element:expr) => {
+                self.holds_of(column.as_primitive::<$of>().values()[places].iter().map(|$value| $element))
+            };
+        }
+        macro_rules! bytes {
+            ($array:expr, $value:ident => $bytes:expr) => {{
+                let array = $array;
+                self.holds_of(places.map(|place| {
+                    let $value = array.value(place);
+                    Element::Bytes($bytes)
+                }))
+            }};
+        }
+        macro_rules! integers {
+            ($of:ty) => {
+                numbers!($of, number => Element::Int((*number).into()))
+            };
+        }
+        Ok(match column.data_type() {
+            DataType::Boolean => {
+                let bits = column.as_boolean().values();
+                self.holds_of(places.map(|place| Element::Bool(bits.value(place))))
+            }
+            DataType::Int8 => integers!(Int8Type),
+            DataType::Int16 => integers!(Int16Type),
+            DataType::Int32 => integers!(Int32Type),
+            DataType::Int64 => integers!(Int64Type),
+            DataType::UInt8 => integers!(UInt8Type),
+            DataType::UInt16 => integers!(UInt16Type),
+            DataType::UInt32 => integers!(UInt32Type),
+            DataType::UInt64 => integers!(UInt64Type),
+            DataType::Date32 => integers!(Date32Type),
+            DataType::Date64 => integers!(Date64Type),
+            DataType::Decimal32(..) => integers!(Decimal32Type),
+            DataType::Decimal64(..) => integers!(Decimal64Type),
+            DataType::Decimal128(..) => integers!(Decimal128Type),
+            DataType::Timestamp(TimeUnit::Second, _) => {
+                numbers!(TimestampSecondType, number => Element::Int(i128::from(*number) * 1000))
+            }
+            DataType::Timestamp(TimeUnit::Millisecond, _) => integers!(TimestampMillisecondType),
+            DataType::Timestamp(TimeUnit::Microsecond, _) => integers!(TimestampMicrosecondType),
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => integers!(TimestampNanosecondType),
+            DataType::Float16 => numbers!(Float16Type, number => Element::Float(number.to_f64())),
+            DataType::Float32 => numbers!(Float32Type, number => Element::Float((*number).into())),
+            DataType::Float64 => numbers!(Float64Type, number => Element::Float(*number)),
+            DataType::Utf8 => bytes!(column.as_string::<i32>(), value => value.as_bytes()),
+            DataType::LargeUtf8 => bytes!(column.as_string::<i64>(), value => value.as_bytes()),
+            DataType::Utf8View => bytes!(column.as_string_view(), value => value.as_bytes()),
+            DataType::Binary => bytes!(column.as_binary::<i32>(), value => value),
+            DataType::LargeBinary => bytes!(column.as_binary::<i64>(), value => value),
+            DataType::BinaryView => bytes!(column.as_binary_view(), value => value),
+            DataType::FixedSizeBinary(_) => bytes!(column.as_fixed_size_binary(), value => value),
+            other => return Err(Error::Type(format!("where: a column of {other} is compared with no literal"))),
+        })
+    }
+}
+
+impl Quantifier {
+    /// The truth for the elements of one list. An empty list is neither true nor false.
+    fn over(self, elements: &[Truth], range: Range<usize>) -> Truth {
+        let (mut yes, mut no, mut null) = (false, false, false);
+        for place in range {
+            let truth = one(elements, place);
+            yes |= truth.yes != 0;
+            no |= truth.no != 0;
+            null |= truth == Truth::default();
+        }
+        self.truth(yes, no, null)
+    }
+}
+
+/// The truth at one place, in the lowest bit.
+fn one(truths: &[Truth], place: usize) -> Truth {
+    let Truth { yes, no } = truths[place / ROWS];
+    Truth { yes: yes >> (place % ROWS) & 1, no: no >> (place % ROWS) & 1 }
+}
+
+/// Truths of one row each, 64 in an element.
+fn collected(truths: impl Iterator<Item = Truth>, rows: usize) -> Vec<Truth> {
+    let mut out = vec![Truth::default(); rows.div_ceil(ROWS)];
+    for (row, truth) in truths.enumerate() {
+        out[row / ROWS].yes |= truth.yes << (row % ROWS);
+        out[row / ROWS].no |= truth.no << (row % ROWS);
+    }
+    out
+}
+
+/// The bits of at most 64 places.
+fn word(nulls: &NullBuffer, places: Range<usize>) -> u64 {
+    let bits = nulls.inner().slice(places.start, places.len());
+    bits.iter().enumerate().fold(0, |word, (place, is_valid)| word | u64::from(is_valid) << place)
+}
