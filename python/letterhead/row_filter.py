@@ -25,7 +25,10 @@ __all__ = ["Examined", "RowFilter", "field_type"]
 
 
 class Examined(NamedTuple):
-    """Which rows a condition selects, and the errors of reading its headers of each row, null for none."""
+    """Which rows a condition selects, and the errors of reading its headers of each row, null for none.
+
+    Without headers, and unless ``errors="column"``, there are no errors.
+    """
 
     selected: pa.BooleanArray
     errors: pa.Array | None
@@ -128,9 +131,11 @@ class RowFilter:
             operand: values[spec.name].take(read) for operand, spec in zip(self._operands, self._specs, strict=True)
         }
         selected = pc.fill_null(self._filter.truths(known, rows), False)
-        if errors is None or errors.null_count == len(errors):
+        if errors is None:
             return Examined(selected, None)
         errors = errors.take(read)
+        if errors.null_count == len(errors):
+            return Examined(selected, errors)
         attributed = [
             found and [detail | {"column": None if is_decided else "where"} for detail in found]
             for found, is_decided in zip(errors.to_pylist(), selected.to_pylist(), strict=True)

@@ -81,6 +81,8 @@ impl<E: MessageFormat> MessageSinks<E> {
     /// Whether the filter rejects a message for its fields alone.
     pub fn excludes(&mut self, fields: &[FieldValue<'_>]) -> bool {
         let Some(filter) = &mut self.filter else { return false };
+        // The operands of the message before may still be there.
+        filter.clear();
         filter.fields(fields);
         let truth = filter.truth(0..1, Known::Fields);
         filter.clear();

@@ -149,6 +149,27 @@ def test_a_header_with_the_name_of_a_column_can_be_renamed(run: Run, tmp_path: P
         assert (result.code, result.err.endswith("or NAME=HEADER:TYPE\n")) == (2, True)
 
 
+@pytest.mark.parametrize("errors", ["raise", "column", "null", "skip", "only"])
+def test_a_condition_on_headers_of_a_valid_table_goes_with_each_policy(
+    errors: str, run: Run, samples: Path, tmp_path: Path
+) -> None:
+    source, where = samples / "orders-0.parquet", ["--where", "tenant = 'acme'"]
+    expected = [] if errors == "only" else rows_of(run("read", source, *where, "--json"))
+    rows = rows_of(run("read", source, *where, "--errors", errors, "--json"))
+    assert [row["offset"] for row in rows] == [row["offset"] for row in expected]
+
+
+def test_counts_can_rename_headers_and_know_control_records(run: Run, samples: Path) -> None:
+    counting = ["--json", "-n", "3"]
+    plain = rows_of(run("read", samples / "orders-0", "--count-by", "tenant", *counting))
+    renamed = rows_of(run("read", samples / "orders-0", "--count-by", "t=tenant:string", *counting))
+    assert [{"tenant": row["t"], "count": row["count"]} for row in renamed] == plain
+    rows = rows_of(run("read", samples / "orders-0", "--control", "--count-by", "aborted,control", "--json"))
+    assert rows == [{"aborted": False, "control": None, "count": 10_000}]
+    result = run("read", samples / "orders-0", "--errors", "column", "--columns", "offset,error")
+    assert (result.code, "error of --errors follows the columns by itself" in result.err) == (2, True)
+
+
 def test_count_by_names_its_functions(run: Run, samples: Path) -> None:
     result = run("read", samples / "orders-0", "--count-by", "tenant,sum(amount_cents:int64)")
     assert (result.code, result.err) == (

@@ -250,6 +250,15 @@ def test_only_missing_offsets_within_the_bounds_are_reported(
     assert [row["offset"] for row in rows_read if not row["error"]] == expected
 
 
+def test_the_last_rows_report_all_of_the_damage_that_they_begin_in(folder: Callable[..., Path]) -> None:
+    path = folder(ten(0) + ten(10)[:-1] + b"\1" + ten(20))
+    for last in (11, 12, 15):
+        with opened(path, errors="column", last=last) as reader:
+            messages = [row["error"][0]["message"] for row in reader.read_all().to_pylist() if row["error"]]
+        assert [(damage.first, damage.last) for damage in reader.damaged] == [(10, 19)]
+        assert all("offsets 10 to 19 are missing, at most 10 records" in message for message in messages)
+
+
 # --- errors of records ------------------------------------------------------------------------------------------------
 
 
@@ -309,6 +318,40 @@ def test_a_damaged_first_batch_is_an_error(folder: Callable[..., Path]) -> None:
 
 
 # --- open transactions ------------------------------------------------------------------------------------------------
+
+
+def test_a_record_outside_of_the_range_is_not_read(folder: Callable[..., Path]) -> None:
+    bad = record(5, block=lh.encode([("tenant", b"\xff")], "kafka"))
+    good = [record(at, block=lh.encode([("tenant", b"a")], "kafka")) for at in range(10)]
+    path = folder(batch(*good[:5], bad, *good[6:], base_offset=0) + ten(10))
+    headers: Any = {"tenant": "string"}
+    assert [row["offset"] for row in rows(path, headers=headers, end=5)] == [0, 1, 2, 3, 4]
+    assert [row["offset"] for row in rows(path, headers=headers, start=6, end=9)] == [6, 7, 8]
+    assert [row["offset"] for row in rows(path, headers=headers, last=3)] == [17, 18, 19]
+    assert [row["offset"] for row in rows(path, headers=headers, where="offset != 5 and tenant = 'a'")] == [
+        offset for offset in range(10) if offset != 5
+    ]
+    for options in ({"start": 5}, {"start": 3, "end": 7}, {"where": "offset > 4"}):
+        with pytest.raises(DecodeError) as raised:
+            rows(path, headers=headers, **options)
+        assert raised.value.offset == 5
+
+
+def test_committed_records_end_at_a_transaction_that_began_before_the_start(folder: Callable[..., Path]) -> None:
+    def of(producer: int, first: int) -> bytes:
+        return batch(record(0), record(1), base_offset=first, producer=(producer, 0, 0), attributes=TRANSACTIONAL)
+
+    ended = of(1, 0) + mark(2, 1, commit=True)
+    log = ended + of(2, 3) + ten(5) + of(1, 15) + mark(17, 1, commit=True) + ten(18)
+    path = folder(log, ten(28), bases=(0, 28))
+    for start in (3, 4, 10, 17, 20, 28, 30):
+        with opened(path, isolation_level="read_committed", start=start) as reader:
+            assert reader.read_all().num_rows == 0, start
+        assert [(begun.producer_id, begun.first_offset) for begun in reader.open_transactions] == [(2, 3)]
+    assert [row["offset"] for row in rows(path, isolation_level="read_committed", start=1)] == [1]
+    path = folder(log, ten(28) + mark(38, 2, commit=False), bases=(0, 28))
+    read = [row["offset"] for row in rows(path, isolation_level="read_committed", start=4)]
+    assert read == [*range(5, 17), *range(18, 38)]
 
 
 def test_an_open_transaction_that_begins_in_a_damaged_batch_is_an_error(folder: Callable[..., Path]) -> None:

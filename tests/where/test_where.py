@@ -530,3 +530,41 @@ def test_expressions_of_polars_are_translated_or_rejected() -> None:
     assert len(lha.decode(column, "kafka", where=(pl.col("t") == "a") | pl.col("t").is_in(["b"]))) == 2
     with pytest.raises(ValueError, match=r"Contains.* of the polars expression cannot be translated"):
         lha.decode(column, "kafka", where=pl.col("t").str.contains("x"))
+
+
+@pytest.mark.parametrize("key", [None, b"k"])
+@given(rows=st.lists(st.tuples(st.booleans(), st.sampled_from([None, b"\0\0\0\1", b"\0\0\0\2", b"\0\1"])), max_size=80))
+def test_messages_with_errors_are_selected_by_what_is_known_of_them(key: bytes | None, rows: list[Any]) -> None:
+    messages = [
+        lh.Message(offset=offset, key=b"k" if has_key else key, headers=[] if retry is None else [("retry", retry)])
+        for offset, (has_key, retry) in enumerate(rows)
+    ]
+    column = pa.array([lh.batch(messages, "record-batch")] if messages else [], pa.binary())
+    for word in ("and", "or"):
+        where = f"key is not null {word} retry::int32 = 1"
+        expected: dict[str, list[int]] = {"null": [], "column": []}
+        for message, (_, retry) in zip(messages, rows, strict=True):
+            has_key, is_one = message.key is not None, retry == b"\0\0\0\1"
+            is_bad = retry is not None and len(retry) != 4
+            if (has_key and is_one) if word == "and" else (has_key or is_one):
+                expected["null"].append(message.offset or 0)
+                expected["column"].append(message.offset or 0)
+            elif is_bad and (has_key or word == "or"):
+                expected["column"].append(message.offset or 0)
+        for errors in ("null", "column"):
+            read = lha.messages(column, "record-batch", columns=["offset"], where=where, errors=errors)
+            assert read.field("offset").to_pylist() == expected[errors]
+
+
+def test_presence_does_not_depend_on_a_column_of_the_header() -> None:
+    column = _column([("note", b"a")], [("note", None)], [("note", b"\xff")], [])
+    lists = lha.decode(column, "kafka")
+    columns: dict[str, Any] = {"note": "string", "n": lh.field("string", key="note")}
+    for where, count in (
+        ("note present", 3),
+        ("exists(n)", 3),
+        ("not (note present)", 1),
+        ("note present and note is null", 2),
+    ):
+        for source in (column, lists):
+            assert len(lha.select(source, "kafka", columns, where=where, errors="null")) == count

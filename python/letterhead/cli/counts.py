@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from letterhead.cli.exits import BAD_DATA, Failure
+from letterhead.cli.exits import BAD_DATA, Failure, usage_errors
 from letterhead.cli.render import SETTINGS, counted
 from letterhead.cli.row_text import json_text, json_types, zone_name
 from letterhead.cli.sources.opening import column_names
 from letterhead.errors import HeaderError
+from letterhead.fields import field
 from letterhead.sources.base import RowRequest, Source
 
 if TYPE_CHECKING:
@@ -41,20 +42,22 @@ class Item(NamedTuple):
     type: str | None = None
     span: tuple[int, str] | None = None
     extreme: Literal["min", "max"] | None = None
+    key: str | None = None  # of the header, if it has another name than the column
 
     @classmethod
     def parse(cls, text: str) -> Item:
-        """Parse NAME, NAME:TYPE, NAME:SPAN, min(NAME) or max(NAME)."""
+        """Parse NAME, NAME:TYPE, NAME=HEADER:TYPE, NAME:SPAN, min(NAME) or max(NAME)."""
         match = _ITEM.fullmatch(text)
         extreme: Any = match and match[1]
         column, _, suffix = (match[2] or match[3] if match else "").partition(":")
         span = _SPAN.fullmatch(suffix)
-        if not column or (span is not None and (extreme or not int(span[1]))):
+        column, renamed, key = column.partition("=")
+        if not column or (renamed and not key) or (span is not None and (extreme or not int(span[1]))):
             raise Failure(_FORM)
         name = f"{extreme}({column})" if extreme else column
         if span is not None:
-            return cls(name, column, span=(int(span[1]), _UNITS[span[2]]))
-        return cls(name, column, suffix or None, extreme=extreme)
+            return cls(name, column, span=(int(span[1]), _UNITS[span[2]]), key=key or None)
+        return cls(name, column, suffix or None, extreme=extreme, key=key or None)
 
 
 class Counts:
@@ -79,7 +82,10 @@ class Counts:
                 raise Failure(
                     "--count-by has no function but min(NAME) and max(NAME), as in tenant, max(amount_cents:int64)"
                 )
-            if item.type is None and item.column in common and item.column not in typed:
+            if item.key is not None:
+                with usage_errors():
+                    typed[item.column] = field(item.type or "string", key=item.key)
+            elif item.type is None and item.column in common and item.column not in typed:
                 columns.append(item.column)
             elif item.type is not None or item.column not in typed:
                 typed[item.column] = item.type or "string"

@@ -179,6 +179,8 @@ def read_command(
         raise Failure("--columns needs names of columns")
     if repeated := [name for name in request.columns or () if name in (typed or {})]:
         raise Failure(f"--columns: {', '.join(repeated)} of --headers follows the columns by itself: leave it out")
+    if error_column in (request.columns or ()) and errors in (ReadErrors.column, ReadErrors.only):
+        raise Failure(f"--columns: {error_column} of --errors follows the columns by itself: leave it out")
     if follow and len(sources or ()) > 1:
         raise Failure("--follow reads one topic")
     if not sources and request.servers is None:

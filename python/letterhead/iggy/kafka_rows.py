@@ -99,13 +99,13 @@ class MappedRowReader:
             columns += self._selected(record_columns["headers"]).flatten()
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def located(self, error: HeaderError, data: Any, *, partition_values: Mapping[str, Any]) -> HeaderError:
-        """Return an error that a call for these bytes raised, with topic, partition and offset of its message."""
-        return (
-            error
-            if error.offset is not None
-            else self._messages.located(error, data, partition_values=partition_values)
-        )
+    def located(
+        self, error: HeaderError, data: Any, *, start: int, end: int, partition_values: Mapping[str, Any]
+    ) -> HeaderError:
+        """Return an error that a call with these arguments raised, with topic, partition and offset of its message."""
+        if error.offset is not None:
+            return error
+        return self._messages.located(error, data, start=start, end=end, partition_values=partition_values)
 
     def _selected_rows(
         self, condition: RowFilter, record_columns: Mapping[str, pa.Array], rows: pa.RecordBatch

@@ -109,6 +109,8 @@ class IggyPartitions(PartitionLog[IggyClient]):
                 records.data, start=remaining.start, end=remaining.end, partition_values=partition_values
             )
         except HeaderError as error:
-            raise self._reader.located(error, records.data, partition_values=partition_values) from None
+            raise self._reader.located(
+                error, records.data, start=remaining.start, end=remaining.end, partition_values=partition_values
+            ) from None
         if rows is not None:
             yield rows

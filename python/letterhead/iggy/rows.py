@@ -65,9 +65,17 @@ class IggyRowReader(RowReader):
         rows = self._rows(_one_row(data), where, start, end)
         return None if rows is None else self._in_schema(rows, partition_values)
 
-    def located(self, error: HeaderError, data: Any, *, partition_values: Mapping[str, Any]) -> HeaderError:
-        """Return an error that a call for these bytes raised, with topic, partition and offset of its message."""
-        offset = self._offset_in_error(_one_row(data), partition_values, None)
+    def located(
+        self,
+        error: HeaderError,
+        data: Any,
+        *,
+        start: int = 0,
+        end: int = LAST_OFFSET,
+        partition_values: Mapping[str, Any],
+    ) -> HeaderError:
+        """Return an error that a call with these arguments raised, with topic, partition and offset of its message."""
+        offset = self._offset_in_error(_one_row(data), partition_values, None, start, end)
         # The offset identifies the message.
         message = without_message_number(error.message)
         place = {

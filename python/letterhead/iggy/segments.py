@@ -158,7 +158,9 @@ class IggySegmentsReader(SegmentsReader):
             if len(batches) > 1:
                 for batch in batches:
                     self._decoded(segment, file, [batch], partition_values)
-            located = self._reader.located(error, data, partition_values=partition_values)
+            located = self._reader.located(
+                error, data, start=self._range.start, end=self._range.end, partition_values=partition_values
+            )
             message = f"{segment.path}: the batch at offset {batches[0].first_offset}: {error.message}"
             raise replaced(located, message, byte_offset=batches[0].position + (error.byte_offset or 0)) from None
 
@@ -169,6 +171,7 @@ class IggySegmentsReader(SegmentsReader):
         damage = damage._replace(bounds=(self._range.start, self._range.end))
         if not damage.hides_records:
             return
+        damage = damage._replace(bounds=(self._reported.start, self._reported.end))
         if self._reader.errors == "raise":
             message = f"{segment.path}: the batch at offset {damage.first}: {reason}: {damage.missing}"
             raise DecodeError(

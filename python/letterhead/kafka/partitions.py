@@ -111,7 +111,9 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
                     stored, start=remaining.start, end=remaining.end, skipped=skipped, partition_values=partition_values
                 )
             except HeaderError as error:
-                located = self._reader.located(error, stored, partition_values=partition_values)
+                located = self._reader.located(
+                    error, stored, start=remaining.start, end=remaining.end, partition_values=partition_values
+                )
                 # The offset identifies the record.
                 raise replaced(located, without_message_number(located.message), row=None) from None
             if self._reader.where is not None:

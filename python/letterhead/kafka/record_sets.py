@@ -147,6 +147,10 @@ class KafkaRowReader(RowReader):
         ]  # fmt: skip
         if not any(kept) or (where is not None and where.constant is False):
             return None
+        batches = [batch for batch, is_kept in zip(stored.batches, kept, strict=True) if is_kept]
+        # Batches within the range are read without a condition on offsets.
+        start = start if any(batch.base_offset < start for batch in batches) else 0
+        end = end if any(batch.last_offset >= end for batch in batches) else LAST_OFFSET
         rows = self._rows(_binary_column(stored, kept), where, start, end)
         if rows is None:
             return None
@@ -154,15 +158,23 @@ class KafkaRowReader(RowReader):
             rows = self._check_times(rows, stored.batches)
         return self._in_schema(rows, partition_values)
 
-    def located(self, error: HeaderError, stored: StoredBatches, *, partition_values: Mapping[str, Any]) -> HeaderError:
-        """Return an error that a call for these batches raised, with topic, partition and offset of its record."""
+    def located(
+        self,
+        error: HeaderError,
+        stored: StoredBatches,
+        *,
+        start: int = 0,
+        end: int = LAST_OFFSET,
+        partition_values: Mapping[str, Any],
+    ) -> HeaderError:
+        """Return an error that a call with these arguments raised, with topic, partition and offset of its record."""
         if error.row is None:
             return replaced(error, **partition_values)
         offset = error.offset
         if offset is None:
             batch = stored.batches[error.row]
             column = _binary_column(stored._replace(batches=[batch]), [True])
-            offset = self._offset_in_error(column, partition_values, batch.base_offset)
+            offset = self._offset_in_error(column, partition_values, batch.base_offset, start, end)
         return replaced(error, **partition_values, offset=offset)
 
     def _check_times(self, rows: pa.RecordBatch, batches: Sequence[BatchHeader]) -> pa.RecordBatch:

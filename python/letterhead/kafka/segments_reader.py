@@ -141,11 +141,13 @@ class SegmentsReader(Reader):
         self._last = last
         self._marks_aborted = marks_aborted
         self._ignores_checksums = ignore_crc
+        self._reported: OffsetRange
+        """The requested range of the partition: with ``last``, parts of it are read, and reports are about all of it."""
 
     def _records(self) -> Iterator[pa.RecordBatch]:
         self._check_bounds()
         for segments in self._partitions:
-            requested = self._requested(segments)
+            requested = self._reported = self._requested(segments)
             if self._last is None:
                 yield from self._partition(segments, requested)
             else:
@@ -255,6 +257,7 @@ class SegmentsReader(Reader):
                 if repaired is not None:
                     yield from self._row_reader.unchecked(file, repaired, error, bounds)
                 elif damage.hides_records or error.is_not_a_segment:
+                    damage = damage._replace(bounds=(self._reported.start, self._reported.end))
                     if self._row_reader.errors == "raise":
                         raise file.error(error, damage)
                     self.damaged.append(DamagedBatches.in_file(file.segment.path, damage, error.reason))
@@ -348,7 +351,13 @@ class SegmentRowReader:
             invalid = _first_invalid(file, batches, requested) or invalid
             valid = batches if invalid is None else batches[: invalid.number]
             if self.errors == "raise" and error.row is not None and error.row < len(valid):
-                located = self._strict.located(error, file.stored(batches), partition_values=_partition_values(file))
+                located = self._strict.located(
+                    error,
+                    file.stored(batches),
+                    start=bounds.start,
+                    end=bounds.end,
+                    partition_values=_partition_values(file),
+                )
                 raise _placed(file, valid[error.row], located) from None
             return self._lax(file.stored(valid), **options) if valid else None, invalid
         if rows is not None and self.errors == "column":

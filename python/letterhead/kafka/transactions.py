@@ -49,11 +49,12 @@ class Transactions(NamedTuple):
 def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool = True) -> Transactions:
     """Read the control records of one partition, from an offset to the end of the log.
 
-    Only transactions with records from ``start`` on are found, by their control records. Damaged bytes in the middle of
-    the log that may be a control record, or begin a transaction, raise DecodeError if ``strict``; otherwise transactions
-    that may have ended in them are open.
+    Transactions with records from ``start`` on are found, by their control records, and those that began before and are
+    still open. Damaged bytes from ``start`` on that may be a control record, or begin a transaction, raise DecodeError if
+    ``strict``; otherwise transactions that may have ended in them are open.
     """
     aborted: list[Aborted] = []
+    earlier = _open_before(segments, start)
     begun: dict[int, tuple[LogSegment, BatchHeader]] = {}
     maybe_ended: list[tuple[LogSegment, BatchHeader]] = []  # their control records may be among damaged bytes
     for segment in segments:
@@ -64,7 +65,10 @@ def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict:
                 if batch is None:
                     maybe_ended += begun.values()
                     begun.clear()
-                elif not batch.control:
+                    continue
+                if batch.control:
+                    earlier.pop(batch.producer_id, None)
+                if not batch.control:
                     begun.setdefault(batch.producer_id, (segment, batch))
                 elif batch.producer_id in begun:
                     first = begun.pop(batch.producer_id)[1].base_offset
@@ -76,8 +80,30 @@ def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict:
             _check_checksums(file, [batch])
     return Transactions(aborted, [
         OpenTransaction(segment.topic, segment.partition, batch.producer_id, batch.base_offset)
-        for segment, batch in (*maybe_ended, *begun.values())
+        for segment, batch in (*maybe_ended, *(begun | earlier).values())
     ])  # fmt: skip
+
+
+def _open_before(segments: Sequence[LogSegment], start: int) -> dict[int, tuple[LogSegment, BatchHeader]]:
+    """Return the first batch of each transaction, by producer, that has begun before an offset and not ended there.
+
+    Damaged bytes can hide an end, but a later end shows that there was one.
+    """
+    begun: dict[int, tuple[LogSegment, BatchHeader]] = {}
+    for segment in segments:
+        if segment.base_offset >= start:
+            break
+        with KafkaSegmentFile(segment) as file:
+            for batch in _transactional(file, 0, strict=False):
+                if batch is not None and batch.base_offset >= start:
+                    break
+                if batch is None:
+                    continue
+                if batch.control:
+                    begun.pop(batch.producer_id, None)
+                else:
+                    begun.setdefault(batch.producer_id, (segment, batch))
+    return begun
 
 
 def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Iterator[BatchHeader | None]:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from letterhead._arrow_types import UNUSED_NAME
 from letterhead.errors import ErrorDetail
@@ -16,7 +15,7 @@ from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import ExplodeBatches, ReadOptions
 from letterhead.output_columns import Dialect, check_columns, first_offset_in_error
-from letterhead.where.program import Filter, resolve
+from letterhead.where.program import Filter, resolve, within_offsets
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -119,13 +118,11 @@ class RowReader:
     def _rows(
         self, batches: pa.Array, where: Filter | None, start: int = 0, end: int = LAST_OFFSET
     ) -> pa.RecordBatch | None:
-        """Decode a column of batches, and return the rows from ``start`` to before ``end``; None if there are none."""
-        rows = pa.RecordBatch.from_struct_array(self._decode(batches, where))
-        offsets = rows.column("offset")
-        bounds = pc.min_max(offsets).as_py()
-        if bounds["min"] is not None and (bounds["min"] < start or bounds["max"] >= end):
-            inside = pc.and_(pc.greater_equal(offsets, start), pc.less(offsets, end))
-            rows = rows.filter(pc.fill_null(inside, True))  # a row whose offset could not be read stays
+        """Decode a column of batches, and return the rows from ``start`` to before ``end``; None if there are none.
+
+        Of other rows, nothing is read but the offset; a row whose offset could not be read stays.
+        """
+        rows = pa.RecordBatch.from_struct_array(self._decode(batches, _within(where, start, end)))
         return rows if len(rows) else None
 
     def _in_schema(self, rows: pa.RecordBatch, partition_values: Mapping[str, Any]) -> pa.RecordBatch:
@@ -144,9 +141,11 @@ class RowReader:
         column = rows.column(field.name)
         return self.as_times(column) if is_requested and field.name in self._times else column
 
-    def _offset_in_error(self, batches: pa.Array, partition_values: Mapping[str, Any], first: int | None) -> int | None:
+    def _offset_in_error(
+        self, batches: pa.Array, partition_values: Mapping[str, Any], first: int | None, start: int, end: int
+    ) -> int | None:
         """Return the offset of the first record that cannot be read; ``first`` is the least possible one."""
-        where = self.where and self.where.bind(partition_values)
+        where = _within(self.where and self.where.bind(partition_values), start, end)
         options = replace(self._options, errors="column", error_column=UNUSED_NAME)
         rows = self._decode(batches, where, ["offset"], options)
         return first_offset_in_error(rows.field("offset"), rows.field(UNUSED_NAME), first)
@@ -164,3 +163,7 @@ class RowReader:
             self.format, fields or self._fields, self._headers, options or self._options, where, self._dialect
         )
         return operation.run(batches)
+
+
+def _within(where: Filter | None, start: int, end: int) -> Filter | None:
+    return where if start <= 0 and end >= LAST_OFFSET else within_offsets(where, start, end)

@@ -303,7 +303,8 @@ class LogSource(Source):
     def columns(self, request: RowRequest) -> Iterable[str]:
         """Return the names of all columns: the fields and the headers, and those of an internal topic."""
         decoded = self.internal.schema.names if self.internal is not None and request.view == "records" else ()
-        return (*self.where_fields, "headers", *decoded)
+        of_view = self._view_columns(request) if request.view == "control" else ()
+        return dict.fromkeys([*self.where_fields, "headers", *decoded, *of_view])
 
     def unseen(self, request: RowRequest) -> list[PlainKey]:
         """Look for the headers of the condition: reading stops at the first record that has one."""

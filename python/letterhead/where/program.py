@@ -20,7 +20,7 @@ from letterhead.where.parsing import as_condition
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Filter", "Operand", "Program", "ResolvedTest", "fields_of_format", "filter_of", "resolve"]
+__all__ = ["Filter", "Operand", "Program", "ResolvedTest", "fields_of_format", "filter_of", "resolve", "within_offsets"]
 
 Operand: TypeAlias = "ColumnSpec | str"
 """A header, as a column that :func:`letterhead.fields.normalise` returns, or the name of a field."""
@@ -91,6 +91,17 @@ def _resolved(
     # If the format stores types, a header compared with a number needs no declared type.
     columns = {spec.name: spec for spec in specs}
     return Filter(_resolve_condition(as_condition(where), fields, columns, columns_name, format_has_types))
+
+
+def within_offsets(where: Filter | None, start: int, end: int) -> Filter:
+    """Return the filter for those messages, too, whose offset is from ``start`` to before ``end``, or cannot be read."""
+    tests = [
+        ResolvedTest("offset", "", name, literals)
+        for name, literals in (("is_null", ()), (">=", (start,)), ("<", (end,)))
+    ]
+    is_unknown, is_after, is_before = tests
+    within = ResolvedLogic("or", (is_unknown, ResolvedLogic("and", (is_after, is_before))))
+    return Filter(within if where is None or where.constant else ResolvedLogic("and", (where._node, within)))
 
 
 class Filter:
@@ -251,12 +262,14 @@ def _header(condition: Test, columns: Mapping[str, ColumnSpec], format_has_types
     name, field, quantifier = operand._name, operand._field, operand._quantifier
     if field is None and isinstance(name, str) and name in columns:
         spec = columns[name]._replace(name="where", required=False)
+        if condition.name == "exists":
+            # Whatever its value is, and whether it can be read.
+            return ColumnSpec("where", spec.key, "binary:exists")
         if quantifier is not None:
             return spec._replace(repeat="all", default=None)
         if spec.repeat == "all":
             raise ValueError(f"where: column {name!r} is a list: use any() or all()")
-        # ``exists`` ignores the default.
-        return spec._replace(default=None) if condition.name == "exists" else spec
+        return spec
     if condition.name == "exists" or (condition.name == "is_null" and (field is None or field.type == ANY)):
         # Any type will do. A header with a null value exists.
         header = name if field is None or field.key is None else field.key
