@@ -111,8 +111,8 @@ def read_command(
 
     Of a topic, the records up to the last ones at the start are read; offsets
     are committed only with --commit-group. Checksums are verified: a damaged
-    batch ends the command, or is skipped or a row as --errors says. Missing
-    offsets are printed at the end. The rows of a store are in its order: by
+    batch ends the command, or is skipped or a row as --errors says. Offsets
+    lost by damage are printed at the end. The rows of a store are in its order: by
     segment, then by key.
 
     A POINT is an offset, a time such as 2026-01-01T08:30 in the zone of --tz, or
