@@ -242,12 +242,13 @@ def _resolve_condition(
             "where: 'headers' are all headers of a record: name one of them, as in headers['content-type'], or test all of "
             "them, as in ANY(headers) = 'x'"
         )
-    column = name.partition(".")[0] if field is None and isinstance(name, str) and name not in columns else ""
-    if "." in str(name) and fields.get(column) == "":
-        raise ValueError(
-            f"where: {name!r}: parts of column {column!r} are not tested: pass col({name!r}, type) for a header of this name "
-            f"(headers['{name}']::type in SQL)"
-        )
+    if field is None and isinstance(name, str) and "." in name and name not in columns:
+        column = name.partition(".")[0]
+        if fields.get(column) == "":
+            raise ValueError(
+                f"where: {name!r}: parts of column {column!r} are not tested: pass col({name!r}, type) for a header of this "
+                f"name (headers['{name}']::type in SQL)"
+            )
     try:
         spec = _header(condition, columns, format_has_types)
     except ValueError as error:
