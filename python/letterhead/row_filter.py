@@ -116,24 +116,25 @@ class RowFilter:
         by_columns = self._filter.truths(known, rows)
         if messages is None:
             return Examined(pc.fill_null(by_columns, False), None)
-        places = pc.indices_nonzero(pc.fill_null(by_columns, True))
-        messages = messages.take(places)
+        is_read = pc.fill_null(by_columns, True)
+        messages = messages.filter(is_read)
         try:
             values = self._header_values(messages, self._specs, self._errors)
         except DecodeError as error:
-            row = None if error.row is None else places[error.row].as_py()
+            row = None if error.row is None else pc.indices_nonzero(is_read)[error.row].as_py()
             raise replaced(error, column=error.column and "where", row=row) from None
-        errors = values.pop("error", None)
-        self._note_seen(messages, values)
-        # Of each row, its place among those whose headers were read; the others are excluded whatever their headers are.
-        read = pc.index_in(pa.array(range(rows), pa.uint64()), places)
-        known |= {
-            operand: values[spec.name].take(read) for operand, spec in zip(self._operands, self._specs, strict=True)
-        }
+        errors = values.get("error")
+        self._note_seen(messages, {spec.name: values[spec.name] for spec in self._specs})
+        if len(messages) < rows:
+            # Of each row, its place among those whose headers were read; others are excluded whatever their headers are.
+            places = pc.subtract(pc.cumulative_sum(is_read.cast(pa.int64())), 1)
+            read = pc.if_else(is_read, places, None)
+            values = {name: column.take(read) for name, column in values.items()}
+        known |= {operand: values[spec.name] for operand, spec in zip(self._operands, self._specs, strict=True)}
         selected = pc.fill_null(self._filter.truths(known, rows), False)
         if errors is None:
             return Examined(selected, None)
-        errors = errors.take(read)
+        errors = values["error"]
         if errors.null_count == len(errors):
             return Examined(selected, errors)
         attributed = [
