@@ -161,3 +161,42 @@ def test_a_limit_can_be_raised(limit: str, rows: int, tmp_path: Path) -> None:
     with pytest.raises(DamagedTableError, match=rf"raise {limit} in limits="):
         lh.open(tmp_path / "rows.gz", limits=lh.Limits(**{limit: 900}))
     assert lh.open(tmp_path / "rows.gz", limits=lh.Limits(**{limit: 1100})).read_all().num_rows == rows
+
+
+B, U = str(2**53), str(2**63)
+
+
+@pytest.mark.parametrize(
+    ("values", "type", "read"),
+    [
+        ([1, B, -2], "int64", [1, 2**53, -2]),
+        ([f"-{B}", 1], "int64", [-(2**53), 1]),
+        ([B, U, 1], "uint64", [2**53, 2**63, 1]),
+        ([0.5, "NaN", 1, "-Infinity"], "double", [0.5, "nan", 1.0, "-inf"]),
+        (["Infinity", 1.5], "double", ["inf", 1.5]),
+        ([[1, B], []], "list<item: int64>", [[1, 2**53], []]),
+        ([B, U], "string", [B, U]),
+        ([B, "x"], "string", [B, "x"]),
+        (["NaN", B], "string", ["NaN", B]),
+        ([*[1] * 10_001, B], "int64", [*[1] * 10_001, 2**53]),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_text_that_stands_for_a_number_is_one_beside_numbers(
+    tmp_path: Path, values: list[Any], type: str, read: list[Any]
+) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps({"a": value}) + "\n" for value in values))
+    table = lh.open(path).read_all()
+    found = [str(value) if str(value) in ("nan", "inf", "-inf") else value for value in table["a"].to_pylist()]
+    assert (str(table.schema.field("a").type), found) == (type, read)
+
+
+@pytest.mark.parametrize(
+    "values", [[1, "9007199254740991"], [1, "12"], [1, "01234567890123456"], [1, str(2**64)], [-1, U], [0.5, B]]
+)
+def test_other_text_is_not_taken_for_a_number(tmp_path: Path, values: list[Any]) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps({"a": value}) + "\n" for value in values))
+    with pytest.raises(DamagedTableError):
+        lh.open(path).read_all()

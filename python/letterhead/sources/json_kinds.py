@@ -1,10 +1,13 @@
 """Types of the values of JSON lines: :func:`merged` finds the type of some values, :func:`converted` checks others against it.
 
 A column holds every value exactly, or the value is refused: no integer becomes a double that differs, and no field is left out.
+Numbers that JSON cannot hold everywhere are text in the records that commands print: integers beyond 2^53 - 1, NaN and
+infinities. In a column of numbers, such text is a number, too.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from letterhead.sources.json_values import JsonError, bytes_or_value, json_type
@@ -20,11 +23,21 @@ _EXACT = 1 << 53
 
 _NAMES = {
     "bool": "true or false", "int": "an integer", "uint": "an integer beyond 63 bits", "float": "a fraction", "text": "text",
-    "bytes": "bytes",
+    "bytes": "bytes", "digits": "text", "long digits": "text", "no number": "text",
 }  # fmt: skip
 _WIDENED = {
     ("int", "uint"): "uint", ("int", "float"): "float", ("uint", "float"): "float", ("text", "bytes"): "bytes",
+    ("int", "digits"): "int", ("int", "long digits"): "uint", ("uint", "digits"): "uint", ("uint", "long digits"): "uint",
+    ("int", "no number"): "float", ("float", "no number"): "float", ("digits", "long digits"): "long digits",
+    ("digits", "text"): "text", ("long digits", "text"): "text", ("no number", "text"): "text", ("digits", "no number"): "text",
+    ("long digits", "no number"): "text", ("digits", "bytes"): "bytes", ("long digits", "bytes"): "bytes",
+    ("no number", "bytes"): "bytes",
 }  # fmt: skip
+_OF_TEXT = frozenset({"digits", "long digits", "no number", "text"})
+"""Types of text; without numbers beside it, it is only text."""
+
+_DIGITS = re.compile(r"-?[1-9][0-9]{15,19}")
+_NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
 class ListKind:
@@ -110,11 +123,16 @@ def converted(kind: Kind | None, value: Any, path: str = "") -> Any:
                 raise Misfit(path, "an object with a further field", "others")
         return {name: converted(kind.fields[name], field, f"{path}.{name}") for name, field in value.items()}
     own = None if isinstance(value, list) or (isinstance(value, dict) and not is_bytes(value)) else _scalar(value, path)
+    if own in _OF_TEXT and kind in _OF_TEXT:
+        return value
+    if kind in ("int", "uint") and own in ("digits", "long digits"):
+        value = int(value)
+        own = _scalar(value, path)
     if own == kind or (own == "int" and kind == "uint" and value >= 0):
         return _bytes(value, path) if own == "bytes" else value
-    if kind == "float" and own == "int" and abs(value) <= _EXACT:
+    if kind == "float" and (own == "no number" or (own == "int" and abs(value) <= _EXACT)):
         return float(value)
-    if kind == "bytes" and own == "text":
+    if kind == "bytes" and own in _OF_TEXT:
         return _bytes(value, path)
     raise Misfit(path, _described_value(value, path), described(kind))
 
@@ -129,8 +147,10 @@ def arrow_type(kind: Kind | None) -> pa.DataType:
         return pa.list_(arrow_type(kind.element))
     if isinstance(kind, StructKind):
         return pa.struct([(name, arrow_type(field)) for name, field in kind.fields.items()])
+    if kind in _OF_TEXT:
+        return pa.string()
     scalars = {
-        "bool": pa.bool_, "int": pa.int64, "uint": pa.uint64, "float": pa.float64, "text": pa.string, "bytes": pa.binary,
+        "bool": pa.bool_, "int": pa.int64, "uint": pa.uint64, "float": pa.float64, "bytes": pa.binary,
     }  # fmt: skip
     return scalars[kind]()
 
@@ -142,7 +162,18 @@ def _scalar(value: Any, path: str) -> str:
         if not -(1 << 63) <= value < 1 << 64:
             raise Misfit(path, "an integer of more than 64 bits, which should be text", "shorter ones")
         return "int" if value < 1 << 63 else "uint"
-    return "float" if isinstance(value, float) else "text" if isinstance(value, str) else "bytes"
+    if isinstance(value, str):
+        return _of_text(value)
+    return "float" if isinstance(value, float) else "bytes"
+
+
+def _of_text(text: str) -> str:
+    """Return the type of text, some of which stands for a number where its column has numbers."""
+    if text in _NO_NUMBERS:
+        return "no number"
+    if _DIGITS.fullmatch(text) and abs(number := int(text)) >= _EXACT:
+        return "digits" if -(1 << 63) <= number < 1 << 63 else "long digits" if 0 < number < 1 << 64 else "text"
+    return "text"
 
 
 def _described_value(value: Any, path: str) -> str:

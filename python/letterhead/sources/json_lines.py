@@ -239,6 +239,8 @@ def _misfit(label: str, line: int, name: str, error: ValueError) -> DamagedTable
 
 def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column:
     """Return the column that holds some values, each with its line."""
+    import pyarrow as pa
+
     if name == "headers" and all(value is None or _is_headers(value) for _, value in values):
         return _headers_column([value for _, value in values])
     kind = None
@@ -247,10 +249,10 @@ def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column
             kind = merged(kind, value)
         except ValueError as error:
             raise _misfit(label, line, name, error) from None
-    if kind == "text" and name in BYTE_COLUMNS:
+    if arrow_type(kind) == pa.string() and name in BYTE_COLUMNS:
         kind = "bytes"
-    plain = {"bool": bool, "int": int, "uint": int, "float": float, "text": str}
-    own = plain.get(kind) if isinstance(kind, str) else None
+    plain = {pa.bool_(): bool, pa.int64(): int, pa.uint64(): int, pa.float64(): float, pa.string(): str}
+    own = plain.get(arrow_type(kind))
     types = {type(None)} if own is None else {own, type(None)}
     return _Column(arrow_type(kind), frozenset(types), lambda value: converted(kind, value))
 
