@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -200,3 +201,48 @@ def test_other_text_is_not_taken_for_a_number(tmp_path: Path, values: list[Any])
     path.write_text("".join(json.dumps({"a": value}) + "\n" for value in values))
     with pytest.raises(DamagedTableError):
         lh.open(path).read_all()
+
+
+@pytest.mark.parametrize(
+    ("values", "type"),
+    [
+        (["2026-01-01T00:00:00.000Z", None, "2026-01-01T00:00:01Z"], pa.timestamp("ms", "UTC")),
+        (["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000001Z"], pa.timestamp("us", "UTC")),
+        (["2026-01-01T00:00:00.000Z", "soon"], pa.string()),
+        (["2026-13-01T00:00:00.000Z"], pa.string()),
+        (["2026-01-01"], pa.string()),
+    ],
+)
+def test_times_of_records_are_times(tmp_path: Path, values: list[Any], type: pa.DataType) -> None:
+    table = opened(tmp_path, *({"timestamp": value, "other": value} for value in values))
+    assert (table.schema.field("timestamp").type, table.schema.field("other").type) == (type, pa.string())
+    if type != pa.string():
+        expected = [None if value is None else datetime.fromisoformat(value) for value in values]
+        assert table["timestamp"].to_pylist() == expected
+        bound = "2026-01-01T00:00:00Z"
+        assert (
+            opened(tmp_path, *({"timestamp": value} for value in values), where=f"timestamp > '{bound}'").num_rows == 1
+        )
+
+
+@pytest.mark.parametrize("wrong", ["later", 5, "2026-01-01T00:00:00.000001Z", {"a": 1}])
+def test_a_later_value_that_is_no_time_is_an_error(tmp_path: Path, wrong: Any) -> None:
+    lines = [{"timestamp": "2026-01-01T00:00:00.000Z"}] * MANY + [{"timestamp": wrong}]
+    with pytest.raises(DamagedTableError, match=f"line {MANY + 1}: column 'timestamp': .*times with milliseconds"):
+        opened(tmp_path, *lines)
+
+
+def test_a_log_that_is_written_as_json_lines_is_read_back(tmp_path: Path, samples: Path) -> None:
+    headers: Any = {"amount": lh.field("int64", key="amount_cents"), "weight": "float64"}
+    with lh.open(samples / "orders-0", headers=headers, errors="column", last=500) as reader:
+        table = reader.read_all().select(["offset", "timestamp", "amount"])
+    path = tmp_path / "orders.jsonl"
+    text = "".join(
+        json.dumps(row | {"timestamp": row["timestamp"].isoformat(timespec="milliseconds").replace("+00:00", "Z")})
+        + "\n"
+        for row in table.to_pylist()
+    )
+    path.write_text(text)
+    assert lh.open(path).read_all().cast(table.schema) == table
+    for where in ("timestamp >= '2026-01-01T00:23:00Z'", "timestamp <= '2026-01-01T00:24:00.5Z'"):
+        assert lh.open(path, where=where).read_all().num_rows == lh.open(samples / "orders-0", where=where, start=9500).read_all().num_rows  # fmt: skip

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
+from types import NoneType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from letterhead._names import listed
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits, how_to_raise
-from letterhead.sources.json_kinds import Misfit, arrow_type, converted, is_bytes, merged
+from letterhead.sources.json_kinds import Misfit, arrow_type, converted, described, is_bytes, merged
 from letterhead.sources.json_values import JsonError, headers_value, parse_json
 from letterhead.table_batches import BATCH_ROWS
 from letterhead.value_text import parse_base64
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["BOM", "json_lines_table"]
 
 BYTE_COLUMNS = ("key", "value", "payload")
+TIME_COLUMNS = (
+    "timestamp", "origin_timestamp", "window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to",
+)  # fmt: skip
+"""Columns of records and of stores whose times commands print as text."""
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z")
+_MILLIS_LEN = len(".000")
 """Columns whose text is bytes, as ``read --json`` prints them."""
 
 _PIECE = 1 << 20
@@ -251,6 +259,10 @@ def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column
             raise _misfit(label, line, name, error) from None
     if arrow_type(kind) == pa.string() and name in BYTE_COLUMNS:
         kind = "bytes"
+    if kind == "text" and name in TIME_COLUMNS:
+        column = _times_column([value for _, value in values])
+        if column is not None:
+            return column
     plain = {pa.bool_(): bool, pa.int64(): int, pa.uint64(): int, pa.float64(): float, pa.string(): str}
     own = plain.get(arrow_type(kind))
     types = {type(None)} if own is None else {own, type(None)}
@@ -286,6 +298,34 @@ def _text_headers(values: Sequence[Any]) -> pa.Array | None:
         return None  # reading row by row names the line
     missing = pa.array([headers is None for headers in values]) if None in values else None
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs, mask=missing)
+
+
+def _times_column(values: Sequence[str | None]) -> _Column | None:
+    """Return a column of times that are text in the lines; None if one of the values is no time."""
+    import pyarrow as pa
+
+    matches = [_TIME.fullmatch(value) for value in values if value is not None]
+    if not all(matches):
+        return None
+    is_fine = any(len(match[1] or "") > _MILLIS_LEN for match in matches if match)
+    type = pa.timestamp("us" if is_fine else "ms", "UTC")
+
+    def build(values: Sequence[Any]) -> pa.Array | None:
+        try:
+            return pa.array(values, pa.string()).cast(type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            return None
+
+    def convert(value: Any) -> Any:
+        array = build([value])
+        if array is None:
+            found = described(merged(None, value) or "text")
+            raise Misfit(
+                "", found, f"times with {'micro' if is_fine else 'milli'}seconds, such as 2026-01-31T09:30:00.000Z,"
+            )
+        return array[0].as_py()
+
+    return None if build(values) is None else _Column(type, frozenset({NoneType}), convert, build)
 
 
 def _headers_column(values: Sequence[list[dict[str, Any]] | None]) -> _Column:
