@@ -81,7 +81,7 @@ impl Test {
         blocks
             .map(|places| {
                 let valid = nulls.as_ref().map_or(u64::MAX, |nulls| word(nulls, places.clone())) & ones(places.len());
-                if test.is_null_test() {
+                if *test == Test::IsNull {
                     return Ok(Truth { yes: !valid & ones(places.len()), no: valid });
                 }
                 // Values under nulls are compared, too, but not used.
@@ -89,10 +89,6 @@ impl Test {
                 Ok(Truth { yes: yes & valid, no: !yes & valid })
             })
             .collect()
-    }
-
-    fn is_null_test(&self) -> bool {
-        *self == Test::IsNull
     }
 
     /// The same test with literals in the units of a column. Literals are in microseconds for nanoseconds, in
