@@ -69,7 +69,18 @@ pub fn vec_of<T>(elements: usize) -> Vec<T> {
 
 #[inline(always)]
 pub fn push<T>(out: &mut Vec<T>, element: T) {
-    reserve(out, 1);
+    // Each branch has one check of the capacity.
+    if out.len() < out.capacity() {
+        out.push(element);
+    } else {
+        push_grown(out, element);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn push_grown<T>(out: &mut Vec<T>, element: T) {
+    grow(out, 1);
     out.push(element);
 }
 

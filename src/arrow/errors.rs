@@ -227,8 +227,7 @@ impl<D: Detail> Details<D> {
 
     /// Appends rows without details.
     pub fn push_whole(&mut self, rows: usize) {
-        let items = self.count();
-        (0..rows).for_each(|_| self.lists.push(items, false));
+        self.lists.push_nulls(self.count(), rows);
     }
 
     fn extend(&mut self, other: &Self, progress: Progress) {

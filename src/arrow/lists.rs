@@ -46,6 +46,15 @@ impl Lists {
         self.valid.push(is_valid);
     }
 
+    /// Ends this many rows without a list after so many items.
+    pub fn push_nulls(&mut self, items: usize, rows: usize) {
+        memory::reserve(&mut self.ends, rows);
+        self.ends.extend(std::iter::repeat_n(items as i32, rows));
+        for first in (0..rows).step_by(64) {
+            self.valid.push_word(0, 64.min(rows - first));
+        }
+    }
+
     /// Back to this many rows; returns the number of their items.
     pub fn truncate(&mut self, rows: usize) -> usize {
         self.ends.truncate(rows + 1);
