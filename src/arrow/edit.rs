@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, BinaryArray};
 use arrow_schema::DataType;
 
 use super::binary;
@@ -221,35 +221,37 @@ impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
         let done = find::<LayoutOf<E>>(block, limit, &mut self.scratch, keys, others, &mut self.hits);
         self.hits.iter().filter_map(|hit| hit.place).for_each(|place| self.seen[place] = true);
         self.messages.reserve_rest(done, block.byte_len(), next.progress);
-        let appended = match messages {
-            Bytes::Small(array) => self.splice_all(array, done, next),
-            Bytes::Large(_) | Bytes::View(_) => self.splice_each(&block.rows()[..done], next),
-        };
+        let appended = self.splice(messages, &block.rows()[..done], next);
         for row in &block.rows()[..appended] {
             self.valid.push(row.is_some());
         }
         appended
     }
 
-    /// Appends edited rows whose bytes follow each other: what lies between two changes is copied at once. Returns how many.
-    fn splice_all(&mut self, array: &BinaryArray, rows: usize, next: &Next) -> usize {
+    /// Appends edited rows, and returns how many. Where rows follow each other, what lies between two changes is copied at once.
+    fn splice(&mut self, column: Bytes<'a>, rows: &[Option<Span<'a>>], next: &Next) -> usize {
         let EditSink { editor, columns, messages, hits, counts, ends, .. } = self;
         let (first, max) = (next.rows.start, next.max_offset.saturating_sub(messages.byte_len()));
-        let (data, offsets) = (array.value_data(), array.value_offsets());
-        let place = |row: usize| offsets[first + row] as usize;
+        let piece = |row: usize, span: Span<'a>| match column {
+            Bytes::View(_) => Piece { data: span.bytes(), start: 0, end: span.len() },
+            _ => Piece { data: &column.buffers()[0], start: column.before(row), end: column.before(row + 1) },
+        };
         let mut hits = &hits[..];
         messages.push_written_runs(ends, |out, ends| {
-            let (before, mut from, mut until, mut log) = (out.len(), place(0), place(0), Fast::new(OnLoss::Raise));
-            for row in 0..rows {
-                let (of_row, rest) = hits.split_at(hits.iter().take_while(|hit| hit.row == row).count());
+            let (before, mut log) = (out.len(), Fast::new(OnLoss::Raise));
+            // The bytes from `from` to `until` are not copied yet.
+            let (mut data, mut from, mut until) = (&[][..], 0, 0);
+            for (place, span) in rows.iter().enumerate() {
+                let (of_row, rest) = hits.split_at(hits.iter().take_while(|hit| hit.row == place).count());
                 hits = rest;
-                let message = Piece { data, start: place(row), end: place(row + 1) };
-                if array.is_null(first + row) {
-                    // A null row may have bytes, which are not a message.
-                    memory::extend(out, &data[from..message.start]);
-                    from = message.end;
-                } else {
-                    let edit = RowEdit { hits: of_row, values: RowValues { columns, row: first + row } };
+                // A null row may have bytes, which are not a message.
+                if let Some(span) = span {
+                    let message = piece(first + place, *span);
+                    if message.start != until || !std::ptr::eq(message.data, data) {
+                        memory::extend(out, &data[from..until]);
+                        (data, from, until) = (message.data, message.start, message.start);
+                    }
+                    let edit = RowEdit { hits: of_row, values: RowValues { columns, row: first + place } };
                     if editor.splice(message, &mut from, &edit, counts, &mut log, out).is_err() {
                         break;
                     }
@@ -262,35 +264,13 @@ impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
                         }
                         break;
                     }
+                    until = message.end;
                 }
-                until = message.end;
                 ends.push(out.len() + (until - from) - before);
             }
             memory::extend(out, &data[from.min(until)..until]);
         });
         ends.len()
-    }
-
-    /// Appends edited rows, and returns how many.
-    fn splice_each(&mut self, rows: &[Option<Span<'a>>], next: &Next) -> usize {
-        let EditSink { editor, columns, messages, hits, counts, .. } = self;
-        let mut hits = &hits[..];
-        for (place, row) in rows.iter().enumerate() {
-            let (of_row, rest) = hits.split_at(hits.iter().take_while(|hit| hit.row == place).count());
-            hits = rest;
-            let Some(span) = row else {
-                messages.push(&[]);
-                continue;
-            };
-            let (before, mut log) = (messages.count(), Fast::new(OnLoss::Raise));
-            let edit = RowEdit { hits: of_row, values: RowValues { columns, row: next.rows.start + place } };
-            let is_spliced = splice_one(editor, span.bytes(), &edit, counts, &mut log, messages).is_ok();
-            if !is_spliced || messages.byte_len() > next.max_offset {
-                messages.truncate(before);
-                return place;
-            }
-        }
-        rows.len()
     }
 }
 
