@@ -83,12 +83,10 @@ fn bit_of(len: usize) -> u64 {
     1 << (len % 64)
 }
 
-/// Length and first bytes of a key, spread over all bits.
+/// The first bytes of a key, spread over all bits. Keys such as `x-header-0001` differ in the last of them alone.
 #[inline(always)]
-fn hash(head: u128, len: usize) -> u64 {
-    // Keys such as `x-header-0001` differ in their last bytes alone.
-    let word = (head as u64) ^ ((head >> 64) as u64).rotate_left(32);
-    word.wrapping_add((len as u64) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+fn hash(head: u128) -> u64 {
+    (head as u64).wrapping_add((head >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl KeySet {
@@ -102,7 +100,7 @@ impl KeySet {
             let mut word = [0; WORD];
             word.iter_mut().zip(&requested.key).for_each(|(to, byte)| *to = *byte);
             let head = u128::from_le_bytes(word);
-            let slot = &mut keys.table[(hash(head, requested.key.len()) >> shift) as usize];
+            let slot = &mut keys.table[(hash(head) >> shift) as usize];
             let place = u32::try_from(keys.entries.len()).ok().filter(|place| *place != NONE)?;
             let next = std::mem::replace(slot, place);
             keys.entries.push(Entry { head, requested, next });
@@ -128,7 +126,7 @@ impl KeySet {
         }
         // SAFETY: the caller's contract.
         let head = unsafe { head(key, len) };
-        let mut next = self.table[(hash(head, len) >> self.shift) as usize];
+        let mut next = self.table[(hash(head) >> self.shift) as usize];
         while let Some(entry) = self.entries.get(next as usize) {
             let requested = &entry.requested;
             // SAFETY: the caller's contract; both keys have `len` bytes.
