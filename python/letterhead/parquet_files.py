@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
@@ -159,8 +160,10 @@ def parquet_rows(
     names = parquet.schema_arrow.names
     # pyarrow reads a dot in a column name as a path to a nested field.
     is_plain = len(set(names)) == len(names) and not any("." in name for name in columns)
-    batches = parquet.iter_batches(
-        batch_rows, row_groups=_last_groups(parquet.metadata, last), columns=[*columns] if is_plain else None
+    # Dictionaries of nested columns differ between row groups, and pyarrow makes no batch of two.
+    batches = chain.from_iterable(
+        parquet.iter_batches(batch_rows, row_groups=[group], columns=[*columns] if is_plain else None)
+        for group in _last_groups(parquet.metadata, last)
     )
     return checked_batches(batches, label, batch_rows, last)
 

@@ -159,6 +159,19 @@ def test_a_condition_on_headers_of_a_valid_table_goes_with_each_policy(
     assert [row["offset"] for row in rows] == [row["offset"] for row in expected]
 
 
+@pytest.mark.parametrize("group_rows", [1, 100, 1000, 5000, 20_000])
+def test_a_table_of_small_row_groups_with_nested_dictionaries_is_read(
+    group_rows: int, run: Run, samples: Path, tmp_path: Path
+) -> None:
+    rows = 50 if group_rows == 1 else 10_000
+    table = pq.read_table(samples / "orders-0.parquet").slice(0, rows)
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=group_rows, use_dictionary=True)
+    assert lh.open(tmp_path / "t.parquet").read_all().to_pylist() == table.to_pylist()
+    last = lh.open(tmp_path / "t.parquet", columns=["offset"], headers={"tenant": "string"}, last=7).read_all()
+    assert last["offset"].to_pylist() == table["offset"].to_pylist()[-7:]
+    assert run("read", tmp_path / "t.parquet", "--where", "tenant present", "--count-by", "tenant").code == 0
+
+
 def test_counts_can_rename_headers_and_know_control_records(run: Run, samples: Path) -> None:
     counting = ["--json", "-n", "3"]
     plain = rows_of(run("read", samples / "orders-0", "--count-by", "tenant", *counting))
