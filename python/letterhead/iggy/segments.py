@@ -108,7 +108,7 @@ class IggySegmentsReader(SegmentsReader):
         return _end_of_log(segments[-1], self._message_bytes)
 
     def _truncated_end(self, last: Any) -> TruncatedTail | None:
-        return truncated_tail(last, self._message_bytes) if last.last else None
+        return truncated_tail(last, self._message_bytes)
 
     def _partition(self, segments: Sequence[Any], requested: OffsetRange) -> Iterator[pa.RecordBatch]:
         self._range = requested
@@ -213,7 +213,7 @@ def _end_of_log(last: IggySegment, message_bytes: int) -> EndOfFiles:
         code, reason = _error_after(file, position, previous, message_bytes)
         if not last.last or code != "truncated":
             return EndOfFiles(end, is_certain=False)
-        return EndOfFiles(end, truncated=str(_truncated_at(file, last, position, reason)))
+        return EndOfFiles(end, truncated=_truncated_at(file, last, position, reason))
 
 
 def _first_since(segments: Sequence[IggySegment], micros: int, message_bytes: int) -> TimeInFiles:
@@ -358,14 +358,8 @@ def _is_valid(file: FileWindow, position: int, length: int) -> bool:
 
 def truncated_tail(segment: IggySegment, message_bytes: int) -> TruncatedTail | None:
     """Return the truncated end of the last segment of a partition."""
-    with FileWindow(segment.path) as file:
-        position, previous = _position_before(segment, file, LAST_OFFSET), None
-        for previous in _headers(file, position, message_bytes):
-            position = previous.end
-        if position == file.size:
-            return None
-        code, reason = _error_after(file, position, previous, message_bytes)
-        return _truncated_at(file, segment, position, reason) if code == "truncated" else None
+    truncated: TruncatedTail | None = _end_of_log(segment, message_bytes).truncated
+    return truncated
 
 
 def _truncated_at(file: FileWindow, segment: IggySegment, position: int, reason: str) -> TruncatedTail:

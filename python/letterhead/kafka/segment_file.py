@@ -202,13 +202,6 @@ class KafkaSegmentFile(FileWindow):
             offset=None if error.is_not_a_segment else damage.offsets[0],
         )
 
-    def truncated_tail(self) -> tuple[BatchError, DamagedRange] | None:
-        """Return the error of a truncated end of the log, or None. Only the headers of earlier batches are read."""
-        for _, invalid in self.walk(LAST_OFFSET, validates_last=True):
-            if invalid is not None and invalid[1].truncated:
-                return invalid
-        return None
-
     def walk(
         self, offset: int, *, validates_last: bool = False
     ) -> Iterator[tuple[list[BatchHeader], tuple[BatchError, DamagedRange] | None]]:

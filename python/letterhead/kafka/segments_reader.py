@@ -142,7 +142,7 @@ class SegmentsReader(Reader):
         self._marks_aborted = marks_aborted
         self._ignores_checksums = ignore_crc
         self._reported: OffsetRange
-        """The requested range of the partition: with ``last``, parts of it are read, and reports are about all of it."""
+        """The requested range of the current partition. Reports name it, even if ``last`` reads only a part of it."""
 
     def _records(self) -> Iterator[pa.RecordBatch]:
         self._check_bounds()
@@ -186,7 +186,7 @@ class SegmentsReader(Reader):
             self.done = done_before
             for report, length in zip(reports, before, strict=True):
                 del report[length:]
-            # Damaged bytes after the last batch may have the last records: they are met, too.
+            # Damaged bytes after the last batch may hold the last records, so reading goes on to the requested end.
             return self._partition(segments, part._replace(end=requested.end))
 
         start, end = max(requested.start, segments[0].base_offset), min(requested.end, self._end(segments).offset)
@@ -412,7 +412,7 @@ def requested_range(
 
 def _end_of_log(last: LogSegment, enough: int = LAST_OFFSET) -> EndOfFiles:
     """Return where the records of a log end, or any offset after ``enough`` if that one is in the log."""
-    end, is_certain, truncated = last.base_offset, True, ""
+    end, is_certain, truncated = last.base_offset, True, None
     with KafkaSegmentFile(last) as file:
         for batches, invalid in file.walk(enough, validates_last=True):
             if batches:
@@ -423,7 +423,7 @@ def _end_of_log(last: LogSegment, enough: int = LAST_OFFSET) -> EndOfFiles:
                 continue
             error, damage = invalid
             if damage.truncated:
-                truncated = str(TruncatedTail.in_file(last.path, error, damage))
+                truncated = TruncatedTail.in_file(last.path, error, damage)
             elif damage.last is None:
                 is_certain = False
             else:
@@ -458,11 +458,8 @@ def _first_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowRead
 
 def truncated_tail(last: LogSegment) -> TruncatedTail | None:
     """Return the truncated end of the last segment of a partition."""
-    if last.next_offset is not None:
-        return None
-    with KafkaSegmentFile(last) as file:
-        tail = file.truncated_tail()
-    return None if tail is None else TruncatedTail.in_file(last.path, *tail)
+    truncated: TruncatedTail | None = _end_of_log(last).truncated
+    return truncated
 
 
 def _partition_values(file: KafkaSegmentFile) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class EndOfFiles(NamedTuple):
 
     offset: int  # that the next record gets
     is_certain: bool = True  # False if damaged bytes follow, which may have more records
-    truncated: str = ""  # the place of an incomplete batch at the end, for a message
+    truncated: Any = None  # the incomplete batch at the end, whose text names the place
 
 
 class TimeInFiles(NamedTuple):
@@ -116,13 +116,15 @@ def check_range_of_files(
         if start.exact:
             raise ValueError(
                 f"partition {segments[0].partition}: {bounds.names[0]} is offset {start.value}, but the partition ends at "
-                f"{end.offset}{end.truncated and f': {end.truncated}'}"
+                f"{_described(end)}"
             )
         ends.append(end)
-    last = max(ends)
-    raise bounds.unreachable_error(
-        f"the end of every partition: the last one ends at offset {last.offset}{last.truncated and f': {last.truncated}'}"
-    )
+    last = max(ends, key=lambda end: end.offset)
+    raise bounds.unreachable_error(f"the end of every partition: the last one ends at offset {_described(last)}")
+
+
+def _described(end: EndOfFiles) -> str:
+    return str(end.offset) if end.truncated is None else f"{end.offset}: {end.truncated}"
 
 
 def range_of_files(
