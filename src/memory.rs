@@ -28,7 +28,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Reserves memory for `more` elements, and for as many as there are where that is possible.
+/// Reserves memory for `more` elements, and if possible doubles the capacity.
 #[inline(always)]
 pub fn reserve<T>(out: &mut Vec<T>, more: usize) {
     if out.capacity() - out.len() < more {
@@ -44,7 +44,7 @@ fn grow<T>(out: &mut Vec<T>, more: usize) {
     }
 }
 
-/// Reserves memory for `more` elements, and for an eighth of those that there are where that is possible.
+/// Reserves memory for `more` elements, and if possible for an eighth of the present ones as well.
 #[cold]
 #[inline(never)]
 pub fn reserve_tightly<T>(out: &mut Vec<T>, more: usize) {
@@ -69,7 +69,7 @@ pub fn vec_of<T>(elements: usize) -> Vec<T> {
 
 #[inline(always)]
 pub fn push<T>(out: &mut Vec<T>, element: T) {
-    // Each branch has one check of the capacity.
+    // The compiler removes the second check of the capacity in this branch.
     if out.len() < out.capacity() {
         out.push(element);
     } else {
@@ -99,7 +99,7 @@ pub fn shrink<T: Copy>(out: &mut Vec<T>) {
     }
 }
 
-/// Sees that there is memory for so many bytes, which another library is about to reserve.
+/// Checks that memory of this size can be had, before another library reserves it and would end the process.
 pub fn probe(bytes: usize) {
     drop(vec_of::<u8>(bytes));
 }

@@ -7,9 +7,9 @@ use crate::error::Error;
 use crate::memory::Refused;
 
 thread_local! {
-    /// How many calls of [`catch_panic`] this thread is inside of.
+    /// Depth of calls of [`catch_panic`] on this thread.
     static CATCHING: Cell<usize> = const { Cell::new(0) };
-    /// The file, line and column of the panic that [`catch_panic`] is about to catch.
+    /// File, line and column of the panic that unwinds to [`catch_panic`].
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 

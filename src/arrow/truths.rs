@@ -12,8 +12,8 @@ use arrow_schema::{DataType, TimeUnit};
 use super::filter::{Element, Filter, Literal, Literals, Operand, Quantifier, ROWS, Step, Test, Truth, ones};
 use crate::error::Error;
 
-/// The truth for each row: null where it is unknown. `columns` are those of the headers, then those of the fields; a
-/// test of one that is `None` is null. A list is tested by the quantifier if it is of headers.
+/// Evaluates a condition for each row; the result is null where it is unknown. `columns` holds the columns of the
+/// headers, then those of the fields; a test of a column that is `None` is unknown. Quantifiers apply to lists of headers.
 pub fn truths(filter: &Filter, columns: &[Option<ArrayRef>], rows: usize) -> Result<BooleanArray, Error> {
     let headers = filter.selections.len();
     let fits = |column: &Option<ArrayRef>| column.as_ref().is_none_or(|column| column.len() == rows);
@@ -21,24 +21,23 @@ pub fn truths(filter: &Filter, columns: &[Option<ArrayRef>], rows: usize) -> Res
         return Err(Error::Internal("where: the columns do not fit the condition".into()));
     }
     let words = rows.div_ceil(ROWS);
-    let of_step = |step: &Step| match step {
-        Step::Test(operand, quantifier, test) => {
-            let (place, quantifier) = match operand {
-                Operand::Header(place) => (*place, Some(*quantifier)),
-                Operand::Field(place) => (headers + place, None),
-            };
-            match &columns[place] {
-                Some(column) => test.of_rows(column, quantifier),
-                None => Ok(vec![Truth::default(); words]),
-            }
-        }
-        _ => Ok(Vec::new()),
+    let of_step = |step: &Step| {
+        let Step::Test(operand, quantifier, test) = step else { return None };
+        let (index, quantifier) = match operand {
+            Operand::Header(index) => (*index, Some(*quantifier)),
+            Operand::Field(index) => (headers + index, None),
+        };
+        Some(match &columns[index] {
+            Some(column) => test.of_rows(column, quantifier),
+            None => Ok(vec![Truth::default(); words]),
+        })
     };
-    let tests = filter.steps.iter().map(of_step).collect::<Result<Vec<_>, _>>()?;
+    let tests = filter.steps.iter().filter_map(of_step).collect::<Result<Vec<_>, _>>()?;
     let (mut yes, mut known) = (Vec::with_capacity(words), Vec::with_capacity(words));
     for word in 0..words {
-        let mut tests = filter.steps.iter().zip(&tests).filter(|(step, _)| matches!(step, Step::Test(..)));
-        let truth = filter.evaluate(ROWS, |_, _, _| tests.next().map_or_else(Truth::default, |(_, test)| test[word]));
+        // The filter asks for its tests in the order of its steps.
+        let mut tests = tests.iter();
+        let truth = filter.evaluate(ROWS, |_, _, _| tests.next().map_or_else(Truth::default, |test| test[word]));
         yes.push(truth.yes.to_le());
         known.push((truth.yes | truth.no).to_le());
     }
@@ -91,8 +90,8 @@ impl Test {
             .collect()
     }
 
-    /// The same test with literals in the units of a column. Literals are in microseconds for nanoseconds, in
-    /// milliseconds for seconds, and in days for dates.
+    /// Converts literals to the unit of a column: they are in microseconds for nanoseconds, and in days for dates in
+    /// milliseconds.
     fn in_units_of(&self, of: &DataType) -> Cow<'_, Test> {
         let factor = match of {
             DataType::Timestamp(TimeUnit::Nanosecond, _) => 1000,

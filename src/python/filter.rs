@@ -60,8 +60,7 @@ pub fn check_pattern(text: &str) -> PyResult<()> {
     Ok(Pattern::new(text).map(|_| ())?)
 }
 
-/// The truth of a condition for each row of a table, null where it is unknown. `columns` are those of the headers, then
-/// those of the fields; a test of one that is `None` is null.
+/// Evaluates a condition for each row of a table, as [`arrow::truths::truths`] does.
 #[pyfunction]
 pub fn truths(
     py: Python<'_>,

@@ -16,7 +16,7 @@ use crate::traits::{FieldValue, Role};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 
-/// Bytes as an object of Python. Where there is no memory for many of them, `PyBytes::new` would print it and panic.
+/// Converts bytes to Python's `bytes`. `PyBytes::new` would panic where memory for a large object is refused.
 pub fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     const MANY: usize = 1 << 16;
     if bytes.len() < MANY {
