@@ -25,9 +25,9 @@ __all__ = ["Examined", "RowFilter", "field_type"]
 
 
 class Examined(NamedTuple):
-    """Which rows a condition selects, and the errors of reading its headers of each row, null for none.
+    """The rows that a condition selects, as a mask, and the errors of each row, null for a row without one.
 
-    Without headers, and unless ``errors="column"``, there are no errors.
+    ``errors`` is None if the condition tests no headers, or if errors are not returned in a column.
     """
 
     selected: pa.BooleanArray
@@ -126,10 +126,9 @@ class RowFilter:
         errors = values.get("error")
         self._note_seen(messages, {spec.name: values[spec.name] for spec in self._specs})
         if len(messages) < rows:
-            # Of each row, its place among those whose headers were read; others are excluded whatever their headers are.
-            places = pc.subtract(pc.cumulative_sum(is_read.cast(pa.int64())), 1)
-            read = pc.if_else(is_read, places, None)
-            values = {name: column.take(read) for name, column in values.items()}
+            # Rows that columns exclude get null headers, which do not change their result.
+            indexes = pc.subtract(pc.cumulative_sum(is_read.cast(pa.int64())), 1)
+            values = {name: column.take(pc.if_else(is_read, indexes, None)) for name, column in values.items()}
         known |= {operand: values[spec.name] for operand, spec in zip(self._operands, self._specs, strict=True)}
         selected = pc.fill_null(self._filter.truths(known, rows), False)
         if errors is None:
@@ -148,14 +147,15 @@ class RowFilter:
         if not len(messages):
             return
         self._tested = True
+        self._forget_seen(values)
+        unseen = [ColumnSpec(name, key, "binary:exists") for name, key in self._unseen_keys.items()]
+        if unseen:
+            self._forget_seen(self._header_values(messages, unseen, "null"))
+
+    def _forget_seen(self, values: Mapping[str, pa.Array]) -> None:
         for name, column in values.items():
             if _has_value(column):
                 self._unseen_keys.pop(name, None)
-        unseen = [ColumnSpec(name, key, "binary:exists") for name, key in self._unseen_keys.items()]
-        if unseen:
-            for name, column in self._header_values(messages, unseen, "null").items():
-                if _has_value(column):
-                    self._unseen_keys.pop(name, None)
 
     def _header_values(self, messages: pa.Array, specs: list[ColumnSpec], errors: OnError) -> dict[str, pa.Array]:
         # Not by the operation Select: the specs may have types that only conditions have.
@@ -178,7 +178,7 @@ def field_type(type: pa.DataType) -> str:
     if types.is_timestamp(type):
         return "timestamp" if type.unit in ("us", "ns") else "timestamp_ms"
     if types.is_decimal(type):
-        # Literals have 128 bits, and no negative number of decimals.
+        # The core compares decimals as integers of 128 bits, and literals have no negative scale.
         return f"decimal({type.precision},{type.scale})" if type.precision <= _MAX_DIGITS and type.scale >= 0 else ""
     for name, matches in (
         ("int64", types.is_integer), ("float64", types.is_floating), ("bool", types.is_boolean), ("date", types.is_date),

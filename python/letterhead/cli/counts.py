@@ -12,6 +12,7 @@ from letterhead.cli.exits import BAD_DATA, Failure, usage_errors
 from letterhead.cli.render import SETTINGS, counted
 from letterhead.cli.row_text import json_text, json_types, zone_name
 from letterhead.cli.sources.opening import column_names
+from letterhead.cli.sources.options import split_columns
 from letterhead.errors import HeaderError
 from letterhead.fields import field
 from letterhead.sources.base import RowRequest, Source
@@ -24,8 +25,8 @@ MERGED_ROWS = 1 << 16
 """Groups of batches that are kept before they are merged."""
 
 _ITEM = re.compile(r"(?:(min|max)\((.+)\)|(.+))")
-_FUNCTION = re.compile(r"\w+\(.*\)(:None)?")
-"""Name and type of another function of a column, such as ``sum(amount_cents:int64)``."""
+_FUNCTION = re.compile(r"\w+\(.*\)")
+"""A function of a column, such as ``sum(amount_cents:int64)``."""
 
 _SPAN = re.compile(r"(\d+)(s|m|h|d)")
 _UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
@@ -42,7 +43,7 @@ class Item(NamedTuple):
     type: str | None = None
     span: tuple[int, str] | None = None
     extreme: Literal["min", "max"] | None = None
-    key: str | None = None  # of the header, if it has another name than the column
+    key: str | None = None  # the key of the header, if the column has another name
 
     @classmethod
     def parse(cls, text: str) -> Item:
@@ -64,8 +65,8 @@ class Counts:
     """Counts rows by the values of columns. A name that is not a column of any source is read as a header."""
 
     def __init__(self, names: str, request: RowRequest, sources: Sequence[Source], *, has_errors: bool) -> None:
-        # A comma inside of decimal(9,2) separates no columns.
-        items = [Item.parse(text) for text in filter(None, map(str.strip, re.split(r",(?![^(]*\))", names)))]
+        texts = split_columns(names)
+        items = [Item.parse(text) for text in texts]
         self._keys = [item for item in items if item.extreme is None]
         self._extremes = [item for item in items if item.extreme is not None]
         if not self._keys or len({item.name for item in items} - {COUNT}) < len(items):
@@ -75,10 +76,10 @@ class Counts:
         columns = []
         self._untyped: set[str] = set()
         self._error_column = request.error_column if has_errors else None
-        for item in items:
+        for text, item in zip(texts, items, strict=True):
             if item.column == self._error_column:
                 continue
-            if _FUNCTION.fullmatch(f"{item.column}:{item.type}") and item.column not in (*common, *typed):
+            if item.extreme is None and _FUNCTION.fullmatch(text) and text not in (*common, *typed):
                 raise Failure(
                     "--count-by has no function but min(NAME) and max(NAME), as in tenant, max(amount_cents:int64)"
                 )
@@ -200,12 +201,11 @@ class Counts:
 
 
 def _distinct(values: pa.Table) -> pa.Table:
-    """Return the first of the values for which a text stands."""
-    import pyarrow as pa
+    """Return each text once, with one of the equal values that it stands for."""
+    import pyarrow.compute as pc
 
-    texts = values["text"].combine_chunks().dictionary_encode(null_encoding="encode").indices
-    places = pa.table({"text": texts, "row": pa.array(range(len(values)), pa.int64())})
-    return values.take(places.group_by("text").aggregate([("row", "min")])["row_min"])
+    texts = values["text"].combine_chunks()
+    return values.take(pc.index_in(pc.unique(texts), texts))
 
 
 def _codes(errors: pa.Array) -> pa.Array:

@@ -20,6 +20,7 @@ BROKEN_PIPE = 141
 
 EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage; 3 a source does not exist, or cannot be reached or read, or the output cannot be written; 130 interrupted, 141 the reader of a pipe is gone, 143 terminated."
 
+# An error of a header column with the name of another column, whose remedy at a shell is another spelling.
 _REPEATED = re.compile(r"(two columns '(.+)' would be made): rename one of them")
 
 # A parameter in an error, as in "pass retention=, as the application does", or "start is after the end".

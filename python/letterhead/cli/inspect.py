@@ -311,7 +311,7 @@ def _control_type(data: bytes, fields: Sequence[Label]) -> str:
 
 
 def _types_of(headers: str | None) -> dict[str, str] | None:
-    """Return the types of the headers of ``--headers``."""
+    """Return the headers that ``--headers`` names, and the types to read their values as."""
     return None if headers is None else {key: type for _, key, type in typed_headers(headers)}
 
 

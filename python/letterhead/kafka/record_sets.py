@@ -148,7 +148,7 @@ class KafkaRowReader(RowReader):
         if not any(kept) or (where is not None and where.constant is False):
             return None
         batches = [batch for batch, is_kept in zip(stored.batches, kept, strict=True) if is_kept]
-        # Batches within the range are read without a condition on offsets.
+        # Most batches lie within the range, and need no condition on offsets.
         start = start if any(batch.base_offset < start for batch in batches) else 0
         end = end if any(batch.last_offset >= end for batch in batches) else LAST_OFFSET
         rows = self._rows(_binary_column(stored, kept), where, start, end)

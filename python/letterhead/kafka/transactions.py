@@ -66,11 +66,11 @@ def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict:
                     maybe_ended += begun.values()
                     begun.clear()
                     continue
-                if batch.control:
-                    earlier.pop(batch.producer_id, None)
                 if not batch.control:
                     begun.setdefault(batch.producer_id, (segment, batch))
-                elif batch.producer_id in begun:
+                    continue
+                earlier.pop(batch.producer_id, None)
+                if batch.producer_id in begun:
                     first = begun.pop(batch.producer_id)[1].base_offset
                     if _is_abort(file, batch):
                         aborted.append(Aborted(batch.producer_id, first, batch.base_offset))
@@ -95,10 +95,10 @@ def _open_before(segments: Sequence[LogSegment], start: int) -> dict[int, tuple[
             break
         with KafkaSegmentFile(segment) as file:
             for batch in _transactional(file, 0, strict=False):
-                if batch is not None and batch.base_offset >= start:
-                    break
                 if batch is None:
                     continue
+                if batch.base_offset >= start:
+                    break
                 if batch.control:
                     begun.pop(batch.producer_id, None)
                 else:

@@ -26,12 +26,9 @@ _NAMES = {
     "bytes": "bytes", "digits": "text", "long digits": "text", "no number": "text",
 }  # fmt: skip
 _WIDENED = {
-    ("int", "uint"): "uint", ("int", "float"): "float", ("uint", "float"): "float", ("text", "bytes"): "bytes",
+    ("int", "uint"): "uint", ("int", "float"): "float", ("uint", "float"): "float",
     ("int", "digits"): "int", ("int", "long digits"): "uint", ("uint", "digits"): "uint", ("uint", "long digits"): "uint",
     ("int", "no number"): "float", ("float", "no number"): "float", ("digits", "long digits"): "long digits",
-    ("digits", "text"): "text", ("long digits", "text"): "text", ("no number", "text"): "text", ("digits", "no number"): "text",
-    ("long digits", "no number"): "text", ("digits", "bytes"): "bytes", ("long digits", "bytes"): "bytes",
-    ("no number", "bytes"): "bytes",
 }  # fmt: skip
 _OF_TEXT = frozenset({"digits", "long digits", "no number", "text"})
 """Types of text; without numbers beside it, it is only text."""
@@ -99,10 +96,20 @@ def merged(kind: Kind | None, value: Any, path: str = "") -> Kind | None:
     own = _scalar(value, path)
     if kind is None or kind == own:
         return own
-    widened = isinstance(kind, str) and (_WIDENED.get((kind, own)) or _WIDENED.get((own, kind)))
-    if not widened:
+    widened = _widened(kind, own) if isinstance(kind, str) else None
+    if widened is None:
         raise Misfit(path, described(own), described(kind))
     return widened
+
+
+def _widened(kind: str, own: str) -> str | None:
+    """Return the type that holds the values of two types; None if there is none."""
+    numbers = _WIDENED.get((kind, own)) or _WIDENED.get((own, kind))
+    if numbers is not None:
+        return numbers
+    if kind in _OF_TEXT and own in _OF_TEXT:
+        return "text"
+    return "bytes" if {kind, own} <= _OF_TEXT | {"bytes"} else None
 
 
 def converted(kind: Kind | None, value: Any, path: str = "") -> Any:

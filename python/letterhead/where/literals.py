@@ -86,7 +86,7 @@ def _literal(literal: Any, type: str, test: str) -> Any:
 
 
 def _kind_of(literal: Any) -> str:
-    """Return the name of the type of a literal, as its author knows it."""
+    """Return the name of a literal's type for an error; text is called text, also if it has a zone."""
     return "text" if isinstance(literal, str) else literal.__class__.__name__
 
 

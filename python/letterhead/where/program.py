@@ -66,7 +66,7 @@ def resolve(
 ) -> Filter | None:
     """Return the filter for a source with these record fields and ``headers``, which errors call ``columns_name``.
 
-    Types of fields are those of headers, such as ``int64`` and ``timestamp_ms``, or ``""`` for one that only tests for null take.
+    A field has a type that headers have, such as ``int64`` or ``timestamp_ms``. With the type ``""``, it is only tested for null.
     """
     if where is None:
         return None
@@ -94,7 +94,7 @@ def _resolved(
 
 
 def within_offsets(where: Filter | None, start: int, end: int) -> Filter:
-    """Return the filter for those messages, too, whose offset is from ``start`` to before ``end``, or cannot be read."""
+    """Add a condition on offsets: from ``start`` to before ``end``, or unknown because the message cannot be read."""
     tests = [
         ResolvedTest("offset", "", name, literals)
         for name, literals in (("is_null", ()), (">=", (start,)), ("<", (end,)))

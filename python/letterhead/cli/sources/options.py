@@ -20,7 +20,7 @@ from letterhead.where import parse
 
 __all__ = [
     "BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "key_range", "milliseconds", "partition_numbers", "points", "selection",
-    "typed_headers",
+    "split_columns", "typed_headers",
 ]  # fmt: skip
 
 _CONNECTION = "Connection"
@@ -175,18 +175,22 @@ def with_keys(request: RowRequest, keys: KeyRangeOptions) -> RowRequest:
 
 
 class TypedHeader(NamedTuple):
-    """A column of ``--headers``: its name, the header it is read from, and the type of its values, text by default."""
+    """A column that ``--headers`` asks for, written as NAME, NAME:TYPE or NAME=HEADER:TYPE."""
 
     name: str
     key: str
     type: str
 
 
+def split_columns(text: str) -> list[str]:
+    """Split a list of columns at its commas, but not at one inside of a type, as in ``decimal(9,2)``."""
+    return [*filter(None, map(str.strip, re.split(r",(?![^(]*\))", text)))]
+
+
 def typed_headers(text: str) -> list[TypedHeader]:
     """Return the columns of ``--headers``."""
     columns: list[TypedHeader] = []
-    # A comma inside of decimal(9,2) separates no columns.
-    for column in filter(None, map(str.strip, re.split(r",(?![^(]*\))", text))):
+    for column in split_columns(text):
         header, _, type = column.partition(":")
         name, renamed, key = header.partition("=")
         if not name or (renamed and not key):
