@@ -31,7 +31,7 @@ mod python;
 /// The insides that tests, benchmarks and fuzzing reach; no release has them.
 #[cfg(feature = "internals")]
 pub mod internals {
-    pub use crate::arrow::c_structures::{check_schema, import_array};
+    pub use crate::arrow::c_structures::{import_array, import_type};
     pub use crate::arrow::checks::check_values;
     pub use crate::arrow::run::MAX_OFFSET;
     pub use crate::arrow::schema::type_name;

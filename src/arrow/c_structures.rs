@@ -1,4 +1,4 @@
-//! Import of the structures of Arrow's C data interface: [`check_schema`] and [`import_array`].
+//! Import of the structures of Arrow's C data interface: [`import_type`] and [`import_array`].
 //!
 //! Numbers, pointers and offsets are checked before anything follows them, and buffers that are not aligned are copied. The
 //! import of `arrow-array` takes all of that for granted. Only the lengths that a producer states cannot be checked.
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use arrow_buffer::Buffer;
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_data::{ArrayData, BufferSpec, layout};
-use arrow_schema::DataType;
 use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{ArrowError, DataType};
 
 use super::checks::check_values;
 #[cfg(feature = "python")]
@@ -23,6 +23,10 @@ use crate::memory;
 
 /// Maximum depth of nested types.
 const MAX_DEPTH: usize = 64;
+
+/// Maximum number of types inside of one. Children that are the same structure are counted each time, so that a few
+/// structures cannot be a type without end.
+const MAX_TYPES: usize = 1 << 20;
 
 /// Maximum number of rows; sums and products of it do not overflow.
 const MAX_ROWS: i64 = if cfg!(target_pointer_width = "64") { 1 << 56 } else { 1 << 29 };
@@ -92,23 +96,28 @@ fn malformed<T>(what: &str) -> Checked<T> {
     Err(format!("the Arrow structure is malformed: {what}"))
 }
 
-/// Checks the names, formats and children of a schema.
+/// Returns the type of a schema, whose names, formats and children are checked.
 ///
 /// # Safety
 ///
-/// Pointers are null or point to what the interface says: texts that end with a zero byte, and as many children as there are
-/// said to be.
-pub unsafe fn check_schema(schema: &FFI_ArrowSchema) -> Checked {
+/// Pointers are null or point to what the interface says: texts that end with a zero byte, as many children as there are
+/// said to be, and metadata of the length that it states.
+pub unsafe fn import_type(schema: &FFI_ArrowSchema) -> Checked<DataType> {
     // SAFETY: the caller's promise.
-    unsafe { check_type(schema, 0) }
+    unsafe { check_type(schema, 0, &mut 0) }?;
+    DataType::try_from(schema).map_err(|error| match error {
+        ArrowError::CDataInterface(text) => text,
+        other => other.to_string(),
+    })
 }
 
 /// # Safety
 ///
-/// As for `check_schema`.
-unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize) -> Checked {
-    if depth > MAX_DEPTH {
-        return malformed("types are inside each other too deeply");
+/// As for `import_type`.
+unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize, types: &mut usize) -> Checked {
+    *types += 1;
+    if depth > MAX_DEPTH || *types > MAX_TYPES {
+        return malformed("types are inside each other too deeply, or too many");
     }
     if schema.release().is_none() {
         return malformed("a schema is released");
@@ -122,24 +131,61 @@ unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize) -> Checked {
         let children = children(schema.children, schema.n_children)?;
         check_text(schema.format, "the format of a type is not UTF-8")?;
         check_text(schema.name, "the name of a field is not UTF-8")?;
-        check_format(CStr::from_ptr(schema.format).to_bytes(), children.len())?;
-        for child in children {
-            check_type(child, depth + 1)?;
+        for child in &children {
+            check_type(child, depth + 1, types)?;
         }
-        schema.dictionary.as_ref().map_or(Ok(()), |dictionary| check_type(dictionary, depth + 1))
+        // The formats of children are not null: they were checked before.
+        let kinds: Vec<_> = children.iter().map(|child| Kind::of(SchemaFields::new(child))).collect();
+        check_children(CStr::from_ptr(schema.format).to_bytes(), &kinds)?;
+        let Some(dictionary) = schema.dictionary.as_ref() else { return Ok(()) };
+        if !matches!(CStr::from_ptr(schema.format).to_bytes(), [b'c' | b'C' | b's' | b'S' | b'i' | b'I' | b'l' | b'L'])
+        {
+            return malformed("the indices of a dictionary are not integers");
+        }
+        check_type(dictionary, depth + 1, types)
     }
 }
 
-/// Checks the size of types that have one, and the number of children of those that have a fixed one.
-fn check_format(format: &[u8], count: usize) -> Checked {
+/// The part of a child's type that its parent may fix.
+struct Kind<'a> {
+    /// Its format; `None` of a dictionary, whose format is that of the indices.
+    format: Option<&'a [u8]>,
+    children: i64,
+}
+
+impl<'a> Kind<'a> {
+    /// # Safety
+    ///
+    /// The format points to a text that ends with a zero byte.
+    unsafe fn of(schema: &'a SchemaFields) -> Self {
+        // SAFETY: the caller's promise.
+        let format = unsafe { CStr::from_ptr(schema.format).to_bytes() };
+        Kind { format: schema.dictionary.is_null().then_some(format), children: schema.n_children }
+    }
+}
+
+/// Checks the size of types that have one, and the number and the types of the children of those that fix them.
+fn check_children(format: &[u8], children: &[Kind<'_>]) -> Checked {
     let expected = match format {
         b"+l" | b"+L" | b"+vl" | b"+vL" | b"+m" => 1,
         b"+r" => 2,
         [b'w', b':', b'-', ..] | [b'+', b'w', b':', b'-', ..] => return malformed("a size is negative"),
         [b'+', b'w', ..] => 1,
-        _ => return Ok(()),
+        [b'+', ..] => children.len(),
+        _ => 0,
     };
-    if count == expected { Ok(()) } else { malformed("a type has another number of children") }
+    if children.len() != expected {
+        return malformed("a type has another number of children");
+    }
+    match (format, children) {
+        (b"+m", [entries]) if entries.format != Some(b"+s") || entries.children != 2 => {
+            malformed("the child of a map is not a structure of a key and a value")
+        }
+        (b"+r", [ends, _]) if !matches!(ends.format, Some(b"s" | b"i" | b"l")) => {
+            malformed("the ends of runs are not integers of 16, 32 or 64 bits")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// # Safety

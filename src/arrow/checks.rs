@@ -6,7 +6,7 @@ use std::str::from_utf8;
 
 use arrow_buffer::{ArrowNativeType, Buffer};
 use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType};
 
 use crate::kernel::lists::{is_ascii, never_decrease};
 
@@ -16,8 +16,7 @@ fn malformed(of: &DataType, what: &str) -> Checked {
     Err(format!("the Arrow data is malformed: {what} in a column of type {of}"))
 }
 
-/// Checks the offsets, views and text of a column of bytes, text, lists or structs, and of the columns in it. Other
-/// types have values of one width, or are refused by their type.
+/// Checks the offsets, views, indices and text of a column, and of the columns in it.
 pub fn check_values(data: &ArrayData) -> Checked {
     check(data, 0..data.len())
 }
@@ -33,13 +32,26 @@ fn check(data: &ArrayData, rows: Range<usize>) -> Checked {
         DataType::Utf8 => check_text::<i32>(data, rows),
         DataType::LargeUtf8 => check_text::<i64>(data, rows),
         DataType::BinaryView | DataType::Utf8View => check_views(data, rows),
-        DataType::List(_) => check(child(data)?, spanned::<i32>(data, rows, 0)?),
+        DataType::List(_) | DataType::Map(..) => check(child(data)?, spanned::<i32>(data, rows, 0)?),
         DataType::LargeList(_) => check(child(data)?, spanned::<i64>(data, rows, 0)?),
         DataType::Struct(_) => {
             let rows = data.offset() + rows.start..data.offset() + rows.end;
             data.child_data().iter().try_for_each(|child| match rows.end <= child.len() {
                 true => check(child, rows.clone()),
                 false => malformed(data.data_type(), "a child has fewer rows than its parent"),
+            })
+        }
+        // Types that no operation reads, or for a few rows: they are passed on, and shown.
+        DataType::Dictionary(..)
+        | DataType::FixedSizeList(..)
+        | DataType::ListView(_)
+        | DataType::LargeListView(_)
+        | DataType::RunEndEncoded(..)
+        | DataType::Union(..) => {
+            let valid = data.slice(rows.start, rows.len()).validate_full();
+            valid.map_err(|error| match error {
+                ArrowError::InvalidArgumentError(text) => format!("the Arrow data is malformed: {text}"),
+                other => format!("the Arrow data is malformed: {other}"),
             })
         }
         _ => Ok(()),

@@ -15,7 +15,7 @@ use pyo3::types::PyCapsule;
 
 use super::errors::internal_text;
 use super::gil::catch_panic;
-use crate::arrow::c_structures::{check_schema, import_array};
+use crate::arrow::c_structures::{import_array, import_type};
 use crate::error::Error;
 use crate::panics;
 
@@ -69,27 +69,9 @@ fn import_capsules(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) 
         return Err(PyValueError::new_err("the array was imported already: export it again"));
     }
     // SAFETY: as above.
-    let of = unsafe { data_type(schema.as_ref()) }.map_err(refused)?;
+    let of = unsafe { import_type(schema.as_ref()) }.map_err(PyTypeError::new_err)?;
     // SAFETY: as above.
     unsafe { import_array(array, &of) }.map(make_array).map_err(PyTypeError::new_err)
-}
-
-fn refused(error: ArrowError) -> PyErr {
-    PyTypeError::new_err(match error {
-        ArrowError::CDataInterface(text) => text,
-        other => other.to_string(),
-    })
-}
-
-/// The type that a schema has.
-///
-/// # Safety
-///
-/// The pointers of the schema are null or point to what the interface says.
-unsafe fn data_type(schema: &FFI_ArrowSchema) -> Result<DataType, ArrowError> {
-    // SAFETY: the caller's promise.
-    unsafe { check_schema(schema) }.map_err(ArrowError::CDataInterface)?;
-    DataType::try_from(schema)
 }
 
 /// Has pyarrow compare its buffers with their offsets: only the owner of buffers knows how long they are.
@@ -124,7 +106,7 @@ impl ImportedStream {
         // SAFETY: the stream is not released, the function is its own, and the exporter promises that it writes a schema.
         let data_type = unsafe {
             let schema = pull(&mut stream, get_schema, FFI_ArrowSchema::empty()).map_err(PyValueError::new_err)?;
-            data_type(&schema).map_err(refused)?
+            import_type(&schema).map_err(PyTypeError::new_err)?
         };
         Ok(Self { stream, data_type })
     }

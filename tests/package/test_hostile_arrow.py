@@ -90,6 +90,81 @@ MALFORMED: dict[str, Callable[[], Structure]] = {
     "a dictionary without values": lambda: changed(Structure(b"i", 1, [None, numbers(0)]), "schema", dictionary=None),
 }
 
+
+def dictionary(format: bytes, values: Structure | None) -> Structure:
+    """Return a dictionary with indices of a format."""
+    column = Structure(format, 1, [None, numbers(0)])
+    if values is not None:
+        column.schema.dictionary = ctypes.addressof(values.schema)
+        column.array.dictionary = ctypes.addressof(values.array)
+    return column
+
+
+def pair(format: bytes = b"+s") -> Structure:
+    """Return a column of a key and a value."""
+    return Structure(format, 1, [None], [binary([0, 1]).named(b"key"), binary([0, 1]).named(b"value")])
+
+
+def ends(format: bytes = b"i") -> Structure:
+    """Return the ends of one run, which are never null."""
+    return changed(Structure(format, 1, [None, numbers(1)]), "schema", flags=0)
+
+
+LEAF = binary([0, 1])
+NESTED: dict[str, Callable[[list[Structure]], Structure]] = {
+    "+l": lambda children: Structure(b"+l", 1, [None, numbers(0, 1)], children),
+    "+L": lambda children: Structure(b"+L", 1, [None, numbers(0, 1, width=8)], children),
+    "+vl": lambda children: Structure(b"+vl", 1, [None, numbers(0), numbers(1)], children),
+    "+vL": lambda children: Structure(b"+vL", 1, [None, numbers(0, width=8), numbers(1, width=8)], children),
+    "+w:1": lambda children: Structure(b"+w:1", 1, [None], children),
+    "+m": lambda children: Structure(b"+m", 1, [None, numbers(0, 1)], children),
+    "+r": lambda children: Structure(b"+r", 1, [], children),
+    "+s": lambda children: Structure(b"+s", 1, [None], children),
+    "+ud:0,1": lambda children: Structure(b"+ud:0,1", 1, [b"\0", numbers(0)], children),
+    "+us:0,1": lambda children: Structure(b"+us:0,1", 1, [b"\0"], children),
+}
+"""Columns of one row of a nested type, with any children."""
+
+RIGHT: dict[str, Callable[[], list[Structure]]] = {
+    **dict.fromkeys(("+l", "+L", "+vl", "+vL", "+w:1"), lambda: [binary([0, 1])]),
+    "+m": lambda: [pair()],
+    "+r": lambda: [ends(), binary([0, 1])],
+    **dict.fromkeys(("+s", "+ud:0,1", "+us:0,1"), lambda: [binary([0, 1]), binary([0, 1])]),
+}
+
+WRONG: dict[str, Callable[[], Structure]] = {
+    **{
+        f"{format} of {count} children": lambda format=format, count=count: NESTED[format](
+            [binary([0, 1]) for _ in range(count)]
+        )
+        for format in NESTED
+        for count in range(4)
+        if count != len(RIGHT[format]()) and format != "+s"
+    },
+    "a map of bytes": lambda: NESTED["+m"]([binary([0, 1])]),
+    "a map of a union": lambda: NESTED["+m"]([pair(b"+us:0,1")]),
+    "a map of three columns": lambda: NESTED["+m"]([Structure(b"+s", 1, [None], [binary([0, 1]) for _ in range(3)])]),
+    "a map of a dictionary": lambda: NESTED["+m"]([dictionary(b"i", binary([0, 1]))]),
+    "runs that end in text": lambda: NESTED["+r"]([binary([0, 1], format=b"u"), binary([0, 1])]),
+    "runs that end in unsigned numbers": lambda: NESTED["+r"]([ends(b"I"), binary([0, 1])]),
+    "runs that end in a dictionary": lambda: NESTED["+r"]([dictionary(b"i", ends()), binary([0, 1])]),
+    "a size that is no number": lambda: Structure(b"+w:x", 1, [None], [binary([0, 1])]),
+    "a list without a size": lambda: Structure(b"+w", 1, [None], [binary([0, 1])]),
+    "a union of a negative type": lambda: Structure(b"+us:-1,1", 1, [b"\0"], RIGHT["+us:0,1"]()),
+    "a union of one type twice": lambda: Structure(b"+us:1,1", 1, [b"\1"], RIGHT["+us:0,1"]()),
+    "a union without types": lambda: Structure(b"+us:", 1, [b"\0"], RIGHT["+us:0,1"]()),
+    "an unknown nested type": lambda: Structure(b"+x", 1, [None], [binary([0, 1])]),
+    "bytes with a child": lambda: Structure(b"z", 1, [None, numbers(0, 1), b"a"], [binary([0, 1])]),
+    "text as indices": lambda: dictionary(b"u", binary([0, 1])),
+    "fractions as indices": lambda: dictionary(b"f", binary([0, 1])),
+    "lists as indices": lambda: changed(
+        NESTED["+l"]([binary([0, 1])]), "schema", dictionary=ctypes.addressof(LEAF.schema)
+    ),
+    "a dictionary of wrong values": lambda: dictionary(b"i", NESTED["+m"]([binary([0, 1])])),
+}
+"""Types whose children, sizes or indices do not fit."""
+
+
 OFFSETS: dict[str, Callable[[], Structure]] = {
     "negative": lambda: binary([-5, 1]),
     "negative last": lambda: binary([0, -1]),
@@ -161,6 +236,65 @@ def test_a_malformed_structure_in_a_stream_is_an_error(case: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
         list(_native.apply("decode", Stream(MALFORMED[case]()), "kafka"))
     assert "failed inside" not in str(caught.value)
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_nested_type_that_does_not_fit_is_refused(case: str) -> None:
+    for column in (WRONG[case](), Stream(WRONG[case]())):
+        for read in (_native.checked, lambda column: _native.apply("decode", column, "kafka")):
+            with pytest.raises(TypeError) as caught:
+                read(column)
+            assert "failed inside" not in str(caught.value)
+            assert len(str(caught.value)) > 20
+            column = WRONG[case]()
+
+
+@pytest.mark.parametrize("format", NESTED)
+def test_a_nested_type_whose_children_fit_is_read(format: str) -> None:
+    column = pa.array(_native.checked(NESTED[format](RIGHT[format]())))
+    column.validate(full=True)
+    assert len(column) == 1
+
+
+def test_types_that_are_inside_themselves_are_refused() -> None:
+    column = pair()
+    for index in range(2):
+        column.child_schemas[index] = ctypes.addressof(column.schema)
+    with pytest.raises(TypeError, match="too deeply, or too many"):
+        _native.apply("decode", column, "kafka")
+
+
+# Types that no operation of the core reads, and that are passed on.
+OUTSIDE: dict[str, Callable[[], Structure]] = {
+    "an index outside of its dictionary": lambda: Structure(b"+s", 1, [None], [outside_dictionary().named(b"a")]),
+    "a map outside of its entries": lambda: Structure(b"+m", 1, [None, numbers(0, 2)], [pair()]),
+    "a map of text that is not UTF-8": lambda: NESTED["+m"](
+        [Structure(b"+s", 1, [None], [binary([0, 1], b"\xff", format=b"u"), binary([0, 1])])]
+    ),
+    "a list view outside": lambda: Structure(b"+vl", 1, [None, numbers(1), numbers(1)], RIGHT["+vl"]()),
+    "a large list view outside": lambda: Structure(
+        b"+vL", 1, [None, numbers(-1, width=8), numbers(1, width=8)], RIGHT["+vL"]()
+    ),
+    "a type that the union has not": lambda: Structure(b"+us:0,1", 1, [b"\5"], RIGHT["+us:0,1"]()),
+    "an offset outside of a union": lambda: Structure(b"+ud:0,1", 1, [b"\0", numbers(7)], RIGHT["+ud:0,1"]()),
+    "runs that end too early": lambda: changed(NESTED["+r"](RIGHT["+r"]()), length=2),
+    "a list of text that is not UTF-8": lambda: NESTED["+w:1"]([binary([0, 1], b"\xff", format=b"u")]),
+}
+
+
+def outside_dictionary() -> Structure:
+    """Return an index outside of its dictionary."""
+    column = dictionary(b"i", binary([0, 1]))
+    ctypes.memmove(column.buffers[1], numbers(7), 4)
+    return column
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_what_is_passed_on_is_checked(case: str) -> None:
+    with pytest.raises(TypeError, match="malformed"):
+        _native.checked(OUTSIDE[case]())
+    with pytest.raises((TypeError, ValueError), match="malformed"):
+        list(_native.checked(Stream(OUTSIDE[case]())))
 
 
 @pytest.mark.parametrize("way", WAYS)
