@@ -10,6 +10,7 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 
+use super::gil::enter;
 use crate::encoding::Encoding;
 use crate::error::{Code, Direction, Error, ErrorDetail, unknown_name};
 use crate::format::{Format, Info};
@@ -213,15 +214,17 @@ impl OccurrencesArgument {
     }
 }
 
-/// Arguments that PyO3 would refuse without their name.
+/// Conversions of arguments by code of this library, which runs before the body of a function is entered; and the names that
+/// PyO3 would leave out.
 pub mod argument {
     use super::*;
 
     macro_rules! arguments {
-        ($($name:ident: $take:ident -> $type:ty)*) => {$(
+        ($($(#[$attribute:meta])* $name:ident: $take:ident -> $type:ty)*) => {$(
+            $(#[$attribute])*
             #[allow(clippy::needless_lifetimes, reason = "texts live as long as what was given, flags need not")]
             pub fn $name<'a>(argument: &'a Bound<'_, PyAny>) -> PyResult<$type> {
-                $take(argument, stringify!($name))
+                enter(|| $take(argument, stringify!($name)))
             }
         )*};
     }
@@ -240,6 +243,20 @@ pub mod argument {
         text_keys: flag -> bool
         canonical: flag -> bool
         views: flag -> bool
+        #[cfg(debug_assertions)] place: panicking -> &'a str
+    }
+
+    /// Any other type that Python's objects are converted to.
+    pub fn extracted<'py, T: FromPyObjectOwned<'py>>(argument: &Bound<'py, PyAny>) -> PyResult<T> {
+        enter(|| argument.extract().map_err(Into::into))
+    }
+
+    /// Panics for the text `argument`.
+    #[cfg(debug_assertions)]
+    fn panicking<'a>(argument: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
+        let place = text(argument, name)?;
+        assert!(place != "argument", "provoked");
+        Ok(place)
     }
 
     fn text<'a>(argument: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {

@@ -14,7 +14,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::errors::internal_text;
-use super::gil::catch_panic;
 use crate::arrow::c_structures::{import_array, import_type};
 use crate::error::Error;
 use crate::panics;
@@ -37,11 +36,6 @@ pub enum Column {
 /// Imports anything with `__arrow_c_array__` or `__arrow_c_stream__`. Structures that break the rules of the interface are
 /// refused where that can be seen.
 pub fn import(column: &Bound<'_, PyAny>) -> PyResult<Column> {
-    // `arrow-data` panics where a structure is not as it should be.
-    catch_panic(|| import_column(column))?
-}
-
-fn import_column(column: &Bound<'_, PyAny>) -> PyResult<Column> {
     let py = column.py();
     check_by_owner(column)?;
     if column.hasattr(pyo3::intern!(py, "__arrow_c_array__"))? {

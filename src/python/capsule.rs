@@ -14,7 +14,7 @@ use pyo3::types::PyCapsule;
 use super::c_interface::{self, ImportedStream, export_array, export_stream, export_type, import};
 use super::columns::Options;
 use super::edit::EditedKeys;
-use super::gil::{catch_panic, without_gil};
+use super::gil::{enter, without_gil};
 use crate::arrow::c_structures::Imported;
 use crate::arrow::checks::check_values;
 use crate::arrow::input::Bytes;
@@ -37,24 +37,26 @@ impl Column {
         slf: &Bound<'py, Self>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        if let Some(capsules) = requested("array", slf, requested_schema)? {
-            return Ok(capsules);
-        }
-        let array = &slf.get().array;
-        Ok(export_array(py, &unnamed(array.data_type()), array)?.into_pyobject(py)?.into_any())
+        enter(|| {
+            let py = slf.py();
+            if let Some(capsules) = requested("array", slf, requested_schema)? {
+                return Ok(capsules);
+            }
+            let array = &slf.get().array;
+            Ok(export_array(py, &unnamed(array.data_type()), array)?.into_pyobject(py)?.into_any())
+        })
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        export_type(py, &unnamed(self.array.data_type()))
+        enter(|| export_type(py, &unnamed(self.array.data_type())))
     }
 
-    fn __len__(&self) -> usize {
-        self.array.len()
+    fn __len__(&self) -> PyResult<usize> {
+        enter(|| Ok(self.array.len()))
     }
 
-    fn __repr__(&self) -> String {
-        format!("<letterhead column of {} rows: {}>", self.array.len(), self.array.data_type())
+    fn __repr__(&self) -> PyResult<String> {
+        enter(|| Ok(format!("<letterhead column of {} rows: {}>", self.array.len(), self.array.data_type())))
     }
 }
 
@@ -81,42 +83,46 @@ impl Stream {
         slf: &Bound<'py, Self>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (py, this) = (slf.py(), slf.get());
-        let mut chunks = this.take(State::Exported)?.ok_or_else(ended)?;
-        if requested_schema.is_some() {
-            // The cast reads a stream of its own: nobody else can take chunks from it.
-            let stream = Stream { field: this.field.clone(), chunks: Mutex::new(State::Here(chunks)) };
-            let stream = Bound::new(py, stream)?;
-            if let Some(capsule) = requested("stream", &stream, requested_schema)? {
-                return Ok(capsule);
+        enter(|| {
+            let (py, this) = (slf.py(), slf.get());
+            let mut chunks = this.take(State::Exported)?.ok_or_else(ended)?;
+            if requested_schema.is_some() {
+                // The cast reads a stream of its own: nobody else can take chunks from it.
+                let stream = Stream { field: this.field.clone(), chunks: Mutex::new(State::Here(chunks)) };
+                let stream = Bound::new(py, stream)?;
+                if let Some(capsule) = requested("stream", &stream, requested_schema)? {
+                    return Ok(capsule);
+                }
+                chunks = stream.get().take(State::Exported)?.ok_or_else(ended)?;
             }
-            chunks = stream.get().take(State::Exported)?.ok_or_else(ended)?;
-        }
-        Ok(export_stream(py, &this.field, Box::new(Unattached(chunks)))?.into_any())
+            Ok(export_stream(py, &this.field, Box::new(Unattached(chunks)))?.into_any())
+        })
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        export_type(py, &self.field)
+        enter(|| export_type(py, &self.field))
     }
 
     /// A second `for` raises, while `next` repeats the end, as every iterator does.
     fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        match *slf.get().lock()? {
+        enter(|| match *slf.get().lock()? {
             State::Ended => Err(ended()),
             State::Exported => Err(PyValueError::new_err(EXPORTED)),
             State::Here(_) | State::InUse => Ok(slf.clone()),
-        }
+        })
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Column> {
-        // Taken out while it works: a second thread that waited for the lock with the GIL held would stop this one.
-        let mut chunks = self.take(State::InUse)?.ok_or_else(|| PyStopIteration::new_err(()))?;
-        let result = without_gil(py, || chunks.next_chunk());
-        // After an error they are put back as well: they repeat that rows are missing.
-        let reported = if matches!(result, Ok(None)) { chunks.report(py) } else { Ok(()) };
-        *self.lock()? = if matches!(result, Ok(None)) { State::Ended } else { State::Here(chunks) };
-        reported?;
-        result?.map(|array| Column { array }).ok_or_else(|| PyStopIteration::new_err(()))
+        enter(|| {
+            // Taken out while it works: a second thread that waited for the lock with the GIL held would stop this one.
+            let mut chunks = self.take(State::InUse)?.ok_or_else(|| PyStopIteration::new_err(()))?;
+            let result = without_gil(py, || chunks.next_chunk());
+            // After an error they are put back as well: they repeat that rows are missing.
+            let reported = if matches!(result, Ok(None)) { chunks.report(py) } else { Ok(()) };
+            *self.lock()? = if matches!(result, Ok(None)) { State::Ended } else { State::Here(chunks) };
+            reported?;
+            result?.map(|array| Column { array }).ok_or_else(|| PyStopIteration::new_err(()))
+        })
     }
 }
 
@@ -155,19 +161,24 @@ pub struct Schema {
 #[pymethods]
 impl Schema {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        export_type(py, &unnamed(&self.of))
+        enter(|| export_type(py, &unnamed(&self.of)))
     }
 
     /// The type in Spark's DDL; of a struct, its columns.
     #[getter]
-    fn ddl(&self) -> String {
-        match &self.of {
-            DataType::Struct(fields) => {
-                let columns = fields.iter().map(|field| format!("{} {}", quoted(field.name()), ddl(field.data_type())));
-                columns.collect::<Vec<_>>().join(", ")
-            }
-            other => ddl(other),
-        }
+    fn ddl(&self) -> PyResult<String> {
+        enter(|| {
+            Ok({
+                match &self.of {
+                    DataType::Struct(fields) => {
+                        let columns =
+                            fields.iter().map(|field| format!("{} {}", quoted(field.name()), ddl(field.data_type())));
+                        columns.collect::<Vec<_>>().join(", ")
+                    }
+                    other => ddl(other),
+                }
+            })
+        })
     }
 }
 
@@ -397,7 +408,7 @@ pub fn apply<'py>(
         }
         c_interface::Column::Stream(source) => {
             // A wrong type raises now, not when the first chunk is pulled.
-            let empty = catch_panic(|| new_empty_array(source.data_type()))?;
+            let empty = new_empty_array(source.data_type());
             let of = without_gil(py, || {
                 shared.work.apply(Input::new(&empty))?;
                 shared.work.output_type()
@@ -411,28 +422,30 @@ pub fn apply<'py>(
 /// Imports and validates a column before it is passed to a library that does not validate it.
 #[pyfunction]
 pub fn checked<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    match import(column)? {
+    enter(|| match import(column)? {
         c_interface::Column::Array(array) => Ok(Column { array }.into_pyobject(py)?.into_any()),
         c_interface::Column::Stream(source) => {
             let of = source.data_type().clone();
             let work = Box::new(Imported(of.clone()));
             Chunks::new(source, Shared { work, threads: 1, max_offset: MAX_OFFSET }, None).into_stream(py, &of)
         }
-    }
+    })
 }
 
 /// The addresses of the buffers that a kernel would read, children included: what shows that nothing was copied.
 #[pyfunction]
 pub fn buffer_addresses(column: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
-    fn gather(data: &ArrayData, out: &mut Vec<usize>) {
-        out.extend(data.nulls().map(|nulls| nulls.buffer().as_ptr() as usize));
-        out.extend(data.buffers().iter().map(|buffer| buffer.as_ptr() as usize));
-        data.child_data().iter().for_each(|child| gather(child, out));
-    }
-    let c_interface::Column::Array(array) = import(column)? else {
-        return Err(PyTypeError::new_err("addresses are of one array, not of a stream"));
-    };
-    let mut out = Vec::new();
-    gather(&array.to_data(), &mut out);
-    Ok(out)
+    enter(|| {
+        fn gather(data: &ArrayData, out: &mut Vec<usize>) {
+            out.extend(data.nulls().map(|nulls| nulls.buffer().as_ptr() as usize));
+            out.extend(data.buffers().iter().map(|buffer| buffer.as_ptr() as usize));
+            data.child_data().iter().for_each(|child| gather(child, out));
+        }
+        let c_interface::Column::Array(array) = import(column)? else {
+            return Err(PyTypeError::new_err("addresses are of one array, not of a stream"));
+        };
+        let mut out = Vec::new();
+        gather(&array.to_data(), &mut out);
+        Ok(out)
+    })
 }

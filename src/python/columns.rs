@@ -14,7 +14,7 @@ use super::c_interface;
 use super::capsule::{self, FormatOperation, Schema};
 use super::edit::{EditedKeys, edit};
 use super::filter::filter;
-use super::gil::without_gil;
+use super::gil::{enter, without_gil};
 use super::objects::bytes_object;
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::edit::EditColumn;
@@ -74,14 +74,16 @@ fn default_value((of, text): (String, String)) -> Result<DefaultValue, Error> {
 /// its name in Spark.
 #[pyfunction]
 pub fn check_type(text: &str) -> PyResult<(String, String)> {
-    let (of, others) = parse_alternatives(text)?;
-    let types = [&[of], &others[..]].concat();
-    let name = match common_number(&types) {
-        Some(scalar) => scalar.name().to_owned(),
-        None => of.name().split(':').next().unwrap_or_default().to_owned(),
-    };
-    let spark = common_type(&types, Dialect::Spark).unwrap_or_else(|| of.arrow(Dialect::Spark));
-    Ok((name, ddl(&spark)))
+    enter(|| {
+        let (of, others) = parse_alternatives(text)?;
+        let types = [&[of], &others[..]].concat();
+        let name = match common_number(&types) {
+            Some(scalar) => scalar.name().to_owned(),
+            None => of.name().split(':').next().unwrap_or_default().to_owned(),
+        };
+        let spark = common_type(&types, Dialect::Spark).unwrap_or_else(|| of.arrow(Dialect::Spark));
+        Ok((name, ddl(&spark)))
+    })
 }
 
 /// The options of all operations on columns; an operation reads those that it has.
@@ -289,8 +291,10 @@ pub fn apply<'py>(
     #[pyo3(from_py_with = argument::format)] format: Format,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let options = Options::of(py, options)?;
-    capsule::apply(py, column, options.work(operation, format)?, &options)
+    enter(|| {
+        let options = Options::of(py, options)?;
+        capsule::apply(py, column, options.work(operation, format)?, &options)
+    })
 }
 
 /// AMQP primitives to values of a type.
@@ -302,10 +306,12 @@ pub fn amqp_column<'py>(
     of: &str,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let options = Options::of(py, options)?;
-    let of = Type::parse(&format!("{of}:amqp"))?;
-    let work = ReadAmqp { of, dialect: options.dialect, on_error: options.on_error };
-    capsule::apply(py, column, Box::new(work), &options)
+    enter(|| {
+        let options = Options::of(py, options)?;
+        let of = Type::parse(&format!("{of}:amqp"))?;
+        let work = ReadAmqp { of, dialect: options.dialect, on_error: options.on_error };
+        capsule::apply(py, column, Box::new(work), &options)
+    })
 }
 
 /// A record batch, or a column of structs, as lines of JSON.
@@ -317,13 +323,16 @@ pub fn json_lines<'py>(
     epoch_ms: bool,
     ascii: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let c_interface::Column::Array(array) = c_interface::import(rows)? else {
-        return Err(PyTypeError::new_err("JSON lines are written of one record batch, not of a stream"));
-    };
-    let rows = array.as_struct_opt().ok_or_else(|| PyTypeError::new_err("JSON lines are written of a record batch"))?;
-    let options = JsonOptions { epoch_ms, ascii };
-    let lines = without_gil(py, || write_lines(rows, options))?;
-    bytes_object(py, &lines)
+    enter(|| {
+        let c_interface::Column::Array(array) = c_interface::import(rows)? else {
+            return Err(PyTypeError::new_err("JSON lines are written of one record batch, not of a stream"));
+        };
+        let rows =
+            array.as_struct_opt().ok_or_else(|| PyTypeError::new_err("JSON lines are written of a record batch"))?;
+        let options = JsonOptions { epoch_ms, ascii };
+        let lines = without_gil(py, || write_lines(rows, options))?;
+        bytes_object(py, &lines)
+    })
 }
 
 /// The type that an operation returns, before any row is read.
@@ -335,6 +344,8 @@ pub fn schema(
     #[pyo3(from_py_with = argument::format)] format: Format,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Schema> {
-    let work = Options::of(py, options)?.work(operation, format)?;
-    Ok(Schema { of: work.output_type()? })
+    enter(|| {
+        let work = Options::of(py, options)?.work(operation, format)?;
+        Ok(Schema { of: work.output_type()? })
+    })
 }

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
 use super::arguments::{KeyArgument, named, type_named};
+use super::gil::enter;
 use crate::arrow::edit::SeenEntries;
 use crate::error::{Error, unknown_name};
 use crate::op::edit::{Change, Edit, Entry, NewValue};
@@ -23,13 +24,13 @@ pub struct EditedKeys {
 impl EditedKeys {
     #[new]
     #[pyo3(signature = (entries, report=None))]
-    fn new(entries: usize, report: Option<Py<PyAny>>) -> Self {
-        EditedKeys { seen: Arc::new(SeenEntries::new(entries)), report }
+    fn new(entries: usize, report: Option<Py<PyAny>>) -> PyResult<Self> {
+        enter(|| Ok(EditedKeys { seen: Arc::new(SeenEntries::new(entries)), report }))
     }
 
     /// The places of the entries that had no header; none before there was a row.
-    fn unseen(&self) -> Vec<usize> {
-        self.seen.unseen()
+    fn unseen(&self) -> PyResult<Vec<usize>> {
+        enter(|| Ok(self.seen.unseen()))
     }
 }
 

@@ -6,11 +6,11 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
-use super::arguments::named;
+use super::arguments::{argument, named};
 use super::c_interface;
 use super::capsule::Column;
 use super::columns::{Spec, selections};
-use super::gil::without_gil;
+use super::gil::{enter, without_gil};
 use crate::arrow;
 use crate::arrow::filter::{Comparison, Filter, Literal, Literals, Operand, Part, Pattern, Quantifier, Step, Test};
 use crate::error::Error;
@@ -57,25 +57,28 @@ fn pattern(text: &[u8]) -> Result<Pattern, Error> {
 /// Raises `ValueError` for text that is not a regular expression.
 #[pyfunction]
 pub fn check_pattern(text: &str) -> PyResult<()> {
-    Ok(Pattern::new(text).map(|_| ())?)
+    enter(|| Ok(Pattern::new(text).map(|_| ())?))
 }
 
 /// Evaluates a condition for each row of a table, as [`arrow::truths::truths`] does.
 #[pyfunction]
 pub fn truths(
     py: Python<'_>,
-    condition: FilterArgument,
-    columns: Vec<Option<Bound<'_, PyAny>>>,
+    #[pyo3(from_py_with = argument::extracted)] condition: FilterArgument,
+    #[pyo3(from_py_with = argument::extracted)] columns: Vec<Option<Bound<'_, PyAny>>>,
     rows: usize,
 ) -> PyResult<Column> {
-    let import = |column: &Bound<'_, PyAny>| match c_interface::import(column)? {
-        c_interface::Column::Array(array) => Ok(array),
-        c_interface::Column::Stream(_) => Err(PyTypeError::new_err("an array is needed, not a stream")),
-    };
-    let columns = columns.iter().map(|column| column.as_ref().map(import).transpose()).collect::<PyResult<Vec<_>>>()?;
-    let condition = filter(condition)?;
-    let array = without_gil(py, || arrow::truths::truths(&condition, &columns, rows))?;
-    Ok(Column { array: Arc::new(array) })
+    enter(|| {
+        let import = |column: &Bound<'_, PyAny>| match c_interface::import(column)? {
+            c_interface::Column::Array(array) => Ok(array),
+            c_interface::Column::Stream(_) => Err(PyTypeError::new_err("an array is needed, not a stream")),
+        };
+        let columns =
+            columns.iter().map(|column| column.as_ref().map(import).transpose()).collect::<PyResult<Vec<_>>>()?;
+        let condition = filter(condition)?;
+        let array = without_gil(py, || arrow::truths::truths(&condition, &columns, rows))?;
+        Ok(Column { array: Arc::new(array) })
+    })
 }
 
 fn step((name, operand, quantifier, literals): StepArgument, headers: usize) -> Result<Step, Error> {

@@ -4,13 +4,22 @@ use std::cell::RefCell;
 
 use pyo3::prelude::*;
 
+#[cfg(debug_assertions)]
+use super::arguments::argument;
 use crate::error::Error;
 use crate::interrupt::watch;
-use crate::panics;
+use crate::panics::catch_panic;
 
 thread_local! {
     /// The exception of a signal that came while the core worked, as `KeyboardInterrupt`.
     static SIGNAL: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Runs the body of a function or method that Python calls, each of which begins with this: a panic becomes an error. The
+/// arguments that are converted before, by [`argument`](super::arguments::argument), enter by themselves.
+#[inline(always)]
+pub fn enter<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_panic(body)?
 }
 
 /// Runs work of the core. The handlers of signals run meanwhile; the exception of one ends the work.
@@ -36,17 +45,16 @@ pub fn without_gil_if_long<T: Send>(
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     const LONG: usize = 1 << 16;
-    if size >= LONG { without_gil(py, work) } else { Ok(catch_panic(work)??) }
+    if size >= LONG { without_gil(py, work) } else { Ok(work()?) }
 }
 
-/// Runs work of the core that creates Python objects.
-pub fn catch_panic<T>(work: impl FnOnce() -> T) -> PyResult<T> {
-    Ok(panics::catch_panic(work)?)
-}
-
-/// Panics where panics are caught: only tests call it, and only a debug build has it.
+/// Panics in the conversion of an argument, in the body of a function, or in work without the GIL: only tests call it, and only a
+/// debug build has it.
 #[cfg(debug_assertions)]
 #[pyfunction]
-pub fn provoke_panic(py: Python<'_>) -> PyResult<()> {
-    without_gil(py, || panic!("provoked"))
+pub fn provoke_panic(py: Python<'_>, #[pyo3(from_py_with = argument::place)] place: &str) -> PyResult<()> {
+    enter(|| {
+        assert!(place != "body", "provoked");
+        without_gil(py, || panic!("provoked"))
+    })
 }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use super::arguments::{MessageArgument, argument, named, read_options, size, write_options};
-use super::gil::{catch_panic, without_gil_if_long};
+use super::gil::{enter, without_gil_if_long};
 use super::objects::bytes_object;
 use crate::codec::Codec;
 use crate::error::Error;
@@ -31,15 +31,17 @@ pub fn record_batches(
     most: Option<usize>,
     beyond: usize,
 ) -> PyResult<(Vec<Head>, usize)> {
-    let log = SharedBytes::new(data)?;
-    let most = most.unwrap_or(usize::MAX);
-    let batches = catch_panic(|| heads(log.len(), beyond, start, most, |at, header| log.copy(at, header)))?;
-    let tuple = |head: &crate::formats::batch::log_index::Head| {
-        let offsets = (head.base_offset, head.last_offset);
-        let (max, producer) = (head.max_timestamp, head.producer_id);
-        (head.position, head.size, offsets.0, offsets.1, head.magic, head.attributes, max, producer, head.count)
-    };
-    Ok((batches.heads.iter().map(tuple).collect(), batches.end))
+    enter(|| {
+        let log = SharedBytes::new(data)?;
+        let most = most.unwrap_or(usize::MAX);
+        let batches = heads(log.len(), beyond, start, most, |at, header| log.copy(at, header));
+        let tuple = |head: &crate::formats::batch::log_index::Head| {
+            let offsets = (head.base_offset, head.last_offset);
+            let (max, producer) = (head.max_timestamp, head.producer_id);
+            (head.position, head.size, offsets.0, offsets.1, head.magic, head.attributes, max, producer, head.count)
+        };
+        Ok((batches.heads.iter().map(tuple).collect(), batches.end))
+    })
 }
 
 /// The record batch at the beginning of these bytes, without compression; of a compressed set of an older format, the
@@ -51,15 +53,17 @@ pub fn uncompressed<'py>(
     data: &[u8],
     read: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let limits = read_options(py, read)?.limits;
-    let bytes = without_gil_if_long(py, data.len(), || record_batch::uncompressed(data, limits))?;
-    bytes_object(py, &bytes)
+    enter(|| {
+        let limits = read_options(py, read)?.limits;
+        let bytes = without_gil_if_long(py, data.len(), || record_batch::uncompressed(data, limits))?;
+        bytes_object(py, &bytes)
+    })
 }
 
 /// A record batch with the checksum of its content.
 #[pyfunction]
 pub fn with_checksum<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    bytes_object(py, &catch_panic(|| record_batch::with_checksum(data))?)
+    enter(|| bytes_object(py, &record_batch::with_checksum(data)))
 }
 
 /// Writes dicts of the fields of messages as one batch.
@@ -67,27 +71,29 @@ pub fn with_checksum<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, P
 #[pyo3(signature = (messages, format, codec, options=None))]
 pub fn batch<'py>(
     py: Python<'py>,
-    messages: Vec<Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = argument::extracted)] messages: Vec<Bound<'py, PyAny>>,
     #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::codec)] codec: &str,
     options: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let codec = named("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec)))?;
-    let options = write_options(options)?;
-    let info = format.info();
-    let of_dict = |dict: &Bound<'py, PyAny>| MessageArgument::of(dict, info);
-    let arguments = messages.iter().map(of_dict).collect::<PyResult<Vec<_>>>()?;
-    let messages = arguments.iter().map(|argument| argument.encode(info.name, options.clone()));
-    let messages = messages.collect::<PyResult<Vec<_>>>()?;
-    let size = messages.iter().map(size).sum();
-    let bytes = without_gil_if_long(py, size, || match format {
-        Format::RecordBatch => write::<RecordBatchBuilder>(messages, codec),
-        Format::Kip82Messages => write::<MessageSetBuilder<Typed>>(messages, codec),
-        Format::Kip82MessagesInt => write::<MessageSetBuilder<Int>>(messages, codec),
-        Format::Kip82MessagesWrapper => write::<MessageSetBuilder<Wrapped>>(messages, codec),
-        _ => Err(Error::Value(format!("{} is read only", info.name))),
-    })?;
-    bytes_object(py, &bytes)
+    enter(|| {
+        let codec = named("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec)))?;
+        let options = write_options(options)?;
+        let info = format.info();
+        let of_dict = |dict: &Bound<'py, PyAny>| MessageArgument::of(dict, info);
+        let arguments = messages.iter().map(of_dict).collect::<PyResult<Vec<_>>>()?;
+        let messages = arguments.iter().map(|argument| argument.encode(info.name, options.clone()));
+        let messages = messages.collect::<PyResult<Vec<_>>>()?;
+        let size = messages.iter().map(size).sum();
+        let bytes = without_gil_if_long(py, size, || match format {
+            Format::RecordBatch => write::<RecordBatchBuilder>(messages, codec),
+            Format::Kip82Messages => write::<MessageSetBuilder<Typed>>(messages, codec),
+            Format::Kip82MessagesInt => write::<MessageSetBuilder<Int>>(messages, codec),
+            Format::Kip82MessagesWrapper => write::<MessageSetBuilder<Wrapped>>(messages, codec),
+            _ => Err(Error::Value(format!("{} is read only", info.name))),
+        })?;
+        bytes_object(py, &bytes)
+    })
 }
 
 /// Bytes of a file that another process may write, so that no reference to them is made.

@@ -13,7 +13,7 @@ use super::arguments::{
 };
 use super::columns::{Spec, selections};
 use super::errors::{ErrorTuple, LossTuple, error_tuple, loss_tuple};
-use super::gil::{catch_panic, without_gil, without_gil_if_long};
+use super::gil::{enter, without_gil, without_gil_if_long};
 use super::objects::{bytes_object, fields_dict, headers_object, headers_of, requested_object};
 use super::packed::{Packed, Positions};
 use super::scalar::to_object;
@@ -28,6 +28,7 @@ use crate::op::messages::{Bookmark, MessageHeaders, ReadMessages};
 use crate::op::not_a_batch;
 use crate::op::values::{MessageSink, ReadMessage};
 use crate::op::write::TypeHint;
+use crate::panics::catch_panic;
 use crate::traits::{Class, FieldValue, Presence, ReadOptions, WriteOptions};
 
 /// Headers as `letterhead.Headers`, which are parsed on access; a message as a dict of its fields.
@@ -43,24 +44,26 @@ pub fn decode<'py>(
     #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let limits = limits_or_default(py, limits)?;
-    let options = ReadOptions { lenient, strict_types, text_keys: false, limits };
-    let info = format.info();
-    let bytes = data.as_bytes();
-    // Positions have 32 bits; the objects of a larger message, which no default limit allows, are created at once.
-    if info.class == Class::Headers && u32::try_from(bytes.len()).is_ok() {
-        let read = ReadMessage { data: bytes, options, fresh: || Positions::new(bytes) };
-        let (positions, _) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
-        return headers_of(Bound::new(py, Packed::new(data.clone(), info.order, positions))?.into_any());
-    }
-    let read = ReadMessage { data: bytes, options, fresh: MessageSink::default };
-    let (message, presence) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
-    let headers = (presence != Presence::Absent).then_some(&message.headers[..]);
-    let headers = headers_object(py, headers, info.order)?;
-    match info.class {
-        Class::Headers => Ok(headers),
-        _ => Ok(fields_dict(py, info, &headers, &message.fields)?.into_any()),
-    }
+    enter(|| {
+        let limits = limits_or_default(py, limits)?;
+        let options = ReadOptions { lenient, strict_types, text_keys: false, limits };
+        let info = format.info();
+        let bytes = data.as_bytes();
+        // Positions have 32 bits; the objects of a larger message, which no default limit allows, are created at once.
+        if info.class == Class::Headers && u32::try_from(bytes.len()).is_ok() {
+            let read = ReadMessage { data: bytes, options, fresh: || Positions::new(bytes) };
+            let (positions, _) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
+            return headers_of(Bound::new(py, Packed::new(data.clone(), info.order, positions))?.into_any());
+        }
+        let read = ReadMessage { data: bytes, options, fresh: MessageSink::default };
+        let (message, presence) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
+        let headers = (presence != Presence::Absent).then_some(&message.headers[..]);
+        let headers = headers_object(py, headers, info.order)?;
+        match info.class {
+            Class::Headers => Ok(headers),
+            _ => Ok(fields_dict(py, info, &headers, &message.fields)?.into_any()),
+        }
+    })
 }
 
 /// The messages of a batch, read a few at a time. With `parse_headers=False` the headers are their bytes, which are not
@@ -74,12 +77,14 @@ pub fn messages(
     read: Option<Bound<'_, PyTuple>>,
     parse_headers: bool,
 ) -> PyResult<MessageReader> {
-    if format.info().class != Class::Batch {
-        return Err(not_a_batch(format.info().name).into());
-    }
-    let options = read_options(py, read)?;
-    let state = Mutex::new(Some(Bookmark::default()));
-    Ok(MessageReader { data, format, options, parse_headers, state })
+    enter(|| {
+        if format.info().class != Class::Batch {
+            return Err(not_a_batch(format.info().name).into());
+        }
+        let options = read_options(py, read)?;
+        let state = Mutex::new(Some(Bookmark::default()));
+        Ok(MessageReader { data, format, options, parse_headers, state })
+    })
 }
 
 /// An iterator over lists of messages, each a dict of its fields, with the error that comes after them, if any.
@@ -105,54 +110,56 @@ const MOST_BYTES: usize = 1 << 18;
 
 #[pymethods]
 impl MessageReader {
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
+    fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        enter(|| Ok(slf))
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyList>, Option<PyErr>)>> {
-        let Ok(mut state) = self.state.try_lock() else {
-            return Err(PyValueError::new_err("the messages are being read by another thread: read them in one"));
-        };
-        // Taken out, so that an exception ends the reading.
-        let Some(mut bookmark) = state.take() else { return Ok(None) };
-        let (info, list, mut failed) = (self.format.info(), PyList::empty(py), None);
-        let mut size = 0;
-        let append = |headers: Option<MessageHeaders<'_>>, fields: &[FieldValue<'_>]| {
-            size += fields.iter().map(FieldValue::byte_len).sum::<usize>();
-            let headers = match headers {
-                Some(MessageHeaders::Bytes(bytes)) => {
-                    size += bytes.len();
-                    bytes_object(py, bytes).map(Bound::into_any)
-                }
-                Some(MessageHeaders::Parsed(headers)) => {
-                    size += headers.iter().map(object_size).sum::<usize>();
-                    headers_object(py, Some(headers), info.order)
-                }
-                None => headers_object(py, None, info.order),
+        enter(|| {
+            let Ok(mut state) = self.state.try_lock() else {
+                return Err(PyValueError::new_err("the messages are being read by another thread: read them in one"));
             };
-            let dict = headers.and_then(|headers| fields_dict(py, info, &headers, fields));
-            match dict.and_then(|dict| list.append(dict)) {
-                Ok(()) => list.len() < MOST_MESSAGES && size < MOST_BYTES,
-                Err(error) => {
-                    failed = Some(error);
-                    false
+            // Taken out, so that an exception ends the reading.
+            let Some(mut bookmark) = state.take() else { return Ok(None) };
+            let (info, list, mut failed) = (self.format.info(), PyList::empty(py), None);
+            let mut size = 0;
+            let append = |headers: Option<MessageHeaders<'_>>, fields: &[FieldValue<'_>]| {
+                size += fields.iter().map(FieldValue::byte_len).sum::<usize>();
+                let headers = match headers {
+                    Some(MessageHeaders::Bytes(bytes)) => {
+                        size += bytes.len();
+                        bytes_object(py, bytes).map(Bound::into_any)
+                    }
+                    Some(MessageHeaders::Parsed(headers)) => {
+                        size += headers.iter().map(object_size).sum::<usize>();
+                        headers_object(py, Some(headers), info.order)
+                    }
+                    None => headers_object(py, None, info.order),
+                };
+                let dict = headers.and_then(|headers| fields_dict(py, info, &headers, fields));
+                match dict.and_then(|dict| list.append(dict)) {
+                    Ok(()) => list.len() < MOST_MESSAGES && size < MOST_BYTES,
+                    Err(error) => {
+                        failed = Some(error);
+                        false
+                    }
                 }
+            };
+            let (data, options, parse_headers) = (self.data.as_bytes(py), self.options, self.parse_headers);
+            let read = ReadMessages { data, options, parse_headers, bookmark: &mut bookmark, receive: append };
+            // Objects are made as messages are read, so the GIL stays.
+            let done = catch_panic(|| self.format.visit(read))?;
+            if let Some(error) = failed {
+                return Err(error);
             }
-        };
-        let (data, options, parse_headers) = (self.data.as_bytes(py), self.options, self.parse_headers);
-        let read = ReadMessages { data, options, parse_headers, bookmark: &mut bookmark, receive: append };
-        // Objects are made as messages are read, so the GIL stays.
-        let done = catch_panic(|| self.format.visit(read))?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        match done {
-            Ok(true) => *state = Some(bookmark),
-            Ok(false) if list.is_empty() => return Ok(None),
-            Ok(false) => {}
-            Err(error) => return Ok(Some((list, Some(error.into())))),
-        }
-        Ok(Some((list, None)))
+            match done {
+                Ok(true) => *state = Some(bookmark),
+                Ok(false) if list.is_empty() => return Ok(None),
+                Ok(false) => {}
+                Err(error) => return Ok(Some((list, Some(error.into())))),
+            }
+            Ok(Some((list, None)))
+        })
     }
 }
 
@@ -164,18 +171,20 @@ pub fn encode<'py>(
     message: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    types: Option<TypesArgument>,
+    #[pyo3(from_py_with = argument::extracted)] types: Option<TypesArgument>,
     #[pyo3(from_py_with = argument::nulls)] nulls: &str,
     #[pyo3(from_py_with = argument::canonical)] canonical: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let (on_loss, types) = (arguments::on_loss(on_loss)?, type_option(types)?);
-    let refuse_null_headers = arguments::refuses_nulls(nulls)?;
-    let options = WriteOptions { on_loss, types, refuse_null_headers, canonical };
-    let info = format.info();
-    let argument = MessageArgument::of(message, info)?;
-    let message = argument.encode(info.name, options)?;
-    let result = without_gil_if_long(py, size(&message), || format.visit(message))?;
-    result.map(|bytes| bytes_object(py, &bytes)).transpose()
+    enter(|| {
+        let (on_loss, types) = (arguments::on_loss(on_loss)?, type_option(types)?);
+        let refuse_null_headers = arguments::refuses_nulls(nulls)?;
+        let options = WriteOptions { on_loss, types, refuse_null_headers, canonical };
+        let info = format.info();
+        let argument = MessageArgument::of(message, info)?;
+        let message = argument.encode(info.name, options)?;
+        let result = without_gil_if_long(py, size(&message), || format.visit(message))?;
+        result.map(|bytes| bytes_object(py, &bytes)).transpose()
+    })
 }
 
 /// A message of one format to bytes of another, the losses, and the types that restore the values; None if the
@@ -190,12 +199,14 @@ pub fn convert<'py>(
     read: Option<Bound<'py, PyTuple>>,
     write: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<ConvertedTuple<'py>> {
-    let (write, read) = (write_options(write)?, read_options(py, read)?);
-    let result = without_gil(py, || convert_message(data, format, target, read, write))?;
-    let losses = result.losses.into_iter().map(loss_tuple).collect();
-    let back = |back: TypeHint| Ok((requested_object(py, &back.key)?, back.value_type, back.lost));
-    let type_hints = result.type_hints.into_iter().map(back).collect::<PyResult<_>>()?;
-    Ok((result.data.map(|bytes| bytes_object(py, &bytes)).transpose()?, losses, type_hints))
+    enter(|| {
+        let (write, read) = (write_options(write)?, read_options(py, read)?);
+        let result = without_gil(py, || convert_message(data, format, target, read, write))?;
+        let losses = result.losses.into_iter().map(loss_tuple).collect();
+        let back = |back: TypeHint| Ok((requested_object(py, &back.key)?, back.value_type, back.lost));
+        let type_hints = result.type_hints.into_iter().map(back).collect::<PyResult<_>>()?;
+        Ok((result.data.map(|bytes| bytes_object(py, &bytes)).transpose()?, losses, type_hints))
+    })
 }
 
 /// A type option that restores a type: `(key, type, lost)`.
@@ -211,24 +222,26 @@ pub fn select<'py>(
     py: Python<'py>,
     data: &[u8],
     #[pyo3(from_py_with = argument::format)] format: Format,
-    columns: Vec<Spec>,
+    #[pyo3(from_py_with = argument::extracted)] columns: Vec<Spec>,
     read: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let selections = selections(columns)?;
-    let options = read_options(py, read)?;
-    let operation = Select { selections, dialect: Dialect::Arrow, options, ..Select::default() };
-    // Before the message is copied.
-    options.limits.check_size(data.len(), format.info().name)?;
-    catch_panic(|| memory::probe(data.len().saturating_mul(2)))?;
-    let data = BinaryArray::from_vec(vec![data]);
-    let result =
-        without_gil(py, || format.visit(Apply(&operation, Input::new(&data))).map_err(|error| error.in_row(None)))?;
-    let row = PyDict::new(py);
-    let columns = result.column.as_struct();
-    for (name, column) in columns.column_names().iter().zip(columns.columns()) {
-        row.set_item(name, to_object(py, column, 0)?)?;
-    }
-    Ok(row)
+    enter(|| {
+        let selections = selections(columns)?;
+        let options = read_options(py, read)?;
+        let operation = Select { selections, dialect: Dialect::Arrow, options, ..Select::default() };
+        // Before the message is copied.
+        options.limits.check_size(data.len(), format.info().name)?;
+        memory::probe(data.len().saturating_mul(2));
+        let data = BinaryArray::from_vec(vec![data]);
+        let result =
+            without_gil(py, || format.visit(Apply(&operation, Input::new(&data))).map_err(|error| error.in_row(None)))?;
+        let row = PyDict::new(py);
+        let columns = result.column.as_struct();
+        for (name, column) in columns.column_names().iter().zip(columns.columns()) {
+            row.set_item(name, to_object(py, column, 0)?)?;
+        }
+        Ok(row)
+    })
 }
 
 /// Everything that is wrong with a message.
@@ -240,8 +253,10 @@ pub fn validate<'py>(
     #[pyo3(from_py_with = argument::format)] format: Format,
     read: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Vec<ErrorTuple>> {
-    let inspection = take_apart(py, data, format, read_options(py, read)?)?;
-    Ok(inspection.errors.into_iter().map(error_tuple).collect())
+    enter(|| {
+        let inspection = take_apart(py, data, format, read_options(py, read)?)?;
+        Ok(inspection.errors.into_iter().map(error_tuple).collect())
+    })
 }
 
 /// Every byte of a message with the field it belongs to, and everything that is wrong.
@@ -253,16 +268,18 @@ pub fn inspect<'py>(
     #[pyo3(from_py_with = argument::format)] format: Format,
     read: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let inspection = take_apart(py, data, format, read_options(py, read)?)?;
-    let labels: Vec<_> = inspection
-        .labels
-        .into_iter()
-        .map(|label| (label.start, label.end, label.field, label.header, label.text))
-        .collect();
-    let parts = PyDict::new(py);
-    parts.set_item("labels", labels)?;
-    parts.set_item("errors", inspection.errors.into_iter().map(error_tuple).collect::<Vec<_>>())?;
-    Ok(parts)
+    enter(|| {
+        let inspection = take_apart(py, data, format, read_options(py, read)?)?;
+        let labels: Vec<_> = inspection
+            .labels
+            .into_iter()
+            .map(|label| (label.start, label.end, label.field, label.header, label.text))
+            .collect();
+        let parts = PyDict::new(py);
+        parts.set_item("labels", labels)?;
+        parts.set_item("errors", inspection.errors.into_iter().map(error_tuple).collect::<Vec<_>>())?;
+        Ok(parts)
+    })
 }
 
 fn take_apart(py: Python<'_>, data: &[u8], format: Format, options: ReadOptions) -> PyResult<Inspection> {

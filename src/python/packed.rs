@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 
+use super::gil::enter;
 use super::objects::{Maker, value_object};
 use crate::header::{Header, Key, Text, TypedKey};
 use crate::log::{Log, Result};
@@ -191,58 +192,62 @@ impl Packed {
 
 #[pymethods]
 impl Packed {
-    fn __len__(&self) -> usize {
-        self.headers.len()
+    fn __len__(&self) -> PyResult<usize> {
+        enter(|| Ok(self.headers.len()))
     }
 
     /// The headers of `list`.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        self.list(py)?.try_iter()
+        enter(|| self.list(py)?.try_iter())
     }
 
-    fn __contains__(&self, key: &Bound<'_, PyString>) -> bool {
-        self.of_key(key).next().is_some()
+    fn __contains__(&self, key: &Bound<'_, PyString>) -> PyResult<bool> {
+        enter(|| Ok(self.of_key(key).next().is_some()))
     }
 
     /// The last value of a key, or a KeyError.
     #[pyo3(signature = (key, /))]
     fn last<'py>(&self, key: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
-        self.value_of(key)?.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
+        enter(|| self.value_of(key)?.ok_or_else(|| PyKeyError::new_err(key.clone().unbind())))
     }
 
     /// The last value of a key, or the default.
     #[pyo3(signature = (key, default, /))]
     fn get<'py>(&self, key: &Bound<'py, PyString>, default: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(self.value_of(key)?.unwrap_or(default))
+        enter(|| Ok(self.value_of(key)?.unwrap_or(default)))
     }
 
     /// All values of a key.
     #[pyo3(signature = (key, /))]
     fn all<'py>(&self, key: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
-        let values = self.of_key(key).map(|header| value_object(key.py(), &header, self.order));
-        PyList::new(key.py(), values.collect::<PyResult<Vec<_>>>()?)
+        enter(|| {
+            let values = self.of_key(key).map(|header| value_object(key.py(), &header, self.order));
+            PyList::new(key.py(), values.collect::<PyResult<Vec<_>>>()?)
+        })
     }
 
     /// The keys of all headers, repeats included.
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.objects(py, |maker, header| maker.key(&header.key))
+        enter(|| self.objects(py, |maker, header| maker.key(&header.key)))
     }
 
     /// The headers as plain tuples of key and value, in a new list.
     fn pairs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.objects(py, |maker, header| Ok(PyTuple::new(py, maker.pair(header)?)?.into_any()))
+        enter(|| self.objects(py, |maker, header| Ok(PyTuple::new(py, maker.pair(header)?)?.into_any())))
     }
 
     /// The headers: the same list on every access.
     fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        if let Some(list) = self.list.get(py) {
-            return Ok(list.bind(py).clone());
-        }
-        let result = self.objects(py, Maker::header)?.unbind();
-        // Making it may have let another thread run, which made one too: the first is kept. `get_or_init` would release
-        // the GIL.
-        let kept = self.list.set(py, result.clone_ref(py)).is_ok();
-        let list = if kept { &result } else { self.list.get(py).unwrap_or(&result) };
-        Ok(list.bind(py).clone())
+        enter(|| {
+            if let Some(list) = self.list.get(py) {
+                return Ok(list.bind(py).clone());
+            }
+            let result = self.objects(py, Maker::header)?.unbind();
+            // Making it may have let another thread run, which made one too: the first is kept. `get_or_init` would release
+            // the GIL.
+            let kept = self.list.set(py, result.clone_ref(py)).is_ok();
+            let list = if kept { &result } else { self.list.get(py).unwrap_or(&result) };
+            Ok(list.bind(py).clone())
+        })
     }
 }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::arguments::HeadersArgument;
-use super::gil::catch_panic;
+use super::gil::enter;
 use super::objects::bytes_object;
 use crate::error::Error;
 use crate::format::Visitor;
@@ -27,11 +27,13 @@ pub fn join_value<'py>(
     timestamp: Option<i64>,
     payload: &Bound<'py, PyBytes>,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let format = if timestamp.is_some() { StreamsTimestamped::NAME } else { Streams::NAME };
-    let argument = HeadersArgument::of(headers)?;
-    let headers = argument.headers(format)?;
-    let result = catch_panic(|| join(headers, timestamp, payload.as_bytes()))??;
-    result.map(|bytes| bytes_object(py, &bytes)).transpose()
+    enter(|| {
+        let format = if timestamp.is_some() { StreamsTimestamped::NAME } else { Streams::NAME };
+        let argument = HeadersArgument::of(headers)?;
+        let headers = argument.headers(format)?;
+        let result = join(headers, timestamp, payload.as_bytes())?;
+        result.map(|bytes| bytes_object(py, &bytes)).transpose()
+    })
 }
 
 fn join(headers: Vec<Header<'_>>, timestamp: Option<i64>, payload: &[u8]) -> Result<Option<Vec<u8>>, Error> {
@@ -56,10 +58,12 @@ pub fn split_value<'py>(
     timestamped: bool,
     message_bytes: Option<usize>,
 ) -> PyResult<SplitTuple<'py>> {
-    let limits = Limits { message_bytes: message_bytes.unwrap_or(usize::MAX), ..Limits::DEFAULT };
-    let split = if timestamped { split::<StreamsTimestamped> } else { split::<Streams> };
-    let (payload, timestamp, headers) = catch_panic(|| split(value, limits))??;
-    Ok((bytes_object(py, payload)?, timestamp, headers.start, headers.end))
+    enter(|| {
+        let limits = Limits { message_bytes: message_bytes.unwrap_or(usize::MAX), ..Limits::DEFAULT };
+        let split = if timestamped { split::<StreamsTimestamped> } else { split::<Streams> };
+        let (payload, timestamp, headers) = split(value, limits)?;
+        Ok((bytes_object(py, payload)?, timestamp, headers.start, headers.end))
+    })
 }
 
 type SplitTuple<'py> = (Bound<'py, PyBytes>, Option<i64>, usize, usize);

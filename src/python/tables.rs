@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::arguments::limits_or_default;
+use super::gil::enter;
 use crate::arrow::schema;
 use crate::arrow::types::{Dialect, ddl};
 use crate::error::Code;
@@ -16,75 +17,81 @@ use crate::value_type::Scalar;
 /// `keys`, `types`, `nulls`, `part_len` (fewest and most bytes of a key and of a value), `is_target`.
 #[pyfunction]
 pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    struct Fields;
-    impl Visitor for Fields {
-        type Out = Vec<(String, String)>;
+    enter(|| {
+        struct Fields;
+        impl Visitor for Fields {
+            type Out = Vec<(String, String)>;
 
-        fn visit<E: MessageFormat>(self) -> Self::Out {
-            let fields = schema::message_fields::<E>(false);
-            fields.iter().map(|field| (field.name().clone(), schema::type_name(field.data_type()))).collect()
-        }
+            fn visit<E: MessageFormat>(self) -> Self::Out {
+                let fields = schema::message_fields::<E>(false);
+                fields.iter().map(|field| (field.name().clone(), schema::type_name(field.data_type()))).collect()
+            }
 
-        fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-            self.visit::<B::Message>()
+            fn visit_batch<B: BatchFormat>(self) -> Self::Out {
+                self.visit::<B::Message>()
+            }
         }
-    }
-    let row = |format: &Format| {
-        let info = format.info();
-        let row = PyDict::new(py);
-        row.set_item("name", info.name)?;
-        row.set_item("is_", info.class.name())?;
-        row.set_item("source", info.source)?;
-        row.set_item("layout", info.layout)?;
-        row.set_item("fields", format.visit(Fields))?;
-        row.set_item("keys", info.keys.name())?;
-        row.set_item("types", info.types.is_typed())?;
-        row.set_item("nulls", info.carries.nulls)?;
-        row.set_item("part_len", info.carries.part_len)?;
-        row.set_item("is_target", info.is_target)?;
-        Ok(row)
-    };
-    Format::ALL.iter().map(row).collect()
+        let row = |format: &Format| {
+            let info = format.info();
+            let row = PyDict::new(py);
+            row.set_item("name", info.name)?;
+            row.set_item("is_", info.class.name())?;
+            row.set_item("source", info.source)?;
+            row.set_item("layout", info.layout)?;
+            row.set_item("fields", format.visit(Fields))?;
+            row.set_item("keys", info.keys.name())?;
+            row.set_item("types", info.types.is_typed())?;
+            row.set_item("nulls", info.carries.nulls)?;
+            row.set_item("part_len", info.carries.part_len)?;
+            row.set_item("is_target", info.is_target)?;
+            Ok(row)
+        };
+        Format::ALL.iter().map(row).collect()
+    })
 }
 
 /// Each type: `name`, `kip82`, `iggy`, `width`, `arrow`, `spark`.
 #[pyfunction]
 pub fn types(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let row = |scalar: &Scalar| {
-        let row = PyDict::new(py);
-        row.set_item("name", scalar.name())?;
-        row.set_item("kip82", scalar.kip82())?;
-        row.set_item("iggy", scalar.iggy())?;
-        row.set_item("width", scalar.width())?;
-        row.set_item("arrow", schema::type_name(&scalar.arrow(Dialect::Arrow)))?;
-        row.set_item("spark", ddl(&scalar.arrow(Dialect::Spark)))?;
-        Ok(row)
-    };
-    Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(row).collect()
+    enter(|| {
+        let row = |scalar: &Scalar| {
+            let row = PyDict::new(py);
+            row.set_item("name", scalar.name())?;
+            row.set_item("kip82", scalar.kip82())?;
+            row.set_item("iggy", scalar.iggy())?;
+            row.set_item("width", scalar.width())?;
+            row.set_item("arrow", schema::type_name(&scalar.arrow(Dialect::Arrow)))?;
+            row.set_item("spark", ddl(&scalar.arrow(Dialect::Spark)))?;
+            Ok(row)
+        };
+        Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(row).collect()
+    })
 }
 
 #[pyfunction]
-pub fn select_types() -> Vec<&'static str> {
-    Scalar::ALL.iter().map(|scalar| scalar.name()).collect()
+pub fn select_types() -> PyResult<Vec<&'static str>> {
+    enter(|| Ok(Scalar::ALL.iter().map(|scalar| scalar.name()).collect()))
 }
 
 /// Limits in the order of the fields of `letterhead.Limits`. The process-wide limits replace unset ones.
 #[pyfunction]
 #[pyo3(signature = (limits=None))]
 pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<[usize; 6]> {
-    let limits = limits_or_default(py, limits)?;
-    let Limits { message_bytes, headers, decompressed_bytes, records, output_bytes, reports } = limits;
-    Ok([message_bytes, headers, decompressed_bytes, records, output_bytes, reports])
+    enter(|| {
+        let limits = limits_or_default(py, limits)?;
+        let Limits { message_bytes, headers, decompressed_bytes, records, output_bytes, reports } = limits;
+        Ok([message_bytes, headers, decompressed_bytes, records, output_bytes, reports])
+    })
 }
 
 /// Each error code and what it means.
 #[pyfunction]
-pub fn codes() -> Vec<(&'static str, &'static str)> {
-    Code::ALL.iter().map(|code| (code.name(), code.meaning())).collect()
+pub fn codes() -> PyResult<Vec<(&'static str, &'static str)>> {
+    enter(|| Ok(Code::ALL.iter().map(|code| (code.name(), code.meaning())).collect()))
 }
 
 /// The checksum of Apache Iggy's batches and frames.
 #[pyfunction]
-pub fn xxh3_64(data: &[u8]) -> u64 {
-    twox_hash::XxHash3_64::oneshot(data)
+pub fn xxh3_64(data: &[u8]) -> PyResult<u64> {
+    enter(|| Ok(twox_hash::XxHash3_64::oneshot(data)))
 }

@@ -11,22 +11,27 @@ import pytest
 from letterhead import _native
 
 PROVOKED = """
+import sys
 from letterhead import _native
 for _ in range(2):
     try:
-        _native._provoke_panic()
+        _native._provoke_panic(sys.argv[1])
     except RuntimeError as error:
         print(error)
 """
 
+PLACES = {"argument": "src/python/arguments.rs:", "body": "src/python/gil.rs:", "core": "src/python/gil.rs:"}
+"""Where a panic may be, and the file that it names."""
+
 
 @pytest.mark.skipif(not hasattr(_native, "_provoke_panic"), reason="only a debug build can be made to panic")
 @pytest.mark.parametrize("backtrace", ["0", "1"])
-def test_a_caught_panic_prints_nothing(backtrace: str) -> None:
+@pytest.mark.parametrize("place", PLACES)
+def test_a_caught_panic_prints_nothing(place: str, backtrace: str) -> None:
     environment = {**os.environ, "RUST_BACKTRACE": backtrace}
-    command = [sys.executable, "-c", PROVOKED]
+    command = [sys.executable, "-c", PROVOKED, place]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert ran.stderr == ""
     first, second = ran.stdout.splitlines()
     assert first == second
-    assert first.startswith("letterhead failed inside: provoked (src/python/gil.rs:")
+    assert first.partition("letterhead failed inside: provoked (")[2].startswith(PLACES[place])
