@@ -94,10 +94,7 @@ class RowFilter:
         import pyarrow.compute as pc
 
         columns = {name: batch.column(name) for name in self.fields}
-        try:
-            selected, errors = self.examine(columns, batch.column("headers") if self.has_headers else None, len(batch))
-        except DecodeError as error:
-            raise replaced(error, row=None) from None
+        selected, errors = self.examine(columns, batch.column("headers") if self.has_headers else None, len(batch))
         if errors is not None:
             selected = pc.or_(selected, errors.is_valid())
             errors = errors.filter(selected)

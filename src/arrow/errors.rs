@@ -43,9 +43,11 @@ impl FailedRow {
         !self.is_appended || policy == OnError::Null && (self.is_broken || !self.keeps_parts)
     }
 
-    /// `is_selected`: a filter selects the row, or the null in its place. A row with a column of errors is never dropped.
-    pub fn decide(self, policy: OnError, is_selected: bool) -> Decision {
+    /// `is_selected`: a filter selects the row, or the null in its place; `is_excluded`: it excludes the row, whose errors
+    /// do not concern it.
+    pub fn decide(self, policy: OnError, is_selected: bool, is_excluded: bool) -> Decision {
         match policy {
+            _ if is_excluded => Decision::Drop,
             OnError::Raise => Decision::Raise,
             OnError::Null if !is_selected => Decision::Drop,
             OnError::Null | OnError::Column if self.is_null(policy) => Decision::Null,
@@ -57,16 +59,17 @@ impl FailedRow {
 /// Column in errors of the condition that a filter evaluates.
 const CONDITION: &str = "where";
 
-/// Names the condition in errors that left it undecided, and in no others. False if it was decided, and not true: the row
-/// is excluded, whatever errors its output columns have.
-pub fn attribute_to_condition(errors: &mut [ErrorDetail], is_selected: bool) -> bool {
-    let mut is_undecided = false;
+/// Names the condition in errors that left it undecided, and in no others.
+pub fn attribute_to_condition(errors: &mut [ErrorDetail], is_selected: bool) {
     for error in errors {
-        let column = condition_or(error.column.as_deref(), is_selected);
-        is_undecided |= column == Some(CONDITION);
-        error.column = column.map(str::to_owned);
+        error.column = condition_or(error.column.as_deref(), is_selected).map(str::to_owned);
     }
-    is_selected || is_undecided
+}
+
+/// Whether a condition that is not true was decided: the row is excluded, whatever errors its output columns have.
+pub fn is_excluded(errors: &[ErrorDetail], is_selected: bool) -> bool {
+    let is_undecided = |error: &ErrorDetail| condition_or(error.column.as_deref(), false) == Some(CONDITION);
+    !is_selected && !errors.iter().any(is_undecided)
 }
 
 /// Column of an error in a row that a filter selects, or that it could not decide on.

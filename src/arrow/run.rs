@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 
 use arrow_buffer::NullBuffer;
 
-use super::errors::{Decision, FailedRow, Findings, attribute_to_condition};
+use super::errors::{Decision, FailedRow, Findings, attribute_to_condition, is_excluded};
 use super::input::Bytes;
 use super::rows::{Appended, Next, Parsed, RowSource};
 use super::sink::{Row, RowSink};
@@ -181,11 +181,10 @@ impl<S> Rows<S> {
             self.sink.null_row();
         }
         let condition = self.sink.is_selected();
-        let mut decision = failed.decide(plan.on_error, condition.unwrap_or(true));
-        if let (Some(is_selected), OnError::Column) = (condition, plan.on_error)
-            && !attribute_to_condition(&mut errors, is_selected)
-        {
-            decision = Decision::Drop;
+        let is_selected = condition.unwrap_or(true);
+        let decision = failed.decide(plan.on_error, is_selected, is_excluded(&errors, is_selected));
+        if condition.is_some() && plan.on_error == OnError::Column {
+            attribute_to_condition(&mut errors, is_selected);
         }
         match decision {
             Decision::Raise => Err(errors.into_iter().next().map_or_else(|| no_reason(plan.format), locate)),

@@ -568,3 +568,29 @@ def test_presence_does_not_depend_on_a_column_of_the_header() -> None:
     ):
         for source in (column, lists):
             assert len(lha.select(source, "kafka", columns, where=where, errors="null")) == count
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.booleans(), *[st.sampled_from([None, b"\0\0\0\1", b"\0\0\0\2", b"\0\1"])] * 2), max_size=70
+    )
+)
+def test_errors_are_raised_of_records_that_are_selected_or_undecided(rows: list[Any]) -> None:
+    messages = []
+    for offset, (other_first, retry, other) in enumerate(rows):
+        headers = [(key, value) for key, value in (("retry", retry), ("other", other)) if value is not None]
+        messages.append(lh.Message(offset=offset, headers=headers[::-1] if other_first else headers))
+    column = pa.array([lh.batch(messages, "record-batch")] if messages else [], pa.binary())
+    is_bad = lambda value: value is not None and len(value) != 4  # noqa: E731
+    selected = [at for at, (_, retry, _) in enumerate(rows) if retry == b"\0\0\0\1"]
+    wrong = [at for at, (_, retry, other) in enumerate(rows) if is_bad(retry) or (at in selected and is_bad(other))]
+
+    def read() -> Any:
+        headers = {"other": "int32"}
+        return lha.messages(column, "record-batch", columns=["offset"], headers=headers, where="retry::int32 = 1")
+
+    if wrong:
+        with pytest.raises(lh.DecodeError, match=f"message {wrong[0]}: "):
+            read()
+    else:
+        assert read().field("offset").to_pylist() == selected

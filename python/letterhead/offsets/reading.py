@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from letterhead.errors import OffsetsGone
+from letterhead.errors import HeaderError, OffsetsGone
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, TopicPartition
 from letterhead.offsets.ranges import narrowed_ranges
 
@@ -117,14 +117,27 @@ def last_rows(batches: Iterable[pa.RecordBatch], count: int) -> list[pa.RecordBa
 def last_of_range(
     read: Callable[[OffsetRange], Iterable[pa.RecordBatch]], requested: OffsetRange, count: int
 ) -> list[pa.RecordBatch]:
-    """Read the last ``count`` rows of a range, extending it backward until it has enough rows."""
-    offsets = count
+    """Read the last ``count`` rows of a range, extending it backward until it has enough rows.
+
+    Errors of records before these rows are not raised: a part that cannot be read is halved until it is known whose they are.
+    """
+    start, too_late = max(requested.start, requested.end - count), requested.end
+    unreadable: int | None = None
     while True:
-        start = max(requested.start, requested.end - offsets)
-        rows = last_rows(read(requested._replace(start=start)), count)
-        if start == requested.start or sum(map(len, rows)) >= count:
-            return rows
-        offsets *= _GROWTH
+        try:
+            rows = last_rows(read(requested._replace(start=start)), count)
+        except HeaderError:
+            if too_late - start <= 1:
+                raise
+            unreadable = start
+        else:
+            if start == requested.start or sum(map(len, rows)) >= count:
+                return rows
+            too_late = start
+        if unreadable is None:
+            start = max(requested.start, requested.end - (requested.end - start) * _GROWTH)
+        else:
+            start = (unreadable + too_late) // 2
 
 
 def _followed(

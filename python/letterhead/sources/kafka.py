@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
@@ -12,7 +12,6 @@ from letterhead.offsets.specs import OffsetBounds, group_of
 from letterhead.sources.base import LOG_OPTIONS, Logins, LogSource, RowRequest, Source
 
 if TYPE_CHECKING:
-    import pyarrow as pa
 
     from letterhead.fields import PlainKey
     from letterhead.kafka.internal_topics import InternalTopic
@@ -104,7 +103,6 @@ class KafkaTopics(Source):
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the topics."""
         from letterhead.kafka.topic_list import TOPIC_SCHEMA, read_topics
-        from letterhead.offsets.reading import last_rows
         from letterhead.reader import Reader
         from letterhead.sources.tables import TableView
 
@@ -112,12 +110,7 @@ class KafkaTopics(Source):
             raise ValueError(f"headers= needs a topic: {FORM}")
         connection = self._cluster.connection(request)
         view = TableView(TOPIC_SCHEMA, request)
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            read = map(view, [read_topics(connection)])
-            yield from read if request.last is None else last_rows(read, request.last)
-
-        return Reader(view.schema, batches)
+        return Reader(view.schema, lambda: view.rows([read_topics(connection)]))
 
 
 class KafkaTopic(LogSource):

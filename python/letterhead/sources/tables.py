@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from letterhead._arrow_types import is_list
 from letterhead._names import listed
+from letterhead.errors import DecodeError, replaced
 from letterhead.fields import check_distinct, columns_of
 from letterhead.offsets.reading import last_rows
 from letterhead.parquet_files import Table
@@ -63,8 +66,8 @@ class TableFile(Source):
         view = self._view = TableView(self._table.schema, request)
         last = request.last
         # A condition can leave out any row, so that all are needed.
-        read = map(view, self._counted(self._table.read(view.needed, last if request.where is None else None)))
-        return Reader(view.schema, lambda: read if last is None else iter(last_rows(read, last)))
+        batches = self._counted(self._table.read(view.needed, last if request.where is None else None))
+        return Reader(view.schema, lambda: view.rows(batches))
 
     @property
     def rows(self) -> int | None:
@@ -93,6 +96,13 @@ class TableFile(Source):
             yield batch
 
 
+_ROW = "letterhead: row"
+"""Column for the number of a row of the table."""
+
+_ERRORS = "letterhead: errors"
+"""Column for the errors of the condition in rows that it selects, or leaves undecided."""
+
+
 class TableView:
     """Selects rows and columns of a table, and reads headers into typed columns."""
 
@@ -107,6 +117,9 @@ class TableView:
         self._names = [*(request.without_headers(schema.names) if request.columns is None else request.columns)]
         self._select = None
         self._filter, self._tested = _filter(schema, request)
+        # Rows before the last ones may leave the condition undecided.
+        defers = request.last is not None and request.errors == "raise"
+        self._test = _filter(schema, replace(request, errors="column"))[0] if defers else self._filter
         reads_condition = self._filter is not None and self._filter.has_headers
         if request.headers:
             options = ReadOptions(limits=request.limits, **request.error_options)
@@ -120,31 +133,72 @@ class TableView:
                 raise ValueError(f"{counts[name]} columns are named {name!r}: pass the names of others in columns=")
         check_distinct([*self._names, *columns_of(request.headers or {})], request.errors, request.error_column)
         empty = empty_batch(schema)
-        self.schema: pa.Schema = self(empty).schema
+        self.schema: pa.Schema = self._view(self._chosen(empty)).schema
 
     @property
     def unseen_headers(self) -> list[PlainKey]:
         """Keys of headers in the condition that no row had."""
-        return [] if self._filter is None else self._filter.unseen_headers
+        return [] if self._test is None else self._test.unseen_headers
 
-    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the requested rows and columns of a batch."""
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the requested rows and columns of batches: the last rows are found before their headers are read."""
+        last = self._request.last
+        # Of some tables, only the last rows are read.
+        chosen: Iterable[pa.RecordBatch] = map(self._chosen, batches if last is not None else _numbered(batches))
+        yield from map(self._view, chosen if last is None else last_rows(chosen, last))
+
+    def _chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows that the condition selects, or leaves undecided."""
+        if self._test is None:
+            return batch
+        with _placing_errors(batch):
+            batch, errors = self._test(batch)
+        return batch if errors is None else batch.append_column(_ERRORS, errors)
+
+    def _view(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the requested columns of rows."""
         import pyarrow as pa
 
         errors, name = None, self._request.error_column
-        if self._filter is not None:
-            batch, errors = self._filter(batch)
-        columns = {column: batch.column(column) for column in self._names}
-        if self._select is not None:
-            typed = self._select.run(batch.column("headers"))
-            columns |= dict(zip(typed.type.names, typed.flatten(), strict=True))
-            if errors is not None and errors.null_count < len(errors):
+        with _placing_errors(batch):
+            if _ERRORS in batch.schema.names:
+                errors = batch.column(_ERRORS)
+                if self._request.errors == "raise" and errors.null_count < len(errors) and self._filter is not None:
+                    self._filter(batch)  # raises the first
+            columns = {column: batch.column(column) for column in self._names}
+            if self._select is not None:
+                typed = self._select.run(batch.column("headers"))
+                columns |= dict(zip(typed.type.names, typed.flatten(), strict=True))
+        if errors is not None and self._request.errors == "column":
+            if name not in columns:
+                columns[name] = errors
+            elif errors.null_count < len(errors):
                 from letterhead.output_columns import joined_errors
 
                 columns[name] = joined_errors(errors, columns[name])
-        elif errors is not None:
-            columns[name] = errors
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Append the number of each row of a table."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    before = 0
+    for batch in batches:
+        ones = pa.repeat(pa.scalar(1, pa.int64()), len(batch))
+        yield batch.append_column(_ROW, pc.cumulative_sum(ones, start=before - 1))
+        before += len(batch)
+
+
+@contextmanager
+def _placing_errors(batch: pa.RecordBatch) -> Iterator[None]:
+    """Name the row of the table in an error of a row of a batch, where it is known."""
+    try:
+        yield
+    except DecodeError as error:
+        is_known = error.row is not None and _ROW in batch.schema.names
+        raise replaced(error, row=batch.column(_ROW)[error.row].as_py() if is_known else None) from None
 
 
 def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
