@@ -132,3 +132,21 @@ def test_a_dash_is_standard_output(run, monkeypatch, tmp_path, command):
     monkeypatch.chdir(tmp_path)
     result = run(*command, "-f", "kafka", "-o", "-", stdin=b'{"headers": [{"key": "k", "value": "v"}]}')
     assert (result.raw, list(tmp_path.iterdir())) == (bytes.fromhex("02026b0276"), [])
+
+
+@pytest.mark.parametrize("format", ["record-batch", "kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"])
+def test_a_decoded_batch_is_encoded_as_the_same_bytes(run, format):
+    key = {"kip82-messages-int": 7, "kip82-messages-wrapper": "7"}.get(format, "retry")
+    value = lh.Int32(5) if format == "kip82-messages" else b"\0\xff"
+    messages = [
+        lh.Message(offset=n, timestamp=5000 + n, key=b"k", value=b"v", headers=[(key, value)]) for n in range(3)
+    ]
+    batch = lh.batch(messages, format)
+    decoded = run("decode", "-f", format, "--json", stdin=batch).out
+    assert run("encode", "-f", format, stdin=decoded.encode()).raw == batch
+
+
+@pytest.mark.parametrize("format", ["record-batch", "kafka"])
+def test_a_batch_without_messages_is_refused(run, format):
+    result = run("encode", "-f", format, stdin=b'{"messages": []}')
+    assert (result.code, " needs " in result.err) == (2, True)

@@ -89,7 +89,7 @@ def test_only_errors_of_the_last_rows_are_raised(
         path = write(tmp_path / str(case), rows)
         candidates = [
             row for row in rows
-            if where is None or (row[0] > 20 or "offset" not in where) and (row[1] != b"b" or "kind" not in where)
+            if where is None or ((row[0] > 20 or "offset" not in where) and (row[1] != b"b" or "kind" not in where))
         ]  # fmt: skip
         expected = candidates[-last:] if last else []
         is_undecided = lambda row: where is not None and "kind" in where and row[1] == b"\xff"  # noqa: E731
@@ -97,7 +97,7 @@ def test_only_errors_of_the_last_rows_are_raised(
         reader = lh.open(path, columns=["offset"], headers={"retry": "int32"}, where=where, last=last)
         if is_wrong:
             raised += 1
-            with reader, pytest.raises(lh.DecodeError, match="is not UTF-8|int32"):
+            with reader, pytest.raises(lh.DecodeError, match=r"is not UTF-8|int32"):
                 reader.read_all()
         else:
             with reader:

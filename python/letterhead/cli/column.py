@@ -20,7 +20,6 @@ from letterhead.cli.row_writers import open_writer
 from letterhead.cli.screen import console
 from letterhead.cli.sniff import AUTO, format_of
 from letterhead.errors import after_rows
-from letterhead.table_batches import empty_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +38,27 @@ class NewColumns:
     errors: Any = None
     rows: Any = None
 
+    def add_errors(self, unread: pa.Array) -> pa.Array:
+        """Add the errors of rows of the source; return those of rows without a message."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        left = unread.slice(0, 0)
+        if self.rows is not None:
+            left = unread.filter(
+                pc.invert(pc.is_in(pa.array(range(len(unread)), self.rows.type), self.rows))
+            ).drop_null()
+            unread = unread.take(self.rows)
+        if self.errors is None:
+            self.errors = unread
+        elif unread.null_count < len(unread):
+            pairs = zip(unread.to_pylist(), self.errors.to_pylist(), strict=True)
+            self.errors = pa.array(
+                [[*(first or ()), *(second or ())] if first or second else None for first, second in pairs],
+                self.errors.type,
+            )
+        return left
+
 
 def column_format(format: str, column: SourceColumn) -> str:
     """Detect the format of a column of bytes if it is `auto`."""
@@ -50,19 +70,26 @@ def column_format(format: str, column: SourceColumn) -> str:
 
 
 def process_column(
-    column: SourceColumn, work: Callable[[Any], NewColumns], rows: RowOptions, *, tally: RowCounts, doing: str
+    column: SourceColumn,
+    work: Callable[[Any], NewColumns],
+    rows: RowOptions,
+    *,
+    tally: RowCounts,
+    doing: str,
+    prefix: str = "",
 ) -> Iterator[pa.RecordBatch]:
-    """Process a column batch by batch; the result replaces the column."""
+    """Process a column batch by batch; the result replaces the column. ``prefix`` precedes the name of the column of errors."""
     limit, total = rows.limit, column.rows
     if limit is not None and total is not None:
         total = min(limit, total)
     # A source without rows has no batches, but its columns have names and types all the same.
-    empty = empty_batch(column.schema)
+    empty = column.empty()
     with progress(total, f"{doing} {column.name}", prints=rows.out is None, source=column.source) as advance:
-        for batch in itertools.chain([empty], column.batches() if limit != 0 else ()):
+        for batch, unread in itertools.chain([empty], column.batches() if limit != 0 else ()):
             if limit is not None:
                 tally.more |= batch.num_rows > limit - tally.rows
                 batch = batch.slice(0, limit - tally.rows)
+                unread = None if unread is None else unread.slice(0, limit - tally.rows)
             try:
                 new = work(batch.column(column.name))
             except lh.errors.HeaderError as error:
@@ -70,6 +97,10 @@ def process_column(
                 raise after_rows(error, tally.values) from error
             except (ValueError, TypeError) as error:
                 raise Failure(str(error)) from error
+            if unread is not None:
+                tally.add_errors(new.add_errors(unread))
+                if rows.errors == "column":
+                    new.fields[prefix + rows.error_column] = new.errors
             result, errors = _replace_column(batch, column.name, new), new.errors
             if limit is not None:
                 tally.more |= tally.rows + result.num_rows > limit

@@ -131,7 +131,9 @@ def _convert_column(
 ) -> int:
     rows.validate()
     rows = rows.with_screen_limit()
-    column = open_column(source.table, source.column or "", replace(request, limits=options["limits"]))
+    column = open_column(
+        source.table, source.column or "", replace(request, limits=options["limits"]), errors=rows.errors
+    )
     of_bytes = column.is_bytes
     row_of(to)
     format = column_format(format, column)

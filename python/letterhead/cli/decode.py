@@ -142,7 +142,9 @@ def _decode_column(
     rows = rows.with_screen_limit()
     with usage_errors():
         columns = None if profile is None else lh.profile(profile)
-    column = open_column(source.table, source.column or "", replace(request, limits=options["limits"]))
+    column = open_column(
+        source.table, source.column or "", replace(request, limits=options["limits"]), errors=rows.errors
+    )
     of_bytes = column.is_bytes
     format = column_format(format, column)
     with usage_errors():
@@ -160,7 +162,7 @@ def _decode_column(
         decoded.fields = {prefix + name: array for name, array in decoded.fields.items()}
         return decoded
 
-    batches = process_column(column, work, rows, tally=tally, doing="decoding")
+    batches = process_column(column, work, rows, tally=tally, doing="decoding", prefix=prefix)
     deliver(batches, tally, column.file, column.rows, rows)
     return max(tally.report("decode"), column.finish())
 

@@ -43,7 +43,8 @@ def encode_command(
 ) -> int:
     """Encode JSON, as other commands print it with --json, to bytes on standard output.
 
-    The input is records, one after another. A value is null, a string, or an
+    The input is records, one after another, or a batch that `letterhead decode`
+    printed. A value is null, a string, or an
     object with "base64" or "hex". A value with a type is an object with
     "type" and "value", such as {"type": "int32", "value": 3}; in a format with
     types a string has the type string, and a format without types takes types
@@ -94,11 +95,19 @@ def _lines(file: str | None) -> Generator[bytes, None, None]:
 
 def _messages(lines: Iterable[bytes], format: str, *, with_types: bool, left_out: set[str]) -> Iterator[JsonRecord]:
     for record in json_records(lines):
-        try:
-            message = read_message(record.document, format, with_types=with_types, left_out=left_out)
-        except (Failure, ValueError) as failure:
-            raise Failure(f"{failure} (line {record.line})") from failure
-        yield record._replace(document=message)
+        documents = _of_batch(record.document)
+        for document in documents:
+            try:
+                message = read_message(document, format, with_types=with_types, left_out=left_out)
+            except (Failure, ValueError) as failure:
+                raise Failure(f"{failure} (line {record.line})") from failure
+            yield record._replace(document=message, byte_len=record.byte_len // len(documents))
+
+
+def _of_batch(document: Any) -> list[Any]:
+    """Return the messages of a batch as `letterhead decode` prints it; another document is a message."""
+    is_batch = isinstance(document, dict) and [*document] == ["messages"] and isinstance(document["messages"], list)
+    return document["messages"] if is_batch else [document]
 
 
 def _encoded(
@@ -120,7 +129,9 @@ def _encoded(
 
 def _only(written: Iterator[bytes], format: str) -> Iterator[bytes]:
     """Return the only message; raise Failure if there are several."""
-    data = next(written)
+    data = next(written, None)
+    if data is None:
+        raise Failure(f"{format} needs one message")
     if any(True for _ in written):
         raise Failure(f"messages of {format} have no separator: pass --as hex for a line for each record")
     yield data

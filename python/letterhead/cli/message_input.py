@@ -166,7 +166,7 @@ def _value(source: str, name: str, row: int, limits: Limits) -> bytes:
 
     column = open_column(source, name, RowRequest(limits=limits), lists=False, alone=True)
     rows = 0
-    for batch in column.batches():
+    for batch, _ in column.batches():
         if row < rows + len(batch):
             value = batch.column(name)[row - rows].as_py()
             if value is None:

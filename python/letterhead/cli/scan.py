@@ -22,6 +22,7 @@ from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.options import Json, flag, grouped, option, reading
 from letterhead.cli.progress import progress
 from letterhead.cli.render import counted, print_json, warn, without_secrets
+from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.screen import console, short, table
 from letterhead.cli.sinks import write_bytes
 from letterhead.cli.sources.columns import SourceColumn, open_column
@@ -90,12 +91,13 @@ def scan_command(
     """
     if explain + json + (code is not None) > 1:
         raise Failure("--explain, --code and --json exclude each other: give one of them")
-    opened = open_column(source, column, replace(request, limits=options["limits"]), alone=True)
+    opened = open_column(source, column, replace(request, limits=options["limits"]), errors="column", alone=True)
     format = column_format(format, opened)
     row_of(format)
     if sample is not None and opened.rows is None:
         raise Failure("--sample needs to know the number of rows: use --last or --where, or write a Parquet file")
-    report = _scanned(opened, format, sample=sample, max_keys=max_keys, options=options)
+    tally = RowCounts("row")
+    report = _scanned(opened, format, tally, sample=sample, max_keys=max_keys, options=options)
     if html is not None:
         try:
             write_bytes(report.html(title=f"Headers of {without_secrets(Path(source).name)}").encode(), html)
@@ -108,29 +110,39 @@ def scan_command(
         print("\n".join(map(printable, report.code(code.value).splitlines())))
     else:
         _show(report, sample, opened.rows, explain=explain, everything=everything)
-    return max(BAD_DATA if report.statistics.bad_rows else OK, opened.finish())
+    return max(BAD_DATA if report.statistics.bad_rows else OK, tally.report("decode"), opened.finish())
 
 
-def _scanned(column: SourceColumn, format: str, *, sample: int | None, max_keys: int, options: ReadArguments) -> Scan:
+def _scanned(
+    column: SourceColumn, format: str, tally: RowCounts, *, sample: int | None, max_keys: int, options: ReadArguments
+) -> Scan:
     try:
         from letterhead import arrow as lha
         from letterhead.scan import Scan
     except ImportError as error:
         raise Failure(str(error)) from error
     with progress(column.rows, f"scanning {column.name}", prints=False, source=column.source) as advance:
-        values = _values(column, sample, advance)
+        values = _values(column, tally, sample, advance)
         with usage_errors():
             report = lha.scan(values, format, max_keys=max_keys, **options)
     return Scan(format, report.statistics, column.name)
 
 
-def _values(column: SourceColumn, sample: int | None, advance: Callable[[int], None]) -> Iterator[Any]:
-    """Read the column batch by batch: all rows, or `sample` rows evenly spaced over the file."""
+def _values(
+    column: SourceColumn, tally: RowCounts, sample: int | None, advance: Callable[[int], None]
+) -> Iterator[Any]:
+    """Read the column batch by batch: all rows, or `sample` rows evenly spaced over the file.
+
+    Rows that could not be read, or left the condition undecided, are counted.
+    """
     import pyarrow as pa
 
     before, rows = 0, column.rows
-    for batch in column.batches():
+    for batch, errors in column.batches():
         values, size = batch.column(0), len(batch)
+        tally.add(size, errors)
+        if errors is not None:
+            values = values.filter(errors.is_null())
         if sample is not None and rows is not None and sample < rows:
             chosen = [
                 row - before

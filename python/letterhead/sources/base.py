@@ -155,6 +155,10 @@ class Source(ABC):
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the requested rows."""
 
+    def decodes(self, request: RowRequest) -> bool:
+        """Return whether rows can have errors, which ``errors`` returns."""
+        return True
+
     @abstractmethod
     def unseen(self, request: RowRequest) -> list[PlainKey]:
         """Return the keys of headers in the condition that no row had, once all rows were read."""

@@ -12,7 +12,6 @@ from letterhead.offsets.specs import OffsetBounds, group_of
 from letterhead.sources.base import LOG_OPTIONS, Logins, LogSource, RowRequest, Source
 
 if TYPE_CHECKING:
-
     from letterhead.fields import PlainKey
     from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.kafka.settings import Settings
@@ -95,6 +94,10 @@ class KafkaTopics(Source):
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
         """Return all columns."""
         return (*self.fields,)
+
+    def decodes(self, request: RowRequest) -> bool:
+        """Return False: nothing of a list of topics is decoded."""
+        return False
 
     def unseen(self, request: RowRequest) -> list[PlainKey]:
         """Return nothing: a topic has no headers."""

@@ -50,6 +50,12 @@ class TableFile(Source):
         """Return all columns."""
         return request.without_headers(self.columns(request))
 
+    def decodes(self, request: RowRequest) -> bool:
+        """Return whether headers are read."""
+        self._table = self._table or open_table(self.name, request.limits)
+        tested, _ = _filter(self._table.schema, replace(request, errors="raise"))
+        return bool(request.headers) or (tested is not None and tested.has_headers)
+
     def findings(self) -> Findings:
         """Return a remark on input without bytes, which has neither rows nor columns."""
         is_empty = self._table is not None and not self._table.schema.names and not self._done

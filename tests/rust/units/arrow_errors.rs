@@ -15,16 +15,16 @@ fn a_policy_decides_what_happens_to_a_row_with_errors() {
         (broken, Decision::Null, Decision::Keep),
         (unwritten, Decision::Null, Decision::Null),
     ] {
-        assert_eq!(row.decide(OnError::Raise, true), Decision::Raise, "{row:?}");
-        assert_eq!(row.decide(OnError::Null, true), null, "{row:?}");
-        assert_eq!(row.decide(OnError::Column, true), column, "{row:?}");
+        assert_eq!(row.decide(OnError::Raise, true, false), Decision::Raise, "{row:?}");
+        assert_eq!(row.decide(OnError::Null, true, false), null, "{row:?}");
+        assert_eq!(row.decide(OnError::Column, true, false), column, "{row:?}");
         assert_eq!(row.is_null(OnError::Column), column == Decision::Null, "{row:?}");
     }
 }
 
 #[test]
 fn a_filter_drops_a_row_whose_errors_are_dropped_and_no_other() {
-    assert_eq!(READABLE.decide(OnError::Null, false), Decision::Drop);
-    assert_eq!(READABLE.decide(OnError::Column, false), Decision::Keep);
-    assert_eq!(READABLE.decide(OnError::Raise, false), Decision::Raise);
+    assert_eq!(READABLE.decide(OnError::Null, false, false), Decision::Drop);
+    assert_eq!(READABLE.decide(OnError::Column, false, false), Decision::Keep);
+    assert_eq!(READABLE.decide(OnError::Raise, false, false), Decision::Raise);
 }

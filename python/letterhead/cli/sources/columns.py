@@ -14,11 +14,17 @@ from letterhead.cli.exits import Failure
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import checked_request, column_names, open_reader, open_sources, report_findings
 from letterhead.sources.base import RowRequest, Source
+from letterhead.table_batches import empty_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead._arrow_types import OnError
+
 __all__ = ["SourceColumn", "open_column"]
+
+_ERRORS = "letterhead: source"
+"""Column for the errors of rows of the source."""
 
 
 class SourceColumn:
@@ -29,7 +35,7 @@ class SourceColumn:
     name : str
         The column.
     schema : pyarrow.Schema
-        All columns that are read.
+        All columns that are read; the errors of rows are returned beside them.
     is_bytes : bool
         Whether the column has bytes, not headers.
     rows : int or None
@@ -44,8 +50,10 @@ class SourceColumn:
         self.name = name
         self._reader = open_reader(source, request)
         self.source = source
-        self._first: list[pa.RecordBatch] = []
-        self.schema: pa.Schema = self._reader.schema
+        self._first: list[tuple[pa.RecordBatch, pa.Array | None]] = []
+        schema = self._reader.schema
+        self._has_errors = _ERRORS in schema.names
+        self.schema: pa.Schema = schema.remove(schema.get_field_index(_ERRORS)) if self._has_errors else schema
         if self.schema.names.count(name) != 1:
             raise Failure(f"{source.name} has no column {name!r}: {_names_text(self.schema.names)}")
         self.is_bytes = is_binary(self.schema.field(name).type)
@@ -56,34 +64,45 @@ class SourceColumn:
     def first_values(self, count: int) -> list[Any]:
         """Return the first values that are not null, without reading them for :meth:`batches`."""
         values: list[Any] = []
-        for batch in self._read():
-            self._first.append(batch)
+        for batch, errors in self._read():
+            self._first.append((batch, errors))
             values += batch.column(self.name).drop_null().to_pylist()
             if len(values) >= count:
                 break
         return values[:count]
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the source."""
+    def empty(self) -> tuple[pa.RecordBatch, pa.Array | None]:
+        """Return a batch without rows, as :meth:`batches` does."""
+        return self._split(empty_batch(self._reader.schema))
+
+    def batches(self) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
+        """Read the source: rows, and the errors of those that could not be read, or left the condition undecided."""
         return itertools.chain(self._first, self._read())
 
     def finish(self) -> int:
         """Report what was noticed while the source was read, and return the exit code."""
         return report_findings(self.source)
 
-    def _read(self) -> Iterator[pa.RecordBatch]:
+    def _read(self) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
         while True:
             with reading_errors():
                 batch = next(self._reader, None)
             if batch is None:
                 return
-            yield batch
+            yield self._split(batch)
+
+    def _split(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
+        errors = batch.column(_ERRORS) if self._has_errors else None
+        return batch.select(self.schema.names), errors
 
 
 def open_column(
-    text: str, column: str, request: RowRequest, *, lists: bool = True, alone: bool = False
+    text: str, column: str, request: RowRequest, *, errors: OnError = "raise", lists: bool = True, alone: bool = False
 ) -> SourceColumn:
-    """Open a source with a column of bytes, or with ``lists`` of headers; with ``alone``, read no other column."""
+    """Open a source with a column of bytes, or with ``lists`` of headers; with ``alone``, read no other column.
+
+    ``errors`` says what happens to rows that cannot be read, or that leave the condition undecided.
+    """
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
@@ -95,6 +114,8 @@ def open_column(
         raise Failure(f"{source.name} has no column {column!r}: {_names_text(names)}")
     if alone:
         request = replace(request, columns=(column,))
+    if source.decodes(request):
+        request = replace(request, errors=errors, error_column=_ERRORS if errors == "column" else request.error_column)
     opened = SourceColumn(source, column, request)
     type = opened.schema.field(column).type
     if not opened.is_bytes and not (lists and is_list(type)):

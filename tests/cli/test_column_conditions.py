@@ -1,0 +1,73 @@
+"""Commands that read a column handle rows that leave the condition undecided as ``--errors`` says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+# The header "q", which the condition compares with "1", and the value of each row.
+ROWS = [
+    (b"2", lh.encode([("a", b"0")], "kafka")),
+    (b"1", lh.encode([("a", b"1")], "kafka")),
+    (b"\xff", lh.encode([("a", b"2")], "kafka")),
+    (b"1", b"\x07\x01"),
+    (b"2", b"\x07\x01"),
+    (b"1", lh.encode([("a", b"5")], "kafka")),
+]
+
+
+@pytest.fixture(params=["table", "segments"])
+def source(request: Any, tmp_path: Path) -> Path:
+    if request.param == "table":
+        table = pa.table({
+            "value": pa.array([value for _, value in ROWS], pa.binary()),
+            "headers": pa.array([[{"key": "q", "value": q}] for q, _ in ROWS], HEADERS),
+        })  # fmt: skip
+        pq.write_table(table, tmp_path / "t.parquet")
+        return tmp_path / "t.parquet"
+    (tmp_path / "t-0").mkdir()
+    messages = [lh.Message(offset=at, value=value, headers=[("q", q)]) for at, (q, value) in enumerate(ROWS)]
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(lh.batch(messages, "record-batch"))
+    return tmp_path / "t-0"
+
+
+WHERE = ("--where", "q::string = '1'")
+
+
+@pytest.mark.parametrize("command", [("decode", "--prefix", "p_"), ("convert", "--to", "iggy", "--types", "binary")])
+def test_a_row_that_leaves_the_condition_undecided_is_handled_as_errors_says(
+    command: tuple[str, ...], source: Path, run: Callable[..., Any]
+) -> None:
+    args = (command[0], str(source), "-c", "value", "-f", "kafka", *command[1:], *WHERE, "--json")
+    stopped = run(*args)
+    assert (stopped.code, "the value is not UTF-8" in stopped.err) == (1, True)
+    assert "--errors column" in stopped.err
+    nulls = run(*args, "--errors", "null")
+    assert (nulls.code, len(nulls.out.splitlines())) == (1, 3)
+    column = run(*args, "--errors", "column")
+    rows = [json.loads(line) for line in column.out.splitlines()]
+    name = "p_error" if command[0] == "decode" else "error"
+    errors = [[(error["code"], error["column"]) for error in row[name] or []] for row in rows]
+    assert errors == [[], [("value_not_utf8", "where")], [("negative_count", None)], []]
+    assert (column.code, "value_not_utf8 1" in column.err, "negative_count 1" in column.err) == (1, True, True)
+
+
+def test_decoded_headers_get_a_column_of_errors_too(source: Path, run: Callable[..., Any]) -> None:
+    args = ("decode", str(source), "-c", "headers", "-f", "kafka", *WHERE, "--json", "--errors", "column")
+    rows = [json.loads(line) for line in run(*args, "--error-column", "wrong").out.splitlines()]
+    assert [row["wrong"] and row["wrong"][0]["column"] for row in rows] == [None, "where", None, None]
+
+
+def test_a_scan_counts_rows_that_leave_the_condition_undecided(source: Path, run: Callable[..., Any]) -> None:
+    result = run("scan", str(source), *WHERE)
+    assert "Scan of 3 rows" in result.out
+    assert (result.code, "1 of 4 rows did not decode: value_not_utf8 1" in result.err) == (1, True)
