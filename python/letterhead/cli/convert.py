@@ -140,18 +140,17 @@ def _convert_column(
     convert = Convert(format, to, rows.read_options(options), writing) if of_bytes else Encode(to, writing)
     edit_headers = None
     if edit:
-        if not of_bytes:
-            raise Failure("--edit is for columns of messages, and this one has lists of headers")
         edit_options = {name: value for name, value in options.items() if name != "lenient"}
+        policy: Any = {"errors": "column"} if of_bytes else {}
         with usage_errors():
-            edit_headers = Edit(format, parse_edits(edit, format), ReadOptions(errors="column", **edit_options))  # type: ignore[arg-type]
+            edit_headers = Edit(format, parse_edits(edit, format), ReadOptions(**policy, **edit_options))  # type: ignore[arg-type]
     tally, losses = RowCounts(), LossSummary()
     emptied = 0
 
     def work(values: pa.Array) -> NewColumns:
         nonlocal emptied
         if edit_headers is not None:
-            values = edit_column(values, edit_headers)
+            values = edit_column(values, edit_headers) if of_bytes else edit_headers.run(values)
         converted = new_columns(convert.run(values), "data", rows)
         if writing.on_loss != "raise":
             emptied += _emptied(_headers(values, format, options) if of_bytes else values, converted, to)
