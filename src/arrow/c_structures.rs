@@ -12,7 +12,7 @@ use arrow_buffer::Buffer;
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_data::{ArrayData, BufferSpec, layout};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, UnionMode};
 
 use super::checks::check_values;
 #[cfg(feature = "python")]
@@ -397,7 +397,10 @@ unsafe fn import_children(
             (vec![field.data_type()], rows.saturating_mul(size))
         }
         DataType::Struct(fields) => (fields.iter().map(|field| field.data_type()).collect(), rows),
-        DataType::Union(fields, _) => (fields.iter().map(|(_, field)| field.data_type()).collect(), 0),
+        DataType::Union(fields, mode) => {
+            let least = if *mode == UnionMode::Sparse { rows } else { 0 };
+            (fields.iter().map(|(_, field)| field.data_type()).collect(), least)
+        }
         DataType::RunEndEncoded(ends, values) => (vec![ends.data_type(), values.data_type()], 0),
         _ => (Vec::new(), 0),
     };

@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_array::{AnyDictionaryArray, Array, ArrayRef, BooleanArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::filter::{Element, Filter, Literal, Literals, Operand, Quantifier, ROWS, Step, Test, Truth, ones};
 use crate::error::Error;
+use crate::memory;
 
 /// Evaluates a condition for each row; the result is null where it is unknown. `columns` holds the columns of the
 /// headers, then those of the fields; a test of a column that is `None` is unknown. Quantifiers apply to lists of headers.
@@ -21,6 +22,7 @@ pub fn truths(filter: &Filter, columns: &[Option<ArrayRef>], rows: usize) -> Res
         return Err(Error::Internal("where: the columns do not fit the condition".into()));
     }
     let words = rows.div_ceil(ROWS);
+    memory::probe(words.saturating_mul(size_of::<Truth>() * (filter.steps.len() + 2)));
     let of_step = |step: &Step| {
         let Step::Test(operand, quantifier, test) = step else { return None };
         let (index, quantifier) = match operand {
@@ -51,29 +53,38 @@ impl Test {
         match (column.data_type(), quantifier) {
             (DataType::List(_), Some(quantifier)) => {
                 let list = column.as_list::<i32>();
-                let ends = list.value_offsets().windows(2).map(|ends| ends[0] as usize..ends[1] as usize);
-                let elements = self.of_rows(list.values(), None)?;
-                Ok(collected(ends.map(|range| quantifier.over(&elements, range)), column.len()))
+                let (first, last) = (list.value_offsets()[0] as usize, list.value_offsets()[column.len()] as usize);
+                // Elements that no row has are not checked when a column is imported.
+                let elements = self.of_rows(&list.values().slice(first, last - first), None)?;
+                let ends = list.value_offsets().windows(2);
+                let ranges = ends.map(|ends| ends[0] as usize - first..ends[1] as usize - first);
+                Ok(collected(ranges.map(|range| quantifier.over(&elements, range)), column.len()))
             }
-            (DataType::Dictionary(..), _) if *self != Test::IsNull => {
-                let dictionary = column.as_any_dictionary();
-                if dictionary.values().is_empty() {
-                    return Ok(vec![Truth::default(); column.len().div_ceil(ROWS)]);
-                }
-                let values = self.of_rows(dictionary.values(), None)?;
-                let nulls = column.nulls();
-                let keys = dictionary.normalized_keys().into_iter().enumerate();
-                let truths = keys.map(|(row, key)| match nulls {
-                    Some(nulls) if nulls.is_null(row) => Truth::default(),
-                    _ => one(&values, key),
-                });
-                Ok(collected(truths, column.len()))
-            }
+            (DataType::Dictionary(..), _) => self.of_dictionary(column.as_any_dictionary()),
             _ => self.of_values(column),
         }
     }
 
+    /// The truth for each row of a dictionary; the work is that of the rows, however many values there are.
+    fn of_dictionary(&self, column: &dyn AnyDictionaryArray) -> Result<Vec<Truth>, Error> {
+        let (rows, values) = (column.len(), column.values());
+        let of_null = Truth { yes: u64::from(*self == Test::IsNull), no: 0 };
+        if values.is_empty() {
+            return Ok(collected((0..rows).map(|_| of_null), rows));
+        }
+        memory::probe(rows.saturating_mul(size_of::<usize>()));
+        let keys = column.normalized_keys();
+        let all = if values.len() <= rows { Some(self.of_rows(values, None)?) } else { None };
+        let truths = keys.into_iter().enumerate().map(|(row, key)| match &all {
+            _ if column.is_null(row) => Ok(of_null),
+            Some(all) => Ok(one(all, key)),
+            None => self.of_rows(&values.slice(key, 1), None).map(|truths| one(&truths, 0)),
+        });
+        Ok(collected(truths.collect::<Result<Vec<_>, _>>()?.into_iter(), rows))
+    }
+
     fn of_values(&self, column: &dyn Array) -> Result<Vec<Truth>, Error> {
+        memory::probe(column.len() / 2);
         let nulls = column.logical_nulls();
         let test = self.in_units_of(column.data_type());
         let blocks = (0..column.len()).step_by(ROWS).map(|start| start..column.len().min(start + ROWS));
@@ -83,7 +94,7 @@ impl Test {
                 if *test == Test::IsNull {
                     return Ok(Truth { yes: !valid & ones(places.len()), no: valid });
                 }
-                // Values under nulls are compared, too, but not used.
+                // What is found for nulls is not used.
                 let yes = if valid == 0 { 0 } else { test.of_block(column, places)? };
                 Ok(Truth { yes: yes & valid, no: !yes & valid })
             })
@@ -120,6 +131,10 @@ impl Test {
             ($array:expr, $value:ident => $bytes:expr) => {{
                 let array = $array;
                 self.holds_of(places.map(|place| {
+                    // The view of a null may lead nowhere.
+                    if array.is_null(place) {
+                        return Element::Bytes(&[]);
+                    }
                     let $value = array.value(place);
                     Element::Bytes($bytes)
                 }))

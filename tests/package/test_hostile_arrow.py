@@ -485,3 +485,51 @@ def test_a_field_name_of_a_file_that_is_not_utf_8_is_an_error() -> None:
     column = pa.StructArray.from_arrays([pa.array([b"x"])], fields=[pa.field(b"\xff", pa.binary())])
     with pytest.raises(TypeError, match="the name of a field is not UTF-8"):
         lha.decode(column, "kafka")
+
+
+# --- conditions ------------------------------------------------------------------------------------------------------
+
+TESTS = [("==", ["a"]), ("contains", ["b"]), ("matches", ["c.*"]), ("in", ["a", "b"]), ("is_null", [])]
+
+
+def truths(column: Any, test: str, literals: list[Any], rows: int) -> list[bool | None]:
+    """Return whether a test is true of each value of a column."""
+    found: list[bool | None] = pa.array(
+        _native.truths(([], ["a"], [(test, 0, "any", literals)]), [column], rows)
+    ).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize(("test", "literals"), TESTS)
+def test_a_condition_does_not_follow_the_view_of_a_null(test: str, literals: list[Any]) -> None:
+    rows = view(40, buffer=9) + view(40, offset=FAR) + numbers(1) + b"a" + bytes(11)
+    column = changed(Structure(b"vu", 3, [numbers(4), rows, b"\0" * 32, numbers(32, width=8)]), null_count=2)
+    expected = [None, None, test in ("==", "in")] if test != "is_null" else [True, True, False]
+    assert truths(column, test, literals, 3) == expected
+
+
+@pytest.mark.parametrize(("test", "literals"), TESTS)
+@pytest.mark.parametrize("values", [b"n", b"w:0"])
+def test_a_condition_on_a_few_rows_does_not_read_a_huge_dictionary(
+    values: bytes, test: str, literals: list[Any]
+) -> None:
+    column = dictionary(b"i", Structure(values, 1 << 50, [] if values == b"n" else [None, b""]))
+    unknown = values == b"n" and test != "is_null"
+    assert truths(column, test, literals, 1) == [None if unknown else values == b"n"]
+
+
+@pytest.mark.parametrize("indices", [[0, None, 1, 2], [None, 2, 2, 0, 1, 1]])
+@pytest.mark.parametrize(("test", "literals"), TESTS)
+def test_a_condition_on_a_dictionary_is_that_on_its_values(test: str, literals: list[Any], indices: list[Any]) -> None:
+    values = pa.array(["a", None, "bc", *["z"] * 2])
+    column = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), values)
+    for part in (column, column.slice(1), column.slice(0, 2)):
+        assert truths(part, test, literals, len(part)) == truths(part.cast(pa.string()), test, literals, len(part))
+    empty = pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int32()), pa.array([], pa.string()))
+    assert truths(empty, test, literals, 2) == [True, True] if test == "is_null" else [None, None]
+
+
+def test_a_sparse_union_with_a_short_child_is_refused_even_where_no_row_has_it() -> None:
+    union = Structure(b"+us:0,1", 3, [b"\0" * 3], [binary([0, 1, 1, 1]), binary([0, 1])])
+    with pytest.raises(TypeError, match="fewer rows than its parent"):
+        _native.checked(Structure(b"+l", 1, [None, numbers(0, 0)], [union.named(b"element")]))
