@@ -273,7 +273,7 @@ impl Quantifier {
 }
 
 impl Truth {
-    fn of_null(test: &Test, rows: usize) -> Truth {
+    pub(super) fn of_null(test: &Test, rows: usize) -> Truth {
         if *test == Test::IsNull { Truth { yes: ones(rows), no: 0 } } else { Truth::default() }
     }
 }

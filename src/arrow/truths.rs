@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{AnyDictionaryArray, Array, ArrayRef, BooleanArray};
+use arrow_array::{AnyDictionaryArray, Array, ArrayRef, BooleanArray, RunArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
@@ -50,6 +50,9 @@ pub fn truths(filter: &Filter, columns: &[Option<ArrayRef>], rows: usize) -> Res
 impl Test {
     /// The truth for all values of a column, 64 in each element.
     fn of_rows(&self, column: &dyn Array, quantifier: Option<Quantifier>) -> Result<Vec<Truth>, Error> {
+        if column.is_empty() {
+            return Ok(Vec::new());
+        }
         match (column.data_type(), quantifier) {
             (DataType::List(_), Some(quantifier)) => {
                 let list = column.as_list::<i32>();
@@ -61,6 +64,19 @@ impl Test {
                 Ok(collected(ranges.map(|range| quantifier.over(&elements, range)), column.len()))
             }
             (DataType::Dictionary(..), _) => self.of_dictionary(column.as_any_dictionary()),
+            // The nulls of a whole union, or of runs, are those of all the values that they may refer to.
+            (DataType::Union(..) | DataType::RunEndEncoded(..), _) if *self != Test::IsNull => {
+                self.of_block(column, 0..0).map(|_| Vec::new())
+            }
+            (DataType::Union(..), _) => {
+                let union = column.as_union();
+                self.of_parts((0..column.len()).map(|row| Some(union.value(row))))
+            }
+            (DataType::RunEndEncoded(ends, _), _) => match ends.data_type() {
+                DataType::Int16 => self.of_runs(column.as_run::<Int16Type>()),
+                DataType::Int32 => self.of_runs(column.as_run::<Int32Type>()),
+                _ => self.of_runs(column.as_run::<Int64Type>()),
+            },
             _ => self.of_values(column),
         }
     }
@@ -68,19 +84,35 @@ impl Test {
     /// The truth for each row of a dictionary; the work is that of the rows, however many values there are.
     fn of_dictionary(&self, column: &dyn AnyDictionaryArray) -> Result<Vec<Truth>, Error> {
         let (rows, values) = (column.len(), column.values());
-        let of_null = Truth { yes: u64::from(*self == Test::IsNull), no: 0 };
+        let of_null = Truth::of_null(self, 1);
         if values.is_empty() {
             return Ok(collected((0..rows).map(|_| of_null), rows));
         }
         memory::probe(rows.saturating_mul(size_of::<usize>()));
         let keys = column.normalized_keys();
-        let all = if values.len() <= rows { Some(self.of_rows(values, None)?) } else { None };
-        let truths = keys.into_iter().enumerate().map(|(row, key)| match &all {
-            _ if column.is_null(row) => Ok(of_null),
-            Some(all) => Ok(one(all, key)),
-            None => self.of_rows(&values.slice(key, 1), None).map(|truths| one(&truths, 0)),
+        if values.len() > rows {
+            let value = |(row, key)| column.is_valid(row).then(|| values.slice(key, 1));
+            return self.of_parts(keys.into_iter().enumerate().map(value));
+        }
+        let all = self.of_rows(values, None)?;
+        let truth = |(row, key)| if column.is_null(row) { of_null } else { one(&all, key) };
+        Ok(collected(keys.into_iter().enumerate().map(truth), rows))
+    }
+
+    /// The truth for each row of a column of runs.
+    fn of_runs<R: RunEndIndexType>(&self, column: &RunArray<R>) -> Result<Vec<Truth>, Error> {
+        self.of_parts((0..column.len()).map(|row| Some(column.values().slice(column.get_physical_index(row), 1))))
+    }
+
+    /// The truth for columns of one row each, or for nulls.
+    fn of_parts(&self, columns: impl Iterator<Item = Option<ArrayRef>>) -> Result<Vec<Truth>, Error> {
+        let truths = columns.map(|column| match column {
+            Some(column) => self.of_rows(&column, None).map(|truths| one(&truths, 0)),
+            None => Ok(Truth::of_null(self, 1)),
         });
-        Ok(collected(truths.collect::<Result<Vec<_>, _>>()?.into_iter(), rows))
+        let truths = truths.collect::<Result<Vec<_>, _>>()?;
+        let rows = truths.len();
+        Ok(collected(truths.into_iter(), rows))
     }
 
     fn of_values(&self, column: &dyn Array) -> Result<Vec<Truth>, Error> {

@@ -518,6 +518,37 @@ def test_a_condition_on_a_few_rows_does_not_read_a_huge_dictionary(
     assert truths(column, test, literals, 1) == [None if unknown else values == b"n"]
 
 
+HUGE: dict[str, Callable[[], Structure]] = {
+    "a union": lambda: Structure(
+        b"+ud:0,1", 2, [b"\1\0", numbers(0, 0)], [Structure(b"n", 1 << 50, []), binary([0, 1], b"a", format=b"u")]
+    ),
+    "runs": lambda: NESTED["+r"]([ends(), dictionary(b"i", Structure(b"n", 1 << 50, []))]),
+    "a dictionary of a dictionary": lambda: dictionary(b"i", dictionary(b"i", Structure(b"n", 1 << 50, []))),
+}
+"""Columns of a few rows that refer to a few of very many nulls."""
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_nulls_that_a_column_could_refer_to_take_no_memory(name: str) -> None:
+    column = HUGE[name]()
+    expected = [False, True] if name == "a union" else [True]
+    assert truths(column, "is_null", [], len(expected)) == expected
+    if name != "a dictionary of a dictionary":
+        with pytest.raises(TypeError, match="is compared with no literal"):
+            truths(HUGE[name](), "==", ["a"], len(expected))
+
+
+def test_nulls_of_runs_and_unions_are_found() -> None:
+    for ends_type in (pa.int16(), pa.int32(), pa.int64()):
+        runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3, 5], ends_type), pa.array(["a", None, "b"]))
+        assert truths(runs, "is_null", [], 5) == [False, False, True, False, False]
+        assert truths(runs.slice(1, 3), "is_null", [], 3) == [False, True, False]
+    types = pa.array([0, 1, 0], pa.int8())
+    union = pa.UnionArray.from_sparse(types, [pa.array(["a", "b", None]), pa.array([1, 2, 3])])
+    assert truths(union, "is_null", [], 3) == [False, False, True]
+    assert truths(union.slice(2), "is_null", [], 1) == [True]
+
+
 @pytest.mark.parametrize("indices", [[0, None, 1, 2], [None, 2, 2, 0, 1, 1]])
 @pytest.mark.parametrize(("test", "literals"), TESTS)
 def test_a_condition_on_a_dictionary_is_that_on_its_values(test: str, literals: list[Any], indices: list[Any]) -> None:
