@@ -473,3 +473,28 @@ def test_a_column_of_a_topic_is_decoded(run: Run, broker: str) -> None:
     )
     [row] = documents(result)
     assert (row["key"], row["v_payload"], row["v_headers"]) == ("k", "v", [{"key": "tenant", "value": "acme"}])
+
+
+def test_errors_of_records_before_the_last_ones_are_not_raised(run: Run, broker: str) -> None:
+    create_with(broker, "shell-last", 1)
+    sender = producer(broker, **{"transactional.id": "shell-last"})
+    sender.init_transactions()
+    for number in range(12):  # a marker follows each record
+        sender.begin_transaction()
+        value = b"\xff" if number in (2, 3, 8) else b"a"
+        send(sender, "shell-last", [Record(None, b"v", [("note", value)])])
+        sender.commit_transaction()
+    address = f"kafka://{broker}/shell-last"
+
+    def offsets(last: int, where: str | None = None) -> list[int]:
+        with lh.open(address, columns=["offset"], headers={"note": "string"}, last=last, where=where) as reader:
+            return reader.read_all()["offset"].to_pylist()  # type: ignore[no-any-return]
+
+    assert offsets(3) == [18, 20, 22]
+    assert offsets(0) == []
+    for last in (4, 7, 12, 100):
+        with pytest.raises(lh.DecodeError, match="is not UTF-8") as raised:
+            offsets(last)
+        assert raised.value.offset in (4, 16)
+    assert offsets(2, "offset < 16 and note = 'a'") == [12, 14]
+    assert run("read", address, "--headers", "note", "--last", "3", "--json").code == 0
