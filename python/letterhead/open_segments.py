@@ -14,7 +14,8 @@ with needed("reading segments", "'letterhead[arrow]'"):
 from letterhead._names import check_name
 from letterhead.kafka.log_directory import Paths, partitions
 from letterhead.kafka.record_sets import COLUMNS
-from letterhead.kafka.segments_reader import SegmentRowReader, SegmentsReader
+from letterhead.kafka.segments import KafkaSegments, SegmentRowReader
+from letterhead.offsets.segments import SegmentsReader
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail
 from letterhead.output_columns import default_columns
 
@@ -119,7 +120,7 @@ def segments(
     if format == "iggy-batch":
         from letterhead.iggy.rows import COLUMNS as IGGY_COLUMNS
         from letterhead.iggy.rows import IggyRowReader
-        from letterhead.iggy.segments import IggySegmentsReader, iggy_partitions
+        from letterhead.iggy.segments import IggySegments, iggy_partitions
 
         if isolation_level == "read_committed":
             raise ValueError("isolation_level='read_committed' needs segments of Kafka: Iggy has no transactions")
@@ -128,7 +129,8 @@ def segments(
         reader = IggyRowReader(
             default_columns(IGGY_COLUMNS, headers) if columns is None else columns, headers, **options
         )
-        return IggySegmentsReader(iggy_partitions(path), reader, bounds, last=last)
+        return SegmentsReader(IggySegments(reader), iggy_partitions(path), bounds, last=last)
     rows = SegmentRowReader(default_columns(COLUMNS, headers) if columns is None else columns, headers, **options)
     committed = isolation_level == "read_committed"
-    return SegmentsReader(partitions(path), rows, bounds, committed=committed, last=last, ignore_crc=ignore_crc)
+    log = KafkaSegments(rows, committed=committed, ignore_crc=ignore_crc)
+    return SegmentsReader(log, partitions(path), bounds, last=last)

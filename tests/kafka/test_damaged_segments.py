@@ -22,7 +22,8 @@ from letterhead.iggy.batch_header import BATCH_LENGTH_AT
 from letterhead.kafka.batch_rows import SegmentBatchReader
 from letterhead.kafka.log_directory import partitions
 from letterhead.kafka.record_sets import batches_of
-from letterhead.kafka.segments_reader import SegmentRowReader, SegmentsReader
+from letterhead.kafka.segments import KafkaSegments, SegmentRowReader
+from letterhead.offsets.segments import SegmentsReader
 from letterhead.offsets.specs import OffsetBounds
 from log_bytes import TRANSACTIONAL, batch, mark, record, write_segments
 
@@ -432,7 +433,7 @@ def test_the_limit_of_a_batch_holds_for_rows_of_batches(folder: Callable[..., Pa
     [segments] = partitions(path)
     bounds = OffsetBounds.parse("earliest", "latest")
     for limits, expected in ((None, [0, 10, 11]), (lh.Limits(message_bytes=1000), [0, 11])):
-        with SegmentsReader([segments], SegmentBatchReader(["base_offset"], limits), bounds) as reader:
+        with SegmentsReader(KafkaSegments(SegmentBatchReader(["base_offset"], limits)), [segments], bounds) as reader:
             assert reader.read_all()["base_offset"].to_pylist() == expected
 
 

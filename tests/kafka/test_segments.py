@@ -24,7 +24,7 @@ from letterhead.errors import DecodeError, TruncatedTailWarning
 from letterhead.file_window import FileWindow
 from letterhead.kafka import segment_file
 from letterhead.kafka.record_sets import COLUMNS
-from letterhead.kafka.segments_reader import OpenTransaction
+from letterhead.kafka.transactions import OpenTransaction
 from log_bytes import CONTROL, TRANSACTIONAL, batch, mark, record, write_index, write_segments
 
 ROOT = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-"""Read the log files that a server of Apache Iggy keeps of its partitions: :class:`IggySegmentsReader`.
+"""Read the log files that a server of Apache Iggy keeps of its partitions: :class:`IggySegments`.
 
 ::
 
@@ -32,22 +32,13 @@ from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BATCH_LENGTH_AT, FIRS
 from letterhead.iggy.rows import IggyRowReader, topic_in_errors
 from letterhead.kafka.indexes import index_entries
 from letterhead.kafka.log_directory import Paths
-from letterhead.kafka.segment_file import LARGEST_CHECKED, DamagedRange
-from letterhead.kafka.segments_reader import DamagedBatches, SegmentsReader, TruncatedTail
+from letterhead.kafka.segment_file import LARGEST_CHECKED
 from letterhead.limits import how_to_raise
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
-from letterhead.offsets.ranges import EndOfFiles, TimeInFiles, check_range_of_files, range_of_files
-from letterhead.offsets.specs import OffsetBounds
+from letterhead.offsets.ranges import EndOfFiles, TimeInFiles
+from letterhead.offsets.segments import DamagedBatches, DamagedRange, SegmentLog, SegmentReports, TruncatedTail
 
-__all__ = [
-    "IggySegment",
-    "IggySegmentsReader",
-    "check_bounds",
-    "iggy_partitions",
-    "is_iggy_log",
-    "requested_range",
-    "truncated_tail",
-]
+__all__ = ["IggySegment", "IggySegments", "iggy_partitions", "is_iggy_log"]
 
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together."""
@@ -82,155 +73,131 @@ class BatchRange(NamedTuple):
     time: int  # at which the server stored its messages, in microseconds since 1970
 
 
-class IggySegmentsReader(SegmentsReader):
-    """A stream of the messages of log segments."""
+class IggySegments(SegmentLog[IggySegment]):
+    """Log segments of Iggy."""
 
-    def __init__(
-        self,
-        partitions: Sequence[Sequence[IggySegment]],
-        reader: IggyRowReader,
-        bounds: OffsetBounds,
-        *,
-        truncated_rows: bool = False,
-        last: int | None = None,
-    ) -> None:
-        super().__init__(partitions, reader, bounds, truncated_rows=truncated_rows, last=last)  # type: ignore[arg-type]
-        self._reader = reader
-        self._message_bytes = reader.message_bytes
+    def __init__(self, rows: IggyRowReader, *, truncated_rows: bool = False) -> None:
+        super().__init__(truncated_rows=truncated_rows)
+        self.schema = rows.schema
+        self.where = rows.where
+        self._rows = rows
+        self._message_bytes = rows.message_bytes
 
-    def _requested(self, segments: Sequence[Any]) -> OffsetRange:
-        return requested_range(segments, self._bounds, self._message_bytes)
+    def topic_partition(self, segment: IggySegment) -> TopicPartition:
+        """Return the partition of a file."""
+        return TopicPartition(topic_in_errors(self.partition_values(segment)), segment.partition)  # type: ignore[arg-type]
 
-    def _check_bounds(self) -> None:
-        check_bounds(self._partitions, self._bounds, self._message_bytes)
+    def partition_values(self, segment: IggySegment) -> dict[str, Any]:
+        """Return stream, topic and partition."""
+        return {"stream": segment.stream, "topic": segment.topic, "partition": segment.partition}
 
-    def _end(self, segments: Sequence[Any]) -> EndOfFiles:
-        return _end_of_log(segments[-1], self._message_bytes)
+    def end_of(self, last: IggySegment, enough: int = LAST_OFFSET) -> EndOfFiles:
+        """Return where the messages of a partition end."""
+        end, position, previous = last.base_offset, 0, None
+        with FileWindow(last.path) as file:
+            position = _position_before(last, file, LAST_OFFSET)
+            for previous in _headers(file, position, self._message_bytes):
+                end, position = previous.last_offset + 1, previous.end
+            if position == file.size:
+                return EndOfFiles(end)
+            code, reason = _error_after(file, position, previous, self._message_bytes)
+            if not last.last or code != "truncated":
+                return EndOfFiles(end, is_certain=False)
+            return EndOfFiles(end, truncated=_truncated_at(file, last, position, reason))
 
-    def _truncated_end(self, last: Any) -> TruncatedTail | None:
-        return truncated_tail(last, self._message_bytes)
+    def since(self, segments: Sequence[IggySegment], time: int) -> TimeInFiles:
+        """Find the first message that was not stored before a time; a batch is stored at once."""
+        hidden: int | None = None
+        for segment in segments:
+            following = segment.base_offset
+            with FileWindow(segment.path) as file:
+                position, previous = 0, None
+                for previous in _headers(file, 0, self._message_bytes):
+                    if previous.time >= 1000 * time:
+                        return TimeInFiles(previous.first_offset, hidden)
+                    hidden, following, position = None, previous.last_offset + 1, previous.end
+                if position < file.size and hidden is None:
+                    code, _ = _error_after(file, position, previous, self._message_bytes)
+                    hidden = None if segment.last and code == "truncated" else following
+        return TimeInFiles(None, hidden)
 
-    def _partition(self, segments: Sequence[Any], requested: OffsetRange) -> Iterator[pa.RecordBatch]:
-        self._range = requested
-        done_before = self.done
+    def read(
+        self, segments: Sequence[IggySegment], requested: OffsetRange, reports: SegmentReports
+    ) -> Iterator[pa.RecordBatch]:
+        """Read a range of the offsets of a partition."""
+        done_before = reports.done
         for segment in segments:
             with FileWindow(segment.path) as file:
-                yield from self._file(segment, file)
-            self.done = done_before = done_before + self._sizes[segment.path]
+                yield from self._file(segment, file, requested, reports)
+            reports.done = done_before = done_before + reports.sizes[segment.path]
 
-    def _file(self, segment: IggySegment, file: FileWindow) -> Iterator[pa.RecordBatch]:
-        position = _position_before(segment, file, self._range.start)
-        next_offset, done_before = segment.base_offset, self.done
-        partition_values = {"stream": segment.stream, "topic": segment.topic, "partition": segment.partition}
+    def _file(
+        self, segment: IggySegment, file: FileWindow, bounds: OffsetRange, reports: SegmentReports
+    ) -> Iterator[pa.RecordBatch]:
+        position = _position_before(segment, file, bounds.start)
+        next_offset, done_before = segment.base_offset, reports.done
         previous: BatchRange | None = None
         while position < file.size:
             batches = _batches(file, position, self._message_bytes)
-            requested = [batch for batch in batches if batch.last_offset >= self._range.start]
-            if requested and requested[0].first_offset >= self._range.end:
+            requested = [batch for batch in batches if batch.last_offset >= bounds.start]
+            if requested and requested[0].first_offset >= bounds.end:
                 return
-            rows = self._decoded(segment, file, requested, partition_values) if requested else None
+            rows = self._decoded(segment, file, requested, bounds) if requested else None
             if rows is not None:
                 yield rows
             if batches:
                 previous = batches[-1]
                 position, next_offset = previous.end, previous.last_offset + 1
-                self.done = done_before + position
+                reports.done = done_before + position
                 continue
-            self._examined.add(segment.path)
+            reports.examined.add(segment.path)
             code, reason = _error_after(file, position, previous, self._message_bytes)
             if segment.last and code == "truncated":
-                self._report_truncated(_truncated_at(file, segment, position, reason))
-                if not self._truncated_rows or self._reader.errors != "column":
+                reports.add_truncated(_truncated_at(file, segment, position, reason))
+                if not self.truncated_rows or self._rows.errors != "column":
                     return
             last = None if segment.next_offset is None else segment.next_offset - 1
-            damage = DamagedRange(position, file.size, segment.last and code == "truncated", next_offset, last)
-            yield from self._damaged(segment, damage, code, reason, partition_values)
+            damage = DamagedRange(
+                position, file.size, segment.last and code == "truncated", next_offset, last, bounds[1:]
+            )
+            if damage.hides_records:
+                yield from self._damaged(segment, damage._replace(bounds=reports.requested), code, reason, reports)
             return
-        self._examined.add(segment.path)
+        reports.examined.add(segment.path)
 
     def _decoded(
-        self, segment: IggySegment, file: FileWindow, batches: Sequence[BatchRange], partition_values: dict[str, Any]
+        self, segment: IggySegment, file: FileWindow, batches: Sequence[BatchRange], bounds: OffsetRange
     ) -> pa.RecordBatch | None:
         data = file.view(batches[0].position, batches[-1].end)
+        options: Any = {
+            "start": bounds.start, "end": bounds.end, "partition_values": self.partition_values(segment),
+        }  # fmt: skip
         try:
-            return self._reader(data, start=self._range.start, end=self._range.end, partition_values=partition_values)
+            return self._rows(data, **options)
         except HeaderError as error:
             if len(batches) > 1:
                 for batch in batches:
-                    self._decoded(segment, file, [batch], partition_values)
-            located = self._reader.located(
-                error, data, start=self._range.start, end=self._range.end, partition_values=partition_values
-            )
+                    self._decoded(segment, file, [batch], bounds)
+            located = self._rows.located(error, data, **options)
             message = f"{segment.path}: the batch at offset {batches[0].first_offset}: {error.message}"
             raise replaced(located, message, byte_offset=batches[0].position + (error.byte_offset or 0)) from None
 
     def _damaged(
-        self, segment: IggySegment, damage: DamagedRange, code: str, reason: str, partition_values: dict[str, Any]
+        self, segment: IggySegment, damage: DamagedRange, code: str, reason: str, reports: SegmentReports
     ) -> Iterator[pa.RecordBatch]:
         """Raise the error of a damaged batch, or yield its row."""
-        damage = damage._replace(bounds=(self._range.start, self._range.end))
-        if not damage.hides_records:
-            return
-        damage = damage._replace(bounds=(self._reported.start, self._reported.end))
-        if self._reader.errors == "raise":
+        partition_values = self.partition_values(segment)
+        if self._rows.errors == "raise":
             message = f"{segment.path}: the batch at offset {damage.first}: {reason}: {damage.missing}"
             raise DecodeError(
                 message, format="iggy-batch", code=code, byte_offset=damage.position, offset=damage.offsets[0],
                 topic=topic_in_errors(partition_values), partition=segment.partition,
             )  # fmt: skip
         if not damage.truncated:
-            self.damaged.append(DamagedBatches.in_file(segment.path, damage, reason))
-        if self._reader.keeps_error_rows(partition_values):
+            reports.damaged.append(DamagedBatches.in_file(segment.path, damage, reason))
+        if self._rows.keeps_error_rows(partition_values):
             message = f"{reason}: {damage.missing} (the batch at offset {damage.first}): {segment.path}"
-            yield self._reader.error_row(partition_values, code, message, damage.position)
-
-
-def check_bounds(partitions: Sequence[Sequence[Any]], bounds: OffsetBounds, message_bytes: int) -> None:
-    """Raise ValueError if ``start`` is after the end of all partitions, or ``end`` before their beginning."""
-    check_range_of_files(partitions, bounds, lambda segments, _: _end_of_log(segments[-1], message_bytes))
-
-
-def requested_range(segments: Sequence[IggySegment], bounds: OffsetBounds, message_bytes: int) -> OffsetRange:
-    """Resolve ``start`` and ``end`` to offsets in the segments of a partition."""
-    stream, topic, partition = segments[0][1:4]
-    return range_of_files(
-        TopicPartition(None if topic is None else f"{stream}/{topic}", partition),  # type: ignore[arg-type]
-        bounds,
-        end_offset=lambda: _end_of_log(segments[-1], message_bytes).offset,
-        since=lambda time: _first_since(segments, 1000 * time, message_bytes),
-    )
-
-
-def _end_of_log(last: IggySegment, message_bytes: int) -> EndOfFiles:
-    """Return where the messages of a partition end."""
-    end, position, previous = last.base_offset, 0, None
-    with FileWindow(last.path) as file:
-        position = _position_before(last, file, LAST_OFFSET)
-        for previous in _headers(file, position, message_bytes):
-            end, position = previous.last_offset + 1, previous.end
-        if position == file.size:
-            return EndOfFiles(end)
-        code, reason = _error_after(file, position, previous, message_bytes)
-        if not last.last or code != "truncated":
-            return EndOfFiles(end, is_certain=False)
-        return EndOfFiles(end, truncated=_truncated_at(file, last, position, reason))
-
-
-def _first_since(segments: Sequence[IggySegment], micros: int, message_bytes: int) -> TimeInFiles:
-    """Find the first message that was not stored before a time; a batch is stored at once."""
-    hidden: int | None = None
-    for segment in segments:
-        following = segment.base_offset
-        with FileWindow(segment.path) as file:
-            position, previous = 0, None
-            for previous in _headers(file, 0, message_bytes):
-                if previous.time >= micros:
-                    return TimeInFiles(previous.first_offset, hidden)
-                hidden, following, position = None, previous.last_offset + 1, previous.end
-            if position < file.size and hidden is None:
-                code, _ = _error_after(file, position, previous, message_bytes)
-                hidden = None if segment.last and code == "truncated" else following
-    return TimeInFiles(None, hidden)
+            yield self._rows.error_row(partition_values, code, message, damage.position)
 
 
 def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
@@ -354,12 +321,6 @@ def _is_valid(file: FileWindow, position: int, length: int) -> bool:
     data = bytearray(file.peek(position, position + length))
     struct.pack_into("<Q", data, BATCH_LENGTH_AT, length)
     return bool(lha.validate(pa.array([bytes(data)], pa.binary()), "iggy-batch").null_count)
-
-
-def truncated_tail(segment: IggySegment, message_bytes: int) -> TruncatedTail | None:
-    """Return the truncated end of the last segment of a partition."""
-    truncated: TruncatedTail | None = _end_of_log(segment, message_bytes).truncated
-    return truncated
 
 
 def _truncated_at(file: FileWindow, segment: IggySegment, position: int, reason: str) -> TruncatedTail:

@@ -19,9 +19,12 @@ from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
 from letterhead.table_batches import empty_batch
 
 if TYPE_CHECKING:
-    from letterhead.kafka.segment_file import BatchError, DamagedRange
-    from letterhead.kafka.segments_reader import Invalid
+    from letterhead._arrow_types import OnError
+    from letterhead.kafka.segment_file import BatchError
+    from letterhead.kafka.segments import Invalid
     from letterhead.kafka.transactions import Transactions
+    from letterhead.offsets.segments import DamagedRange
+    from letterhead.where.program import Filter
 
 __all__ = ["BATCH_COLUMNS", "DATA", "BatchRowReader", "SegmentBatchReader"]
 
@@ -59,8 +62,8 @@ class BatchRowReader:
     The column ``checksum`` is ``ok``, or the code of the error if the batch is invalid.
     """
 
-    where = None
-    errors = "column"
+    where: Filter | None = None
+    errors: OnError = "column"
 
     def __init__(self, columns: Sequence[str] | None = None, limits: Limits | None = None) -> None:
         names = [*BATCH_COLUMNS] if columns is None else columns
@@ -103,11 +106,7 @@ class BatchRowReader:
 
 
 class SegmentBatchReader(BatchRowReader):
-    """Converts batches of segment files, as :class:`~letterhead.kafka.segments_reader.SegmentRowReader` does."""
-
-    def narrowed(self, requested: OffsetRange) -> OffsetRange:
-        """Return the range unchanged, because batches are read without a condition."""
-        return requested
+    """Converts batches of segment files, as :class:`~letterhead.kafka.segments.SegmentRowReader` does."""
 
     def rows(
         self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, transactions: Transactions
@@ -118,6 +117,12 @@ class SegmentBatchReader(BatchRowReader):
             rows = self(file.stored(batches), start=bounds.start, end=bounds.end, partition_values=partition_values)
             if rows is not None:
                 yield rows
+
+    def unchecked(
+        self, file: KafkaSegmentFile, batch: StoredBatches, error: BatchError, bounds: OffsetRange
+    ) -> list[pa.RecordBatch]:
+        """Return the row of a batch with a wrong checksum."""
+        return [*self.rows(file, batch.batches, bounds, Transactions([], []))]
 
     def keeps_error_rows(self, file: KafkaSegmentFile) -> bool:
         """Return False: where batches begin in damaged bytes is unknown."""

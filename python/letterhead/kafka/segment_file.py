@@ -18,7 +18,7 @@ from letterhead.kafka.indexes import position_before
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import BatchHeader, StoredBatches, batches_of
 from letterhead.limits import how_to_raise
-from letterhead.offsets.partition_log import LAST_OFFSET
+from letterhead.offsets.segments import DamagedRange
 
 __all__ = ["LARGEST_CHECKED", "MAX_OFFSETS", "BatchError", "DamagedRange", "KafkaSegmentFile", "verified_position"]
 
@@ -68,37 +68,6 @@ class BatchError(NamedTuple):
     reason: str
     beyond: int = 0  # no batch that begins before this byte can be trusted
     is_not_a_segment: bool = False  # the file is not a log segment
-
-
-class DamagedRange(NamedTuple):
-    """Bytes without a valid batch, or with a batch in the wrong place, and the offsets that are missing because of them."""
-
-    position: int
-    end: int
-    truncated: bool  # they are the end of the log, as a broker leaves it if it stops while it writes
-    first: int
-    last: int | None  # None if it is unknown
-    bounds: tuple[int, int] = (0, LAST_OFFSET)  # the offsets to read: the first one, and the one to stop before
-
-    @property
-    def hides_records(self) -> bool:
-        """Whether records within the bounds can be in it."""
-        first, last = self.offsets
-        return last is None or first <= last
-
-    @property
-    def offsets(self) -> tuple[int, int | None]:
-        """The first and the last of the offsets within the bounds."""
-        start, end = self.bounds
-        return max(self.first, start), None if self.last is None else min(self.last, end - 1)
-
-    @property
-    def missing(self) -> str:
-        """The offsets and the number of the records that cannot be read. Compaction may have removed some before."""
-        first, last = self.offsets
-        if last is None:
-            return f"the records from offset {first} on are missing"
-        return f"offsets {first} to {last} are missing, at most {counted(last - first + 1, 'record')}"
 
 
 class KafkaSegmentFile(FileWindow):

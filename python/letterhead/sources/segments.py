@@ -15,7 +15,7 @@ from letterhead.sources.kafka import internal_topic_of, view_columns
 if TYPE_CHECKING:
     from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.kafka.log_directory import Paths
-    from letterhead.kafka.segments_reader import SegmentsReader
+    from letterhead.offsets.segments import SegmentLog, SegmentsReader
 
 # Further damaged batches are only counted; --errors column has a row for each.
 MAX_DAMAGED_LINES = 20
@@ -55,9 +55,11 @@ class LogSegments(LogSource):
 
     def open_records(self, request: RowRequest) -> SegmentsReader:
         """Return a stream of the records."""
+        from letterhead.offsets.segments import SegmentsReader
+
         partitions = self._chosen(request)
         bounds = OffsetBounds.parse(request.start, request.end)
-        reader = self._reader(request, partitions, bounds)
+        reader = SegmentsReader(self._log(request), partitions, bounds, last=request.last)
         self._opened = self._opened or reader
         self._progress = self._opened
         self._is_view_of_batches = request.view == "batches"
@@ -77,24 +79,22 @@ class LogSegments(LogSource):
     def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
         return view_columns(request) or super()._view_columns(request)
 
-    def _reader(self, request: RowRequest, partitions: list[Any], bounds: OffsetBounds) -> SegmentsReader:
-        from letterhead.kafka.segments_reader import SegmentRowReader, SegmentsReader
+    def _log(self, request: RowRequest) -> SegmentLog[Any]:
+        from letterhead.kafka.segments import KafkaSegments, SegmentRowReader
 
         columns = self.chosen_columns(request)
         if request.view == "batches":
             from letterhead.kafka.batch_rows import SegmentBatchReader
 
-            batches = SegmentBatchReader(columns, request.limits)
-            return SegmentsReader(partitions, batches, bounds, last=request.last)  # type: ignore[arg-type]
+            return KafkaSegments(SegmentBatchReader(columns, request.limits))
         options: Any = {"limits": request.limits, "where": request.where, **request.error_options}
-        ends: Any = {"last": request.last, "ignore_crc": request.ignore_crc}
         if request.view == "control":
             from letterhead.kafka.control_rows import ControlRowReader
 
             rows = SegmentRowReader(columns, request.headers, reader=ControlRowReader, **options)
-            return SegmentsReader(partitions, rows, bounds, marks_aborted=True, **ends)
+            return KafkaSegments(rows, marks_aborted=True, ignore_crc=request.ignore_crc)
         rows = SegmentRowReader(columns, request.headers, **options)
-        return SegmentsReader(partitions, rows, bounds, committed=request.committed, **ends)
+        return KafkaSegments(rows, committed=request.committed, ignore_crc=request.ignore_crc)
 
     def _chosen(self, request: RowRequest) -> list[Any]:
         if request.partitions is None:
@@ -152,12 +152,12 @@ class IggySegments(LogSegments):
 
         return WHERE_FIELDS
 
-    def _reader(self, request: RowRequest, partitions: list[Any], bounds: OffsetBounds) -> SegmentsReader:
+    def _log(self, request: RowRequest) -> SegmentLog[Any]:
         from letterhead.iggy.rows import IggyRowReader
-        from letterhead.iggy.segments import IggySegmentsReader
+        from letterhead.iggy.segments import IggySegments
 
         columns = self.chosen_columns(request)
         rows = IggyRowReader(
             columns, request.headers, limits=request.limits, where=request.where, **request.error_options
         )
-        return IggySegmentsReader(partitions, rows, bounds, last=request.last)
+        return IggySegments(rows)

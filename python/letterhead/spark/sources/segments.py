@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from letterhead._warnings import warn
 from letterhead.errors import TruncatedTailWarning
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
+from letterhead.offsets.segments import SegmentsReader
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import BatchOnly
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead.iggy.rows import IggyRowReader
-    from letterhead.iggy.segments import IggySegment
     from letterhead.kafka.log_directory import LogSegment
-    from letterhead.kafka.segments_reader import SegmentsReader, TruncatedTail
     from letterhead.kafka.transactions import Transactions
 
 __all__ = ["SegmentsSource"]
@@ -104,9 +103,9 @@ class SegmentsSource(BatchOnly, DataSource):  # type: ignore[misc]
 class SegmentPart(InputPartition):  # type: ignore[misc]
     """A segment, or a range of its offsets."""
 
-    segment: LogSegment
+    segment: Any
     offsets: OffsetRange
-    transactions: Transactions
+    transactions: Transactions | None = None
 
 
 class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[misc]
@@ -136,74 +135,71 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
 
     def partitions(self) -> list[InputPartition]:
         """Return the parts; the driver reads transactions, as their markers may be in other parts."""
-        from letterhead.kafka.log_directory import partitions
-        from letterhead.kafka.segments_reader import check_bounds, requested_range, truncated_tail
-        from letterhead.kafka.transactions import Transactions, read_transactions
-
-        parts = []
-        segments_by_partition = partitions(self._path)
-        check_bounds(segments_by_partition, self._bounds)
-        for segments in segments_by_partition:
-            requested = requested_range(segments, self._bounds, self._rows, committed=self._committed)
-            transactions, requested = Transactions([], []), self._rows.narrowed(requested)
-            if self._committed:
-                transactions = read_transactions(segments, requested.start, strict=self._rows.errors == "raise")
-            for begun in transactions.open:
-                warn(f"a transaction is open, and {segments[0].path.parent} is read up to it: {begun}")
-            _warn_of_truncated(truncated_tail(segments[-1]))
-            parts += [part for segment in segments for part in _parts(segment, requested, transactions)]
+        log, partitions = self._log(), self._partitions()
+        log.check_bounds(partitions, self._bounds)
+        parts: list[InputPartition] = []
+        for segments in partitions:
+            truncated = log.end_of(segments[-1]).truncated
+            if truncated is not None:
+                warn(str(truncated), TruncatedTailWarning)
+            parts += self._parts(log, segments, log.requested(segments, self._bounds))
         return parts
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read a part."""
-        from letterhead.kafka.segments_reader import SegmentsReader
-
         bounds = OffsetBounds.parse(partition.offsets.start, partition.offsets.end)
-        yield from _batches(
-            SegmentsReader(
-                [[partition.segment]], self._rows, bounds, transactions=partition.transactions, truncated_rows=True
-            )
-        )
+        reader = SegmentsReader(self._log(partition, truncated_rows=True), [[partition.segment]], bounds)
+        with reader, warnings.catch_warnings():
+            # The driver has warned of it.
+            warnings.simplefilter("ignore", TruncatedTailWarning)
+            for batch in reader:
+                yield from bounded_batches(batch)
+
+    def _partitions(self) -> list[Any]:
+        from letterhead.kafka.log_directory import partitions
+
+        return partitions(self._path)
+
+    def _log(self, part: SegmentPart | None = None, *, truncated_rows: bool = False) -> Any:
+        from letterhead.kafka.segments import KafkaSegments
+
+        if part is None:
+            return KafkaSegments(self._rows, committed=self._committed)
+        return KafkaSegments(self._rows, transactions=part.transactions, truncated_rows=truncated_rows)
+
+    def _parts(self, log: Any, segments: Sequence[Any], requested: OffsetRange) -> Iterator[SegmentPart]:
+        from letterhead.kafka.transactions import Transactions
+
+        transactions = log.transactions(segments, requested.start) if self._committed else Transactions([], [])
+        for begun in transactions.open:
+            warn(f"a transaction is open, and {segments[0].path.parent} is read up to it: {begun}")
+        for segment in segments:
+            yield from _parts(segment, requested, transactions)
 
     def _row_reader(self, where: Any) -> Any:
         from letterhead.kafka.record_sets import COLUMNS
-        from letterhead.kafka.segments_reader import SegmentRowReader
+        from letterhead.kafka.segments import SegmentRowReader
 
         columns, arguments = self._values.get("columns", COLUMNS), read_arguments(self._values) | {"where": where}
         return SegmentRowReader(columns, self._values.get("headerColumns"), **arguments)
 
 
-@dataclass
-class IggySegmentPart(InputPartition):  # type: ignore[misc]
-    """A segment of Iggy."""
-
-    segment: IggySegment
-    offsets: OffsetRange
-
-
 class IggySegmentsSourceReader(SegmentsSourceReader):
     """Reads segments of Iggy: a task reads a file."""
 
-    def partitions(self) -> list[InputPartition]:
-        """Return the files."""
-        from letterhead.iggy.segments import check_bounds, iggy_partitions, requested_range, truncated_tail
+    def _partitions(self) -> list[Any]:
+        from letterhead.iggy.segments import iggy_partitions
 
-        partitions = iggy_partitions(self._path)
-        check_bounds(partitions, self._bounds, self._rows.message_bytes)
-        parts: list[InputPartition] = []
-        for segments in partitions:
-            _warn_of_truncated(truncated_tail(segments[-1], self._rows.message_bytes))
-            requested = requested_range(segments, self._bounds, self._rows.message_bytes)
-            if requested.start < requested.end:
-                parts += [IggySegmentPart(segment, requested) for segment in segments]
-        return parts
+        return iggy_partitions(self._path)
 
-    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """Read a file."""
-        from letterhead.iggy.segments import IggySegmentsReader
+    def _log(self, part: SegmentPart | None = None, *, truncated_rows: bool = False) -> Any:
+        from letterhead.iggy.segments import IggySegments
 
-        bounds = OffsetBounds.parse(partition.offsets.start, partition.offsets.end)
-        yield from _batches(IggySegmentsReader([[partition.segment]], self._rows, bounds, truncated_rows=True))
+        return IggySegments(self._rows, truncated_rows=truncated_rows)
+
+    def _parts(self, log: Any, segments: Sequence[Any], requested: OffsetRange) -> Iterator[SegmentPart]:
+        if requested.start < requested.end:
+            yield from (SegmentPart(segment, requested) for segment in segments)
 
     def _row_reader(self, where: Any) -> IggyRowReader:
         from letterhead.iggy.rows import COLUMNS, IggyRowReader
@@ -212,19 +208,6 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
             raise ValueError("isolationLevel read_committed needs segments of Kafka: Iggy has no transactions")
         arguments = read_arguments(self._values) | {"where": where}
         return IggyRowReader(self._values.get("columns", COLUMNS), self._values.get("headerColumns"), **arguments)
-
-
-def _warn_of_truncated(truncated: TruncatedTail | None) -> None:
-    if truncated is not None:
-        warn(str(truncated), TruncatedTailWarning)
-
-
-def _batches(reader: SegmentsReader) -> Iterator[pa.RecordBatch]:
-    with reader, warnings.catch_warnings():
-        # The driver has warned of it.
-        warnings.simplefilter("ignore", TruncatedTailWarning)
-        for batch in reader:
-            yield from bounded_batches(batch)
 
 
 def _parts(segment: LogSegment, requested: OffsetRange, transactions: Transactions) -> Iterator[SegmentPart]:
