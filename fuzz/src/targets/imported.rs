@@ -1,29 +1,35 @@
 //! Columns of other libraries, with any offsets, views and lists: those that are accepted are read inside of their buffers,
 //! and they are those that `arrow-data` accepts.
 
-use arrow_array::{Array, LargeStringArray, StringArray, make_array};
+use arrow_array::{Array, ArrayRef, LargeStringArray, StringArray, make_array, new_empty_array};
 use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field};
 use letterhead::arrow::amqp::ReadAmqp;
+use letterhead::arrow::filter::{Comparison, Filter, Literal, Operand, Part, Quantifier, Step, Test};
+use letterhead::arrow::truths::truths;
 use letterhead::arrow::{Apply, Decode, Encode, Input, Operation, Validate, Work as _};
 use letterhead::format::Format;
-use letterhead::internals::check_values;
+use letterhead::internals::{check_values, import_array, import_type};
 use letterhead::log::{OnError, OnLoss};
 use letterhead::traits::WriteOptions;
 use letterhead::type_option::TypeOption;
 use letterhead::types::Type;
 
 use super::Target;
+use super::structures::{Column, Source};
 
 pub const TARGET: Target = Target { name: "imported", subjects, check };
 
 /// The types of columns by the names of their layouts.
 fn subjects() -> Vec<&'static str> {
-    vec!["binary", "large_binary", "binary_view", "utf8", "large_utf8", "utf8_view", "list", "large_list"]
+    vec!["binary", "large_binary", "binary_view", "utf8", "large_utf8", "utf8_view", "list", "large_list", "structure"]
 }
 
 fn check(subject: &str, input: &[u8]) {
+    if subject == "structure" {
+        return import(input);
+    }
     let Some(data) = column(subject, &mut Bytes(input)) else { return };
     let accepted = check_values(&data);
     let valid = data.validate_full();
@@ -57,6 +63,48 @@ fn check(subject: &str, input: &[u8]) {
             amqp(column);
         }
         _ => amqp(column),
+    }
+}
+
+/// Imports structures of any content, and reads what is accepted.
+fn import(input: &[u8]) {
+    let mut input = Source(input);
+    let column = Column::new(&mut input);
+    // SAFETY: pointers and the texts behind them are as the interface demands.
+    let Ok(of) = (unsafe { import_type(column.schema()) }) else { return };
+    let empty = new_empty_array(&of);
+    let array = column.array(&mut input);
+    // A consumer keeps no schema.
+    drop(column);
+    // SAFETY: as above, and buffers have the bytes that the structure states.
+    let Ok(data) = (unsafe { import_array(array, &of) }) else { return };
+    let all = make_array(data);
+    assert_eq!(*all.data_type(), of);
+    for column in [&empty, &all.slice(0, all.len().min(64)), &all.slice(all.len().saturating_sub(3), all.len().min(3))]
+    {
+        read(column);
+    }
+}
+
+/// Reads every value of a column, by all that is done with columns of any type.
+fn read(column: &ArrayRef) {
+    // Every value that a row has.
+    let _: bool = column.to_data() == column.slice(0, column.len()).to_data();
+    let on_error = OnError::Column;
+    apply(Format::Kafka, &Decode { on_error, ..Decode::default() }, column);
+    apply(Format::Kafka, &Encode::default(), column);
+    apply(Format::RecordBatch, &Validate::default(), column);
+    amqp(column);
+    let tests = [
+        Test::IsNull,
+        Test::Compare(Comparison::Le, Literal::Int(1)),
+        Test::Compare(Comparison::Eq, Literal::Bytes(b"a".to_vec())),
+        Test::Contains(Part::new(b"b")),
+    ];
+    for test in tests {
+        let step = Step::Test(Operand::Field(0), Quantifier::Any, test);
+        let filter = Filter { fields: vec!["name".into()], steps: vec![step], ..Filter::default() };
+        let _: Result<_, _> = truths(&filter, &[Some(column.clone())], column.len());
     }
 }
 

@@ -21,6 +21,7 @@ pub mod select;
 pub mod selections;
 pub mod serialized_rows;
 pub mod stored;
+pub mod structures;
 
 use letterhead::format::{Format, Info};
 use letterhead::traits::{Class, ReadOptions};
