@@ -2,26 +2,45 @@
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, final, overload
+from typing import Any, Literal, TypeAlias, TypeVar, final, overload
 
 from _typeshed import ReadableBuffer
+from typing_extensions import disjoint_base
 
+from letterhead._arrow_types import ArrowStream, ColumnT
+from letterhead.fields import Columns, ColumnSpec
 from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
 from letterhead.limits import Limits
+from letterhead.results import Types
 from letterhead.values import Value
+from letterhead.where.conditions import Where as Where_
+from letterhead.where.program import Filter
 
 __all__ = [
+    "Arguments",
     "Column",
+    "ColumnOperation",
+    "Convert",
+    "Decode",
+    "Edit",
     "EditedKeys",
+    "Encode",
+    "ExplodeBatches",
     "MessageReader",
+    "Pack",
     "Packed",
+    "ReadOptions",
     "Schema",
+    "Select",
     "Stream",
+    "Validate",
+    "Where",
+    "WriteOptions",
     "__version__",
     "amqp_column",
-    "apply",
     "batch",
     "buffer_addresses",
+    "check_default",
     "check_pattern",
     "check_type",
     "checked",
@@ -36,7 +55,6 @@ __all__ = [
     "limits",
     "messages",
     "record_batches",
-    "schema",
     "select",
     "select_types",
     "split_value",
@@ -68,14 +86,156 @@ _Step: TypeAlias = tuple[str, int, str, list[Any]]
 _Where: TypeAlias = tuple[Sequence[_Spec], list[str], list[_Step]]
 _NewValue: TypeAlias = tuple[str, str | None, bytes | None, int]  # source, type, bits, column
 _Edit: TypeAlias = tuple[list[Any], bool, list[tuple[_Key, _NewValue]], bool]
-_Pack: TypeAlias = tuple[
-    list[tuple[_Key | None, str | None, bool, str | None]], bool, bool
-]  # key, type, is_list, split; skips_nulls, truncates
+_PackedColumn: TypeAlias = tuple[_Key | None, str | None, bool, str | None]  # key, type, is_list, split
 _Read: TypeAlias = tuple[bool, bool, Limits | None]  # lenient, strict_types, limits
 _Write: TypeAlias = tuple[_OnLoss, _Types | None, _NullHeaders, bool]  # on_loss, types, nulls, canonical
-_Operation: TypeAlias = Literal[
-    "decode", "encode", "convert", "edit", "messages", "pack", "select", "validate", "where"
-]
+
+@disjoint_base
+class Arguments:
+    """An object that is compared, hashed, printed and pickled by its arguments."""
+
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class ReadOptions(Arguments):
+    """What happens to a message that cannot be read, and what is an error; :mod:`letterhead.arrow` documents the options."""
+
+    def __new__(
+        cls,
+        *,
+        errors: _OnError = "raise",
+        error_column: str = "error",
+        lenient: bool = False,
+        strict_types: bool = False,
+        text_keys: bool = False,
+        limits: Limits | None = None,
+    ) -> ReadOptions: ...
+    @property
+    def errors(self) -> _OnError: ...
+    @property
+    def error_column(self) -> str: ...
+    @property
+    def strict_types(self) -> bool: ...
+    @property
+    def limits(self) -> Limits | None: ...
+
+@final
+class WriteOptions(Arguments):
+    """How values are written that the format has no place for; :mod:`letterhead.arrow` documents the options."""
+
+    def __new__(
+        cls,
+        *,
+        on_loss: _OnLoss = "raise",
+        types: Types | None = None,
+        nulls: _NullHeaders = "empty",
+        canonical: bool = False,
+    ) -> WriteOptions: ...
+    @property
+    def on_loss(self) -> _OnLoss: ...
+
+@disjoint_base
+class ColumnOperation(Arguments):
+    """A function from a column of messages to a column of results."""
+
+    @property
+    def format(self) -> str: ...
+    @property
+    def schema(self) -> Schema:
+        """The type of the result, for any library."""
+    def run(self, column: ColumnT, *, threads: int = 1) -> ColumnT:
+        """Return the result for a column: of pyarrow for a column of pyarrow, else an object of the core."""
+    def apply(self, column: object, *, threads: int = 1, max_offset: int | None = None) -> Column | Stream:
+        """Return the result as an object of the core; its errors name no option that keeps the other rows."""
+    def chunks(self, stream: ArrowStream) -> Iterator[Any]:
+        """Yield the results for the chunks of a stream as pyarrow; a chunk is split where an Arrow column would be full."""
+    def result_type(self) -> Any:
+        """Return the type of the result, as pyarrow has it."""
+
+@final
+class Decode(ColumnOperation):
+    """Decode every message: a headers format into a list of headers, a message format into a struct of its fields."""
+
+    def __new__(
+        cls, format: str, options: ReadOptions | None = None, where: Where_ | Filter | None = None, views: bool = False
+    ) -> Decode: ...
+
+@final
+class Select(ColumnOperation):
+    """Read some headers of every message into typed columns, with Arrow types that pyarrow users expect, or that Spark has."""
+
+    def __new__(
+        cls,
+        format: str,
+        columns: Columns | tuple[ColumnSpec, ...],
+        options: ReadOptions | None = None,
+        where: Where_ | Filter | None = None,
+        views: bool = False,
+        dialect: _Dialect = "arrow",
+    ) -> Select: ...
+
+@final
+class Encode(ColumnOperation):
+    """Encode lists of headers, or structs of the fields of a message format."""
+
+    def __new__(cls, format: str, options: WriteOptions | None = None) -> Encode: ...
+
+@final
+class Convert(ColumnOperation):
+    """Convert every message from ``format`` to ``target``."""
+
+    def __new__(
+        cls, format: str, target: str, reading: ReadOptions | None = None, writing: WriteOptions | None = None
+    ) -> Convert: ...
+
+@final
+class ExplodeBatches(ColumnOperation):
+    """Read every batch into one row for each of its messages.
+
+    ``columns`` are fields of the messages, and ``row`` for the input row; ``headers`` become typed columns after them.
+    """
+
+    def __new__(
+        cls,
+        format: str,
+        columns: Sequence[str] | None = None,
+        headers: Columns | tuple[ColumnSpec, ...] | None = None,
+        options: ReadOptions | None = None,
+        where: Where_ | Filter | None = None,
+        dialect: _Dialect = "arrow",
+    ) -> ExplodeBatches: ...
+    @property
+    def headers(self) -> tuple[ColumnSpec, ...]: ...
+
+@final
+class Validate(ColumnOperation):
+    """List all errors of every message; null for a valid message."""
+
+    def __new__(cls, format: str, options: ReadOptions | None = None) -> Validate: ...
+
+@final
+class Where(ColumnOperation):
+    """Return whether a condition selects each message: a struct of the field ``selected`` and, if requested, errors."""
+
+    def __new__(cls, format: str, where: Where_ | Filter | None, options: ReadOptions | None = None) -> Where: ...
+
+@final
+class Edit(ColumnOperation):
+    """Change headers of every message: the part of :class:`letterhead.operations.Edit` that needs no function in Python."""
+
+    def __new__(
+        cls, format: str, edit: _Edit, options: ReadOptions | None = None, edited: EditedKeys | None = None
+    ) -> Edit: ...
+
+@final
+class Pack(ColumnOperation):
+    """Make lists of headers from the columns of structs, whose fields are numbered."""
+
+    def __new__(
+        cls, format: str, columns: Sequence[_PackedColumn], skips_nulls: bool = True, truncates: bool = False
+    ) -> Pack: ...
 
 @final
 class Column:
@@ -128,38 +288,13 @@ def types() -> list[dict[str, Any]]: ...
 def codes() -> list[tuple[str, str]]: ...
 def limits(limits: Limits | None = None) -> list[int]: ...
 def select_types() -> list[str]: ...
+def check_default(of: str, text: str) -> None: ...
 def check_type(text: str) -> tuple[str, str]: ...  # name, Spark's name
 def xxh3_64(data: bytes) -> int: ...
-
-class _Options(TypedDict, total=False):
-    """The options of the operations on columns."""
-
-    errors: _OnError
-    error_column: str
-    lenient: bool
-    strict_types: bool
-    text_keys: bool
-    limits: Limits | None
-    on_loss: _OnLoss
-    types: _Types | None
-    nulls: _NullHeaders
-    canonical: bool
-    dialect: _Dialect
-    threads: int
-    views: bool
-    header_columns: Sequence[_Spec]
-    record_fields: list[str] | None
-    target: str
-    max_offset: int
-    where: _Where | None
-    edit: _Edit
-    edited: EditedKeys | None
-    pack: _Pack
-
-def schema(operation: _Operation, format: str, **options: Unpack[_Options]) -> Schema: ...
-def apply(operation: _Operation, column: object, format: str, **options: Unpack[_Options]) -> Column | Stream: ...
 def json_lines(rows: object, *, epoch_ms: bool = False, ascii: bool = False) -> bytes: ...
-def amqp_column(column: object, of: str, **options: Unpack[_Options]) -> Column | Stream: ...
+def amqp_column(
+    column: object, of: str, *, errors: _OnError = "raise", dialect: _Dialect = "arrow", max_offset: int | None = None
+) -> Column | Stream: ...
 def decode(
     data: bytes, format: str, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Headers | dict[str, Any]: ...

@@ -29,8 +29,7 @@ def default_of(type: str, value: object) -> Default:
     spec = _spec(name, value)
     if spec is None:
         raise TypeError(f"default= must be a value of {name}, not {value.__class__.__name__}")
-    column = ("default", "default", type, "last", False, spec, None)  # ColumnSpec, whose module imports this one
-    _native.schema("select", "kafka", header_columns=[column])
+    _native.check_default(*spec)
     return spec
 
 

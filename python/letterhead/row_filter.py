@@ -155,9 +155,8 @@ class RowFilter:
                 self._unseen_keys.pop(name, None)
 
     def _header_values(self, messages: pa.Array, specs: list[ColumnSpec], errors: OnError) -> dict[str, pa.Array]:
-        # Not by the operation Select: the specs may have types that only conditions have.
-        options: Any = {"header_columns": specs, "limits": self._limits, "errors": errors}
-        column = to_pyarrow(_native.apply("select", messages, self._format, **options))
+        options = _native.ReadOptions(limits=self._limits, errors=errors)
+        column = to_pyarrow(_native.Select(self._format, tuple(specs), options).apply(messages))
         return dict(zip(column.type.names, column.flatten(), strict=True))
 
 

@@ -44,7 +44,7 @@ use crate::limits::Limits;
 use crate::log::{OnError, OnLoss};
 use crate::op::batch_needs_messages;
 use crate::op::convert::{Reader, no_target, not_one_by_one};
-use crate::op::write::Origin;
+use crate::op::write::{Origin, check_written};
 use crate::traits::{BatchFormat, Class, HeadersFormat, LayoutOf, MessageFormat, ReadOptions, WriteOptions};
 use crate::value::ByteOrder;
 
@@ -244,6 +244,7 @@ impl Operation for Encode {
     const DIRECTION: Direction = Direction::Encode;
 
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
+        check_written::<E>(&self.options)?;
         Ok(written_type(self.options.on_loss, OnError::Raise))
     }
 
@@ -276,6 +277,7 @@ impl Operation for Convert {
     const DIRECTION: Direction = Direction::Convert;
 
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
+        self.target.visit(CheckWritten(&self.write))?;
         Ok(written_type(self.write.on_loss, self.on_error))
     }
 
@@ -290,6 +292,21 @@ impl Operation for Convert {
 
     fn apply_batch<B: BatchFormat>(&self, _input: Input<'_>) -> Result<Output, Error> {
         Err(not_one_by_one(B::NAME))
+    }
+}
+
+/// Whether a target can be written with these options.
+struct CheckWritten<'a>(&'a WriteOptions);
+
+impl Visitor for CheckWritten<'_> {
+    type Out = Result<(), Error>;
+
+    fn visit<E: MessageFormat>(self) -> Self::Out {
+        check_written::<E>(self.0)
+    }
+
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
+        Err(no_target(B::NAME))
     }
 }
 

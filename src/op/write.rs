@@ -68,13 +68,9 @@ pub struct Writer<'a, E> {
 }
 
 impl<'a, E: MessageFormat> Writer<'a, E> {
-    /// Rejects options that make no sense for the format.
+    /// Rejects options as [`check_written`] does.
     pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
-        check_target::<E>()?;
-        if options.canonical && E::Headers::CANONICAL.is_none() {
-            return Err(Error::Value(format!("canonical=True: {} has no order of its own for headers", E::NAME)));
-        }
-        options.types.check(E::NAME, E::Headers::TYPES)?;
+        check_written::<E>(&options)?;
         let default_type = (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary));
         Ok(Writer {
             options,
@@ -270,6 +266,15 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             _ => log.error(invalid.code, None, || invalid.message).map(|()| None),
         }
     }
+}
+
+/// Rejects a format that can only be read, and options that make no sense for it.
+pub fn check_written<E: MessageFormat>(options: &WriteOptions) -> Result<(), Error> {
+    check_target::<E>()?;
+    if options.canonical && E::Headers::CANONICAL.is_none() {
+        return Err(Error::Value(format!("canonical=True: {} has no order of its own for headers", E::NAME)));
+    }
+    options.types.check(E::NAME, E::Headers::TYPES)
 }
 
 /// Rejects a format that can only be read.

@@ -3,12 +3,12 @@
 use std::sync::OnceLock;
 
 use pyo3::CastIntoError;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 
 use super::gil::enter;
 use crate::encoding::Encoding;
@@ -243,6 +243,7 @@ pub mod argument {
         text_keys: flag -> bool
         canonical: flag -> bool
         views: flag -> bool
+        threads: at_least_one -> usize
         #[cfg(debug_assertions)] place: panicking -> &'a str
     }
 
@@ -265,6 +266,15 @@ pub mod argument {
 
     fn known_format(argument: &Bound<'_, PyAny>, name: &str) -> PyResult<Format> {
         Ok(Format::named(text(argument, name)?)?)
+    }
+
+    fn at_least_one(argument: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
+        let number = if argument.is_instance_of::<PyBool>() { None } else { argument.extract::<i64>().ok() };
+        match number {
+            Some(number @ 1..) => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
+            Some(number) => Err(PyValueError::new_err(format!("{name} must be at least 1, not {number}"))),
+            None => Err(wrong_type(argument, name, "int")),
+        }
     }
 
     fn flag(argument: &Bound<'_, PyAny>, name: &str) -> PyResult<bool> {

@@ -12,7 +12,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::c_interface::{self, ImportedStream, export_array, export_stream, export_type, import};
-use super::columns::Options;
 use super::edit::EditedKeys;
 use super::gil::{enter, without_gil};
 use crate::arrow::c_structures::Imported;
@@ -20,9 +19,8 @@ use crate::arrow::checks::check_values;
 use crate::arrow::input::Bytes;
 use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::types::{ddl, quoted};
-use crate::arrow::{Apply, Input, Operation, Output, TypeOf, Work, threads};
-use crate::error::{Code, Direction, Error, ErrorDetail};
-use crate::format::Format;
+use crate::arrow::{Input, Output, Work, threads};
+use crate::error::{Code, Error, ErrorDetail};
 
 /// An Arrow array for any library that imports one.
 #[pyclass(frozen, module = "letterhead._native")]
@@ -117,8 +115,9 @@ impl Stream {
             // Taken out while it works: a second thread that waited for the lock with the GIL held would stop this one.
             let mut chunks = self.take(State::InUse)?.ok_or_else(|| PyStopIteration::new_err(()))?;
             let result = without_gil(py, || chunks.next_chunk());
+            let result = chunks.reports.note_remedy(py, result);
             // After an error they are put back as well: they repeat that rows are missing.
-            let reported = if matches!(result, Ok(None)) { chunks.report(py) } else { Ok(()) };
+            let reported = if matches!(result, Ok(None)) { chunks.reports.end(py) } else { Ok(()) };
             *self.lock()? = if matches!(result, Ok(None)) { State::Ended } else { State::Here(chunks) };
             reported?;
             result?.map(|array| Column { array }).ok_or_else(|| PyStopIteration::new_err(()))
@@ -197,28 +196,34 @@ fn unnamed(of: &DataType) -> FieldRef {
     Arc::new(Field::new("", of.clone(), true))
 }
 
-/// An operation on messages of a format.
-pub struct FormatOperation<V>(pub V, pub Format);
-
-impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
-    fn place(&self) -> (Direction, &'static str) {
-        (V::DIRECTION, self.1.info().name)
-    }
-
-    fn output_type(&self) -> Result<DataType, Error> {
-        self.1.visit(TypeOf(&self.0))
-    }
-
-    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
-        self.1.visit(Apply(&self.0, input))
-    }
+/// Work that some threads share, cut where an output column would pass its largest offset.
+pub struct Shared {
+    pub work: Arc<dyn Work>,
+    pub threads: usize,
+    pub max_offset: usize,
 }
 
-/// Work that some threads share, cut where an output column would pass its largest offset.
-struct Shared {
-    work: Box<dyn Work>,
-    threads: usize,
-    max_offset: usize,
+/// What to report beside the result.
+#[derive(Default)]
+pub struct Reports {
+    /// Which keys of an edit had no header, when all rows were read.
+    pub edited: Option<Py<EditedKeys>>,
+    /// Whether the error of a row names the option that keeps the other rows.
+    pub has_remedy: bool,
+}
+
+impl Reports {
+    /// Reports what is known after the last row, once.
+    fn end(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.edited.take().map_or(Ok(()), |edited| edited.get().report(py))
+    }
+
+    fn note_remedy<T>(&self, py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
+        if let (true, Err(error)) = (self.has_remedy, &result) {
+            py.import("letterhead.operations.remedies")?.call_method1("note_remedy", (error.value(py),))?;
+        }
+        result
+    }
 }
 
 impl Shared {
@@ -250,8 +255,7 @@ struct Chunks {
     /// Chunks that were read, at most one per thread, and the error at which reading ended.
     ahead: VecDeque<Result<Chunk, ArrowError>>,
     failed: bool,
-    /// What to report when all chunks were read.
-    edited: Option<Py<EditedKeys>>,
+    reports: Reports,
 }
 
 /// A chunk of the input.
@@ -288,17 +292,12 @@ impl Chunk {
 }
 
 impl Chunks {
-    fn new(source: ImportedStream, shared: Shared, edited: Option<Py<EditedKeys>>) -> Self {
-        Chunks { source: source.fuse(), shared, rows_before: 0, ahead: VecDeque::new(), failed: false, edited }
+    fn new(source: ImportedStream, shared: Shared, reports: Reports) -> Self {
+        Chunks { source: source.fuse(), shared, rows_before: 0, ahead: VecDeque::new(), failed: false, reports }
     }
 
     fn into_stream<'py>(self, py: Python<'py>, of: &DataType) -> PyResult<Bound<'py, PyAny>> {
         Ok(Stream { field: unnamed(of), chunks: Mutex::new(State::Here(self)) }.into_pyobject(py)?.into_any())
-    }
-
-    /// Reports what is known after the last chunk, once.
-    fn report(&mut self, py: Python<'_>) -> PyResult<()> {
-        self.edited.take().map_or(Ok(()), |edited| edited.get().report(py))
     }
 
     /// The next chunk. After an error there is none: the rows of the chunk that failed would be missing.
@@ -370,7 +369,7 @@ impl Iterator for Unattached {
         let attached = Python::try_attach(|py| {
             let chunk = without_gil(py, || self.0.next_chunk()).map_err(|error| exported_error(py, &error))?;
             if chunk.is_none() {
-                self.0.report(py).map_err(|error| exported_error(py, &error))?;
+                self.0.reports.end(py).map_err(|error| exported_error(py, &error))?;
             }
             Ok(chunk)
         });
@@ -392,29 +391,26 @@ fn exported_error(py: Python<'_>, error: &PyErr) -> ArrowError {
     }
 }
 
-/// Does work on anything with `__arrow_c_array__` or `__arrow_c_stream__`.
+/// Does work, whose result has a type, on anything with `__arrow_c_array__` or `__arrow_c_stream__`.
 pub fn apply<'py>(
-    py: Python<'py>,
     column: &Bound<'py, PyAny>,
-    work: Box<dyn Work>,
-    options: &Options,
+    shared: Shared,
+    of: &DataType,
+    mut reports: Reports,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let shared = Shared { work, threads: options.threads, max_offset: options.max_offset };
+    let py = column.py();
     match import(column)? {
         c_interface::Column::Array(array) => {
-            let array = without_gil(py, || shared.apply_whole(&array))?;
-            options.edited.iter().try_for_each(|edited| edited.get().report(py))?;
+            let result = without_gil(py, || shared.apply_whole(&array));
+            let array = reports.note_remedy(py, result)?;
+            reports.end(py)?;
             Ok(Column { array }.into_pyobject(py)?.into_any())
         }
         c_interface::Column::Stream(source) => {
             // A wrong type raises now, not when the first chunk is pulled.
             let empty = new_empty_array(source.data_type());
-            let of = without_gil(py, || {
-                shared.work.apply(Input::new(&empty))?;
-                shared.work.output_type()
-            })?;
-            let edited = options.edited.as_ref().map(|edited| edited.clone_ref(py));
-            Chunks::new(source, shared, edited).into_stream(py, &of)
+            without_gil(py, || shared.work.apply(Input::new(&empty)).map(drop))?;
+            Chunks::new(source, shared, reports).into_stream(py, of)
         }
     }
 }
@@ -426,8 +422,9 @@ pub fn checked<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResult<Bou
         c_interface::Column::Array(array) => Ok(Column { array }.into_pyobject(py)?.into_any()),
         c_interface::Column::Stream(source) => {
             let of = source.data_type().clone();
-            let work = Box::new(Imported(of.clone()));
-            Chunks::new(source, Shared { work, threads: 1, max_offset: MAX_OFFSET }, None).into_stream(py, &of)
+            let work = Arc::new(Imported(of.clone()));
+            let shared = Shared { work, threads: 1, max_offset: MAX_OFFSET };
+            Chunks::new(source, shared, Reports::default()).into_stream(py, &of)
         }
     })
 }

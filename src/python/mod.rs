@@ -13,6 +13,7 @@ mod gil;
 mod log;
 mod message;
 mod objects;
+mod operations;
 mod packed;
 mod recent;
 mod scalar;
@@ -29,7 +30,7 @@ mod _native {
     #[pymodule_export]
     use super::capsule::{Column, Schema, Stream, buffer_addresses, checked};
     #[pymodule_export]
-    use super::columns::{amqp_column, apply, check_type, json_lines, schema};
+    use super::columns::{amqp_column, check_default, check_type, json_lines};
     #[pymodule_export]
     use super::edit::EditedKeys;
     #[pymodule_export]
@@ -38,6 +39,11 @@ mod _native {
     use super::log::{batch, record_batches, uncompressed, with_checksum};
     #[pymodule_export]
     use super::message::{MessageReader, convert, decode, encode, inspect, messages, select, validate};
+    #[pymodule_export]
+    use super::operations::{
+        Arguments, ColumnOperation, Convert, Decode, Edit, Encode, ExplodeBatches, Pack, ReadOptions, Select, Validate,
+        Where, WriteOptions,
+    };
     #[pymodule_export]
     use super::packed::Packed;
     #[pymodule_export]

@@ -200,11 +200,9 @@ def messages(rows: list[Any], format: str) -> Any:
 
 def decoded_type(format: str) -> Any:
     """Return the Arrow type of what a format decodes to."""
-    import pyarrow as pa
+    from letterhead.operations import Decode
 
-    from letterhead import _native
-
-    return pa.field(_native.schema("decode", format)).type
+    return Decode(format).result_type()
 
 
 def from_row(row: Any) -> Any:

@@ -18,6 +18,7 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.header_edits import HeaderEdit
 from letterhead.operations import Decode, Edit
+from operations_by_name import apply
 
 THREE = {"tenant": "string", "retry": "int32", "amount_cents": "int64"}
 
@@ -261,7 +262,7 @@ def test_the_kernel_reads_the_buffers_of_pyarrow(rows: pa.Array, headers: pa.Arr
 
 
 def test_the_output_reaches_pyarrow_without_a_copy(rows: pa.Array) -> None:
-    result = _native.apply("decode", rows, "kafka")
+    result = apply("decode", rows, "kafka")
     native = set(_native.buffer_addresses(result))
     arrow = pa.array(result)
     assert addresses(arrow) <= native
@@ -287,7 +288,7 @@ def test_many_threads_on_the_same_column_get_the_same_result(store: pa.Array) ->
 
 def test_a_stream_is_cut_where_a_message_would_overflow(rows: pa.Array) -> None:
     chunked = pa.chunked_array([rows[:2000]])
-    result = [pa.array(part) for part in _native.apply("decode", chunked, "kafka", max_offset=20_000)]
+    result = [pa.array(part) for part in apply("decode", chunked, "kafka", max_offset=20_000)]
     assert len(result) > 10
     assert pa.concat_arrays(result).equals(lha.decode(rows[:2000], "kafka"))
     assert all(part.flatten().field("value").buffers()[2].size <= 20_000 for part in result)
@@ -295,11 +296,9 @@ def test_a_stream_is_cut_where_a_message_would_overflow(rows: pa.Array) -> None:
 
 @pytest.mark.parametrize("operation", ["encode", "select"])
 def test_every_operation_is_cut(headers: pa.Array, operation: Any) -> None:
-    options: Any = (
-        {"header_columns": [("blob", "blob", "binary", "all", False, None, None)]} if operation == "select" else {}
-    )
-    whole = pa.array(_native.apply(operation, headers, "kafka", **options))
-    stream = _native.apply(operation, pa.chunked_array([headers]), "kafka", **options, max_offset=8_000)
+    options: Any = {"columns": [("blob", "blob", "binary", "all", False, None, None)]} if operation == "select" else {}
+    whole = pa.array(apply(operation, headers, "kafka", **options))
+    stream = apply(operation, pa.chunked_array([headers]), "kafka", **options, max_offset=8_000)
     parts = [pa.array(part) for part in stream]
     assert len(parts) > 3
     assert pa.concat_arrays(parts).equals(whole)
@@ -308,10 +307,7 @@ def test_every_operation_is_cut(headers: pa.Array, operation: Any) -> None:
 def test_an_edited_column_is_cut(rows: pa.Array) -> None:
     edit = Edit("kafka", HeaderEdit.of(drop=["note"], append={"via": b"test"}))
     whole = edit.run(rows)
-    parts = [
-        pa.array(part)
-        for part in _native.apply("edit", pa.chunked_array([rows]), "kafka", **edit.arguments(), max_offset=20_000)
-    ]
+    parts = [pa.array(part) for part in edit._core().apply(pa.chunked_array([rows]), max_offset=20_000)]
     assert len(parts) > 10
     assert pa.concat_arrays(parts).equals(whole)
     assert all(part.buffers()[2].size <= 20_000 for part in parts)
@@ -321,7 +317,7 @@ def test_every_selected_row_is_in_one_of_the_parts_of_an_output_that_is_cut(rows
     decode = Decode("kafka", where="tenant != 'acme'")
     whole = decode.run(rows)
     assert 100 < len(whole) < len(rows)
-    stream = _native.apply("decode", pa.chunked_array([rows]), "kafka", **decode.arguments(), max_offset=20_000)
+    stream = decode.apply(pa.chunked_array([rows]), max_offset=20_000)
     parts = [pa.array(part) for part in stream]
     assert len(parts) > 10
     assert pa.concat_arrays(parts).equals(whole)
@@ -329,30 +325,25 @@ def test_every_selected_row_is_in_one_of_the_parts_of_an_output_that_is_cut(rows
 
 def test_an_array_that_would_overflow_asks_for_a_stream(rows: pa.Array) -> None:
     with pytest.raises(lh.HeaderError, match="pass a stream or a chunked array") as caught:
-        _native.apply("decode", rows, "kafka", max_offset=20_000)
+        apply("decode", rows, "kafka", max_offset=20_000)
     assert caught.value.code == "too_large"
     assert caught.value.row > 0
 
 
 TOO_LARGE: dict[str, tuple[type[lh.HeaderError], Callable[..., Any]]] = {
-    "decode": (lh.DecodeError, lambda column, **options: _native.apply("decode", column, "kafka", **options)),
+    "decode": (lh.DecodeError, lambda column, **options: apply("decode", column, "kafka", **options)),
     "select": (
         lh.DecodeError,
-        lambda column, **options: _native.apply(
-            "select", column, "kafka", header_columns=[("blob", "blob", "binary", "all", False, None, None)], **options
+        lambda column, **options: apply(
+            "select", column, "kafka", columns=[("blob", "blob", "binary", "all", False, None, None)], **options
         ),
     ),
-    "messages": (
-        lh.DecodeError,
-        lambda column, **options: _native.apply("messages", column, "record-batch", **options),
-    ),
+    "messages": (lh.DecodeError, lambda column, **options: apply("messages", column, "record-batch", **options)),
     "convert": (
         lh.ConversionError,
-        lambda column, **options: _native.apply(
-            "convert", column, "kafka", target="kip82-typed", types="binary", **options
-        ),
+        lambda column, **options: apply("convert", column, "kafka", target="kip82-typed", types="binary", **options),
     ),
-    "encode": (lh.EncodeError, lambda column, **options: _native.apply("encode", column, "kafka", **options)),
+    "encode": (lh.EncodeError, lambda column, **options: apply("encode", column, "kafka", **options)),
 }
 
 

@@ -11,9 +11,9 @@ import pytest
 import letterhead as lh
 from batch_bytes import message
 from implementations import binary_column, decoded_type, from_row
-from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.iggy import PolledMessage, PolledMessages
+from operations_by_name import apply, made
 from reference import ops
 from reference.formats import FORMATS
 from strategies import BATCHES, MESSAGES, ONE, WRITTEN
@@ -79,7 +79,7 @@ def valid_bytes(format: str) -> list[bytes | None]:
 @every_format
 def test_the_type_of_every_field_is_that_of_the_table(format: str) -> None:
     operation: Any = "messages" if format in BATCHES else "decode"
-    row_type = pa.field(_native.schema(operation, format)).type
+    row_type = made(operation, format).result_type()
     fields = FORMATS[format].fields
     if FORMATS[format].is_ == "headers":
         assert spelled(row_type) == fields[0][1]
@@ -96,7 +96,7 @@ def spelled(data_type: pa.DataType) -> str:
 @pytest.mark.parametrize("errors", ["raise", "null", "column"])
 def test_decoded_columns_have_the_declared_type(format: str, errors: Any) -> None:
     for text_keys, rows in ((False, valid_bytes(format)), (True, [None])):
-        reported = pa.field(_native.schema("decode", format, errors=errors, text_keys=text_keys)).type
+        reported = made("decode", format, errors=errors, text_keys=text_keys).result_type()
         result = lha.decode(binary_column(rows), format, errors=errors, text_keys=text_keys)
         assert result.type == reported
         if errors == "column":
@@ -106,7 +106,7 @@ def test_decoded_columns_have_the_declared_type(format: str, errors: Any) -> Non
 @pytest.mark.parametrize("format", [name for name in FORMATS if FORMATS[name].traits.keys == "typed"])
 def test_typed_keys_as_text_have_the_type_of_text_keys(format: str) -> None:
     operation: Any = "messages" if format in BATCHES else "decode"
-    row_type = pa.field(_native.schema(operation, format, text_keys=True)).type
+    row_type = made(operation, format, text_keys=True).result_type()
     headers = row_type if FORMATS[format].is_ == "headers" else row_type.field("headers").type
     assert str(headers) == "list<element: struct<key: string, type: string, value: binary>>"
 
@@ -116,7 +116,7 @@ def test_typed_keys_as_text_have_the_type_of_text_keys(format: str) -> None:
 def test_converted_columns_have_the_declared_type(on_loss: Any, errors: Any) -> None:
     column = binary_column([ops.encode([("a", None, b"x")], "kafka"), None])
     result = lha.convert(column, "kafka", target="iggy", types="binary", on_loss=on_loss, errors=errors)
-    reported = pa.field(_native.schema("convert", "kafka", target="iggy", on_loss=on_loss, errors=errors)).type
+    reported = made("convert", "kafka", target="iggy", on_loss=on_loss, errors=errors).result_type()
     names = ["data", *(["losses"] if on_loss == "report" else []), *(["error"] if errors == "column" else [])]
     assert result.type == reported
     assert reported == pa.binary() if len(names) == 1 else reported.names == names
@@ -214,7 +214,7 @@ def test_a_slice_of_messages_has_the_messages_of_its_messages() -> None:
 @every_batch
 def test_an_empty_column_of_messages_has_the_declared_type(format: str) -> None:
     result = lha.messages(binary_column([]), format)
-    assert (len(result), result.type) == (0, pa.field(_native.schema("messages", format)).type)
+    assert (len(result), result.type) == (0, made("messages", format).result_type())
 
 
 def test_a_message_that_is_not_whole_follows_the_policy() -> None:
@@ -235,9 +235,9 @@ def test_a_message_that_is_not_whole_follows_the_policy() -> None:
 @pytest.mark.parametrize(("operation", "limit"), [("convert", 500), ("messages", 30), ("decode", 100)])
 def test_streams_of_every_operation_are_cut_before_an_offset_overflows(operation: str, limit: int) -> None:
     call: Callable[..., Any] = {
-        "convert": lambda column, **options: _native.apply("convert", column, "iggy", target="iggy-message", **options),
-        "messages": lambda column, **options: _native.apply("messages", column, "kip82-messages", **options),
-        "decode": lambda column, **options: _native.apply("decode", column, "iggy", **options),
+        "convert": lambda column, **options: apply("convert", column, "iggy", target="iggy-message", **options),
+        "messages": lambda column, **options: apply("messages", column, "kip82-messages", **options),
+        "decode": lambda column, **options: apply("decode", column, "iggy", **options),
     }[operation]
     value = SET if operation == "messages" else ops.encode(HEADERS["iggy"], "iggy")
     column = binary_column([value, None] * 100)

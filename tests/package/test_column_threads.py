@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import letterhead as lh
 import strategies
 from implementations import binary_column
-from letterhead import _native
 from letterhead import arrow as lha
+from operations_by_name import apply
 from reference.formats import FORMATS
 from strategies import BATCHES, ONE, WRITTEN
 
@@ -165,7 +165,7 @@ def test_chunks_before_the_error_of_a_chunk_are_returned(threads: int, bad: int)
     for chunk in range(bad, 4):
         rows[1_200 * chunk + 5] = b"\1"
     chunks = pa.chunked_array(chunks_of(rows, [1_200] * 4))
-    parts = iter(_native.apply("decode", chunks, "kafka", threads=threads))
+    parts = iter(apply("decode", chunks, "kafka", threads=threads))
     assert parts_until(parts, lh.DecodeError) == [1_200] * bad
 
 
@@ -193,7 +193,7 @@ def test_chunks_before_a_failing_input_are_returned(threads: int, good: int) -> 
         yield from [batch] * good
         raise OSError("disk on fire")
 
-    parts = iter(_native.apply("encode", reader_of(batches), "kip82-message", threads=threads))
+    parts = iter(apply("encode", reader_of(batches), "kip82-message", threads=threads))
     assert parts_until(parts, ValueError) == [1_200] * good
 
 
@@ -206,7 +206,7 @@ def test_no_more_chunks_than_threads_are_read_ahead() -> None:
             read += 1
             yield batch
 
-    parts = _native.apply("encode", reader_of(batches), "kip82-message", threads=3)
+    parts = apply("encode", reader_of(batches), "kip82-message", threads=3)
     assert [read for _ in parts] == [3, 3, 3, 6, 6, 6, 9, 9, 9, 10]
 
 
@@ -218,7 +218,7 @@ def test_streams_are_cut_where_one_thread_cuts_them(limit: int) -> None:
         result = [
             [
                 pa.array(part)
-                for part in _native.apply(
+                for part in apply(
                     operation,  # type: ignore[arg-type]
                     chunked,
                     "kafka",

@@ -14,6 +14,7 @@ import pytest
 from c_structures import Array, Stream, Structure, binary, lists, numbers, view, views
 from letterhead import _native
 from letterhead import arrow as lha
+from operations_by_name import apply
 
 FAR = 1 << 30
 
@@ -227,21 +228,21 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("case", MALFORMED)
 def test_a_malformed_structure_is_a_type_error(case: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
-        _native.apply("decode", MALFORMED[case](), "kafka")
+        apply("decode", MALFORMED[case](), "kafka")
     assert "failed inside" not in str(caught.value)
 
 
 @pytest.mark.parametrize("case", MALFORMED)
 def test_a_malformed_structure_in_a_stream_is_an_error(case: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
-        list(_native.apply("decode", Stream(MALFORMED[case]()), "kafka"))
+        list(apply("decode", Stream(MALFORMED[case]()), "kafka"))
     assert "failed inside" not in str(caught.value)
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_nested_type_that_does_not_fit_is_refused(case: str) -> None:
     for column in (WRONG[case](), Stream(WRONG[case]())):
-        for read in (_native.checked, lambda column: _native.apply("decode", column, "kafka")):
+        for read in (_native.checked, lambda column: apply("decode", column, "kafka")):
             with pytest.raises(TypeError) as caught:
                 read(column)
             assert "failed inside" not in str(caught.value)
@@ -261,7 +262,7 @@ def test_types_that_are_inside_themselves_are_refused() -> None:
     for index in range(2):
         column.child_schemas[index] = ctypes.addressof(column.schema)
     with pytest.raises(TypeError, match="too deeply, or too many"):
-        _native.apply("decode", column, "kafka")
+        apply("decode", column, "kafka")
 
 
 # Types that no operation of the core reads, and that are passed on.
@@ -314,9 +315,9 @@ def test_offsets_and_views_in_a_stream_are_refused(case: str) -> None:
 @pytest.mark.parametrize("format", ["kafka", "iggy", "kip82-typed"])
 def test_lists_with_wrong_offsets_are_not_encoded(case: str, format: str) -> None:
     with pytest.raises((TypeError, ValueError), match="malformed"):
-        _native.apply("encode", LISTS[case](), format, on_loss="drop")
+        apply("encode", LISTS[case](), format, on_loss="drop")
     with pytest.raises((TypeError, ValueError), match="malformed"):
-        _native.apply("select", LISTS[case](), format, header_columns=[("a", "a", "string", "last", False, None, None)])
+        apply("select", LISTS[case](), format, columns=[("a", "a", "string", "last", False, None, None)])
 
 
 @pytest.mark.parametrize("way", THROUGH_PYARROW)
@@ -370,7 +371,7 @@ def test_chunks_that_change_before_their_turn_are_checked_again(threads: int, of
             self.rest = [self.small.array, self.structure.array]
 
     stream = Chunks()
-    results = _native.apply("decode", stream, "kafka", threads=threads, errors="column")
+    results = apply("decode", stream, "kafka", threads=threads, errors="column")
     assert len(next(results)) == 99_999
     ctypes.memmove(stream.small.buffers[1], numbers(offset, 5), 8)
     with pytest.raises((TypeError, ValueError), match="malformed"):
@@ -378,7 +379,7 @@ def test_chunks_that_change_before_their_turn_are_checked_again(threads: int, of
 
 
 def test_a_stream_may_be_released_twice() -> None:
-    results = _native.apply("decode", pa.chunked_array([[b"\0"]], pa.binary()), "kafka")
+    results = apply("decode", pa.chunked_array([[b"\0"]], pa.binary()), "kafka")
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     capsule = results.__arrow_c_stream__()
@@ -392,12 +393,12 @@ def test_a_stream_may_be_released_twice() -> None:
 
 def test_structures_that_keep_the_rules_are_read() -> None:
     column = binary([0, 6, 6, 12], b"\x02\x02a\x02b" + b"\0" + b"\x02\x02a\x02b" + b"\0")
-    rows = pa.array(_native.apply("decode", column, "kafka", errors="column")).to_pylist()
+    rows = pa.array(apply("decode", column, "kafka", errors="column")).to_pylist()
     assert [row["headers"] is not None for row in rows] == [False, True, False]
-    written = pa.array(_native.apply("encode", lists([0, 0, 2]), "kafka")).to_pylist()
+    written = pa.array(apply("encode", lists([0, 0, 2]), "kafka")).to_pylist()
     assert written == [b"", bytes.fromhex("040261023102620232")]
     text = lists([0, 2], binary([0, 2, 4], "éü".encode(), format=b"u"))
-    assert pa.array(_native.apply("encode", text, "kafka")).to_pylist() == [b"\x04\x04\xc3\xa9\x021\x04\xc3\xbc\x022"]
+    assert pa.array(apply("encode", text, "kafka")).to_pylist() == [b"\x04\x04\xc3\xa9\x021\x04\xc3\xbc\x022"]
     parts = views(view(15), numbers(1) + b"x" + bytes(11), data=b"\xa1\x0d" + b"a" * 13 + bytes(17))
     assert pa.array(_native.amqp_column(parts, "string", errors="null")).to_pylist() == ["a" * 13, None]
 
@@ -415,7 +416,7 @@ def test_the_view_of_a_null_means_nothing() -> None:
 
 def test_a_part_of_an_array_is_checked_and_not_the_rest() -> None:
     column = changed(binary([0, FAR, 0, 2, 3], b"\0" * 4), length=2, offset=2)
-    assert len(pa.array(_native.apply("validate", column, "kafka"))) == 2
+    assert len(pa.array(apply("validate", column, "kafka"))) == 2
 
 
 def test_of_a_part_of_an_array_its_own_elements_are_checked() -> None:
@@ -426,9 +427,9 @@ def test_of_a_part_of_an_array_its_own_elements_are_checked() -> None:
         struct = Structure(b"+s", 3, [None], [keys.named(b"key"), values.named(b"value")])
         return Structure(b"+l", 1, [None, numbers(2, 3)], [changed(struct, offset=3).named(b"element")])
 
-    assert pa.array(_native.apply("encode", headers(2), "kafka")).to_pylist() == [b"\x02\x02c\x023"]
+    assert pa.array(apply("encode", headers(2), "kafka")).to_pylist() == [b"\x02\x02c\x023"]
     with pytest.raises((TypeError, ValueError), match="malformed"):
-        _native.apply("encode", headers(FAR), "kafka")
+        apply("encode", headers(FAR), "kafka")
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

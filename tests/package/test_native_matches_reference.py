@@ -269,7 +269,7 @@ def losses_of(rows: list[Any]) -> list[Any]:
 def with_times(values: dict[str, Any], format: str, columns: Any) -> dict[str, Any]:
     """Return selected values with times as objects, which are microseconds in the reference."""
     time = pa.timestamp("us", "UTC")
-    for field in Select(format, columns).result_type(pa.binary()):
+    for field in Select(format, columns).result_type():
         if field.type == time or (pa.types.is_list(field.type) and field.type.value_type == time):
             values[field.name] = pa.array([values[field.name]], field.type)[0].as_py()
     return values

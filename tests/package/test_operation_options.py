@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from letterhead import _native
 from letterhead import arrow as lha
+from operations_by_name import apply
 
 Call = Callable[..., Any]
 
@@ -163,8 +163,8 @@ def test_append_time_of_a_compressed_set_is_that_of_its_messages_from_magic_1_on
 def test_column_may_have_exactly_as_many_bytes_as_its_limit() -> None:
     def select(*lengths: int) -> Any:
         column = pa.array([lh.encode([("a", bytes(length))], "kafka") for length in lengths])
-        return _native.apply(
-            "select", column, "kafka", header_columns=[("a", "a", "binary", "last", False, None, None)], max_offset=20
+        return apply(
+            "select", column, "kafka", columns=[("a", "a", "binary", "last", False, None, None)], max_offset=20
         )
 
     for lengths in ((10, 10), (20,), (20, 0)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pickle
 from typing import Any
 
@@ -80,7 +79,7 @@ def test_operation_returns_the_result_of_the_function_and_declares_its_type(name
     operation, column, expected = OPERATIONS[name]
     result = operation.run(column)
     assert result.equals(expected)
-    assert operation.result_type(column.type) == result.type
+    assert operation.result_type() == result.type
     chunks = list(operation.chunks(pa.chunked_array([column, column])))
     assert pa.chunked_array(chunks).combine_chunks().to_pylist()[: len(result)] == result.to_pylist()
 
@@ -91,7 +90,7 @@ def test_operation_is_equal_after_pickling_and_cannot_be_changed(name: str) -> N
     restored = pickle.loads(pickle.dumps(operation))
     assert restored == operation
     assert restored.run(column).equals(expected)
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         operation.format = "iggy"
 
 
@@ -103,7 +102,7 @@ def test_operation_is_equal_after_pickling_and_cannot_be_changed(name: str) -> N
         (lambda: ReadOptions(error_column="problem"), ValueError, "error_column= names the column of errors='column'"),
         (lambda: ReadOptions(lenient=1), TypeError, "lenient must be bool, not int"),
         (lambda: ReadOptions(limits={"headers": 9}), TypeError, "limits must be letterhead.Limits, not dict"),
-        (lambda: WriteOptions(on_loss="dorp"), ValueError, "unknown on_loss 'dorp': did you mean 'drop'"),
+        (lambda: WriteOptions(on_loss="dorp"), ValueError, "unknown on_loss value 'dorp': did you mean 'drop'"),
         (lambda: WriteOptions(nulls="emtpy"), ValueError, "unknown nulls value 'emtpy': did you mean 'empty'"),
         (lambda: WriteOptions(canonical="yes"), TypeError, "canonical must be bool, not str"),
         (lambda: WriteOptions(types=3), TypeError, "types must be a word or a mapping of key to type, not int"),
@@ -137,9 +136,7 @@ def test_an_operation_does_not_follow_later_changes_of_the_mappings_of_a_caller(
 
 def test_columns_of_the_dialect_of_spark_have_types_that_spark_has() -> None:
     columns = {"count": "uint16", "at": "timestamp_ms"}
-    types = {
-        dialect: Select("kafka", columns, dialect=dialect).result_type(pa.binary()) for dialect in ("arrow", "spark")
-    }
+    types = {dialect: Select("kafka", columns, dialect=dialect).result_type() for dialect in ("arrow", "spark")}
     assert [field.type for field in types["arrow"]] == [pa.uint16(), pa.timestamp("ms", "UTC")]
     assert [field.type for field in types["spark"]] == [pa.int32(), pa.timestamp("us", "UTC")]
 

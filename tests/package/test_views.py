@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import letterhead as lh
 import strategies
 from implementations import binary_column
-from letterhead import _native
 from letterhead import arrow as lha
+from operations_by_name import apply, made
 from strategies import ONE, few
 
 LENGTHS = [0, 1, 4, 11, 12, 13, 16, 63, 64, 100, 1_000, 10_000]
@@ -70,7 +70,7 @@ def test_views_hold_the_values_of_the_normal_output(format: str, data: st.DataOb
 @pytest.mark.parametrize("format", ONE)
 def test_the_type_is_known_before_any_row_is_read(format: str) -> None:
     for errors in ("raise", "column"):
-        reported = pa.field(_native.schema("decode", format, views=True, errors=errors)).type  # type: ignore[arg-type]
+        reported = made("decode", format, views=True, errors=errors).result_type()  # type: ignore[arg-type]
         assert lha.decode(binary_column([None]), format, views=True, errors=errors).type == reported  # type: ignore[arg-type]
         assert "value: binary_view" in str(reported)
         assert "value: binary>" not in str(reported)
@@ -170,7 +170,7 @@ def test_views_go_through_ipc_and_streams() -> None:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     assert pa.ipc.open_stream(sink.getvalue()).read_all()["headers"].to_pylist() == expected
-    stream = _native.apply("decode", chunked, "kafka", views=True)
+    stream = apply("decode", chunked, "kafka", views=True)
     assert pa.chunked_array(stream).to_pylist() == expected
 
 

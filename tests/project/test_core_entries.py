@@ -41,8 +41,8 @@ def entry(text: str) -> Entry:
     parts = re.fullmatch(r"(\w+)(?:<[^(]*>)?\((.*)\)(?: -> (.*))?", " ".join(signature.split()))
     assert parts is not None, signature
     # Commas between parameters are followed by a name, or an attribute.
-    parameters = re.split(r", ?(?=#\[|\w+: |$)", parts[2])
-    return Entry(parts[1], [parameter for parameter in parameters if parameter], parts[3] or "", rest)
+    parameters = re.split(r", ?(?=#\[|(?:r#)?\w+: |$)", parts[2])
+    return Entry(parts[1], [parameter.strip() for parameter in parameters if parameter], parts[3] or "", rest)
 
 
 ENTRIES = [(path.name, entry) for path in SOURCES for entry in entries(path.read_text(encoding="utf-8"))]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+from dataclasses import replace
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +16,7 @@ import letterhead as lh
 from frames import HEADERS, Recorder, batches_of, collected, explained, failure, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
-from letterhead.operations import Select
+from letterhead.operations import Decode, Select
 
 ORDERS = {
     "tenant": "string",
@@ -402,14 +404,19 @@ def test_kept_columns_leave_in_the_buffers_they_came_in(spark, batch, offset):
             assert result.column(name).offset == offset
 
 
-def test_a_batch_is_cut_where_a_column_would_overflow(spark, batch, monkeypatch):
-    from functools import partial
+class _Cut(NamedTuple):
+    """An operation as if an Arrow column could hold two bytes, which takes no 2 GiB to try."""
 
-    from letterhead import _native
+    operation: Decode
 
-    # As if an Arrow column could hold two bytes, which takes no 2 GiB to try.
-    monkeypatch.setattr(_native, "apply", partial(_native.apply, max_offset=1))
-    parts = batches_of(lhs.decode_headers("message", "kafka", keep=["id"]), batch)
+    def chunks(self, stream):
+        return map(pa.array, self.operation.apply(stream, max_offset=1))
+
+
+def test_a_batch_is_cut_where_a_column_would_overflow(spark, batch):
+    decode = lhs.decode_headers("message", "kafka", keep=["id"])
+    cut = replace(decode, step=replace(decode.step, operation=_Cut(decode.step.operation)))
+    parts = batches_of(cut, batch)
     assert [part.column("id").to_pylist() for part in parts] == [[1, 2, 3], [4]]
     assert [part.column("headers").to_pylist()[-1] for part in parts] == [None, [{"key": "k", "value": b"v"}]]
 

@@ -183,7 +183,7 @@ def _decoded(values: pa.Array, decode: ColumnOperation, rows: RowOptions, *, of_
     if isinstance(decode, ExplodeBatches):
         columns.rows = result.field("row")
         del columns.fields["row"]
-        if decode.specs:
+        if decode.headers:
             del columns.fields["headers"]
     return columns
 

@@ -13,7 +13,7 @@ from letterhead.cli.options import option
 from letterhead.cli.spelling import read_key, read_value
 from letterhead.header_edits import HeaderEdit, hmac, lit
 from letterhead.kafka.properties import expand
-from letterhead.operations import Edit, Validate
+from letterhead.operations import Edit, ReadOptions, Validate
 from letterhead.values import String
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def edit_column(values: Any, edit: Edit) -> Any:
     if pc.any(failed).as_py():
         unreadable = pc.is_valid(Validate(edit.format, edit.options).run(values))
         if pc.any(pc.and_not(failed, unreadable)).as_py():
-            replace(edit, options=replace(edit.options, errors="raise")).run(values)
+            options = ReadOptions(strict_types=edit.options.strict_types, limits=edit.options.limits)
+            replace(edit, options=options).run(values)
     return pc.if_else(failed, values, edited.field("data"))
 
 

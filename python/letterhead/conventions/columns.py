@@ -20,7 +20,7 @@ from letterhead.conventions.amqp import checked_type
 from letterhead.conventions.trace_links import check_names_of_baggage
 from letterhead.limits import Limits
 from letterhead.operations import ReadOptions, Select
-from letterhead.operations.column_operation import NULL_ROWS, noting_remedy
+from letterhead.operations.remedies import NULL_ROWS, noting_remedy
 from letterhead.types import ValueType
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def trace_links(
         from letterhead.conventions.readers.trace_links import LINK, columns_of_links, read_links
 
     select = Select(format, columns_of_links(format), ReadOptions(errors="column", limits=limits))
-    selected = to_pyarrow(select.run_native(column))
+    selected = to_pyarrow(select.apply(column))
     links, row = [], 0
     with noting_remedy(errors, NULL_ROWS):
         for chunk in [selected] if isinstance(selected, pa.Array) else selected.chunks:

@@ -7,7 +7,7 @@ Avro, Protobuf or JSON: a decoder of the caller gets the values of one schema at
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from letterhead._arrow_types import ArrowStream, Column, OnError, import_column
@@ -16,8 +16,8 @@ from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
 from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
 from letterhead.fields import check_distinct
-from letterhead.operations.column_operation import noting_remedy
-from letterhead.operations.options import READ_DEFAULTS, ReadOptions
+from letterhead.operations import ReadOptions
+from letterhead.operations.remedies import noting_remedy
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -164,7 +164,7 @@ class DecodeBySchema:
     schema: pa.Schema
     format: str = "kafka"
     header: str = "__value_schema_id"
-    options: ReadOptions = READ_DEFAULTS
+    options: ReadOptions = field(default_factory=ReadOptions)
 
     def __post_init__(self) -> None:
         check_distinct(self.schema.names, self.options.errors, self.options.error_column)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -146,7 +145,7 @@ class RowReader:
     ) -> int | None:
         """Return the offset of the first record that cannot be read; ``first`` is the least possible one."""
         where = _within(self.where and self.where.bind(partition_values), start, end)
-        options = replace(self._options, errors="column", error_column=UNUSED_NAME)
+        options = ReadOptions(errors="column", error_column=UNUSED_NAME, limits=self._options.limits)
         rows = self._decode(batches, where, ["offset"], options)
         return first_offset_in_error(rows.field("offset"), rows.field(UNUSED_NAME), first)
 

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead import _native
-from letterhead._arrow_types import (
-    Column,
-    ColumnT,
-    check_column,
-    import_column,
-    is_list,
-    is_pyarrow,
-    is_text,
-    to_pyarrow,
-)
+from letterhead._arrow_types import ColumnT, import_column, is_list, is_text
 from letterhead._formats import format_info
 from letterhead._names import check_name
+from letterhead._native import Decode, Encode, ReadOptions
 from letterhead._warnings import warn
 from letterhead.errors import HeaderError, UnseenHeaderWarning, after_rows
 from letterhead.fields import plain_key
@@ -34,10 +26,7 @@ from letterhead.header_edits import (
     folded_key,
     header_key,
 )
-from letterhead.operations.column_operation import ColumnOperation, noting_remedy
-from letterhead.operations.decode import Decode
-from letterhead.operations.encode import Encode
-from letterhead.operations.options import READ_DEFAULTS, ReadOptions
+from letterhead.operations.remedies import noting_remedy
 from letterhead.values import Value, of_message
 
 if TYPE_CHECKING:
@@ -49,26 +38,24 @@ NativeValue = tuple[str, str | None, bytes | None, int]
 
 
 @dataclass(frozen=True)
-class Edit(ColumnOperation):
+class Edit:
     """Change some headers of every message, from bytes to bytes of the same format.
 
     ``nulls`` says what a null in a column of values is: a null value, or no value.
     """
 
-    native_name: ClassVar[_native._Operation] = "edit"
-
     format: str
     edit: HeaderEdit
-    options: ReadOptions = READ_DEFAULTS
+    options: ReadOptions = field(default_factory=ReadOptions)
     nulls: Literal["keep", "skip"] = "keep"
 
     def __post_init__(self) -> None:
         check_name("nulls value", self.nulls, ("keep", "skip"))
         # The core rejects keys and values that the format cannot have.
-        _native.schema("edit", self.format, **self.arguments())
+        self._core()
 
-    def arguments(self) -> _native._Options:
-        """Return the keyword arguments of `_native.apply`."""
+    def _core(self, edited: _native.EditedKeys | None = None) -> _native.Edit:
+        """Return the edit of messages, and of columns of values beside them, as the core applies it."""
         edit, columns = self.edit, self._computed_values()
         renamed, replaced, set_values = dict(edit.rename), dict(edit.replace), dict(edit.set)
         info = format_info(self.format)
@@ -90,7 +77,8 @@ class Edit(ColumnOperation):
 
         entries = [entry(key) for key in edit.edited_keys()]
         appended = [(plain_key(key), native(value)) for key, value in edit.append]
-        return {**self.options.arguments(), "edit": (entries, edit.only is not None, appended, self.nulls == "skip")}
+        changes = (entries, edit.only is not None, appended, self.nulls == "skip")
+        return _native.Edit(self.format, changes, self.options, edited)
 
     def run(self, column: ColumnT, *, threads: int = 1, report: EditReport | None = None) -> ColumnT:
         """Return the edited messages, or lists of headers; functions get the values of a chunk at a time.
@@ -105,8 +93,7 @@ class Edit(ColumnOperation):
         if type is not None and is_list(type):
             return self._run_on_lists(column, type, threads, report)
         if not (self._computed_values() or self.edit.ignore_case):
-            result = self._applied(column, threads, report.until_end())
-            return to_pyarrow(result) if is_pyarrow(column) else result
+            return self._core(report.until_end()).run(column, threads=threads)
         import pyarrow as pa
 
         messages = import_column(column)
@@ -121,24 +108,7 @@ class Edit(ColumnOperation):
                 raise after_rows(error, rows) from None
             rows += len(chunk)
         report.end()
-        return pa.chunked_array(chunks, type=self.result_type(pa.binary())) if is_stream else chunks[0]
-
-    def run_native(self, column: Column, threads: int = 1) -> _native.Column | _native.Stream:
-        """Return the edited messages as an object of the core, for edits that it applies alone."""
-        if self._computed_values() or self.edit.ignore_case:
-            raise TypeError("functions, columns of values and ignore_case= are applied by run()")
-        return super().run_native(column, threads)
-
-    def _applied(self, column: Any, threads: int, edited: _native.EditedKeys | None) -> _native.Column | _native.Stream:
-        check_column(column)
-        arguments: _native._Options = {**self.arguments(), "threads": threads, "edited": edited}
-        return _native.apply("edit", column, self.format, **arguments)
-
-    def result_type(self, input: pa.DataType) -> pa.DataType:
-        """Return the type of the result."""
-        import pyarrow as pa
-
-        return pa.field(_native.schema("edit", self.format, **self.arguments())).type
+        return pa.chunked_array(chunks, type=self._core().result_type()) if is_stream else chunks[0]
 
     def _run_on_lists(self, lists: Any, type: pa.DataType, threads: int, report: EditReport) -> Any:
         """Encode the lists, edit the messages, and decode them again.
@@ -180,7 +150,7 @@ class Edit(ColumnOperation):
         ]
         names = [str(number) for number in range(len(values) + 1)]
         struct = pa.StructArray.from_arrays([messages, *values], names) if values else messages
-        return pa.array(self._applied(struct, threads, report.keys))
+        return self._core(report.keys).run(struct, threads=threads)
 
     def _keys_in(self, messages: pa.Array) -> list[HeaderKey]:
         """Return the keys of all headers, each once."""

@@ -47,7 +47,7 @@ class Pack:
             object.__setattr__(self, "columns", columns)
             known = {name: type for name, type in columns.items() if type is not None}
             specs = [_column_spec(name, type) for name, type in known.items()]
-            _native.schema("pack", self.format, pack=self._native(specs))
+            self._core(specs)
 
     def run(self, table: Any) -> Any:
         """Return the lists: an array for a record batch or struct array, chunks for a table, else a stream of the core."""
@@ -57,7 +57,7 @@ class Pack:
             table = pa.RecordBatch.from_struct_array(table)
         if isinstance(table, pa.RecordBatch):
             specs = self._specs(table.schema)
-            return to_pyarrow(_native.apply("pack", self._structs(table), self.format, pack=self._native(specs)))
+            return to_pyarrow(self._core(specs).apply(self._structs(table)))
         if isinstance(table, pa.ChunkedArray):
             table = pa.Table.from_struct_array(table)
         if isinstance(table, pa.Table):
@@ -78,7 +78,7 @@ class Pack:
         specs = self._specs(reader.schema)
         batches = (pa.RecordBatch.from_struct_array(self._structs(batch)) for batch in reader)
         structs = pa.RecordBatchReader.from_batches(self._structs_schema(reader.schema), batches)
-        packed = _native.apply("pack", structs, self.format, pack=self._native(specs))
+        packed = self._core(specs).apply(structs)
         if not isinstance(packed, _native.Stream):
             raise TypeError("a stream is packed into a stream")
         return packed
@@ -112,8 +112,9 @@ class Pack:
         types = [_plain_type(schema.field(name).type) for name in self._names(schema)]
         return pa.schema([(str(number), type) for number, type in enumerate(types)])
 
-    def _native(self, specs: list[PackedColumn]) -> tuple[list[PackedColumn], bool, bool]:
-        return specs, self.nulls == "skip", self.truncate
+    def _core(self, specs: list[PackedColumn]) -> _native.Pack:
+        """Return the pack of structs of the columns; raise for a column that the format cannot have."""
+        return _native.Pack(self.format, specs, self.nulls == "skip", self.truncate)
 
 
 def _column_spec(name: str, type: object) -> PackedColumn:

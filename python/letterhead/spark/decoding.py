@@ -92,7 +92,7 @@ def decode_by_schema(
         raise TypeError(f"schema must be str or StructType, not {type(schema).__name__}")
     options = ReadOptions(errors=errors, error_column=error_column, limits=limits)
     # Rejects misspelt names before a job runs.
-    Select(format, {"id": Field("binary", header)}).result_type(pa.binary())
+    Select(format, {"id": Field("binary", header)})
     step = _SchemaStep(
         decode, schema, format, header, options, check_names("keep", keep), check_names("identify", identify) or ()
     )

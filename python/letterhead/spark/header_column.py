@@ -7,7 +7,6 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -138,7 +137,7 @@ def header(
         raise ValueError("limits= applies to binary columns, and Spark's expressions read lists of headers: omit it")
     format = "kafka" if format is None else format
     # Rejects misspelt names, batch formats, and keys that the format does not have.
-    Select(format, {"": field}).result_type(pa.binary())
+    Select(format, {"": field})
     name = text_of_key(key)
     if on_sail and by_spark:
         raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
@@ -146,7 +145,7 @@ def header(
         return _by_spark(column, name, field, errors, _header_list_type(format)).alias(name)
     select = Select(format, {name: field}, ReadOptions(errors=errors, limits=limits), dialect="spark")
     type_in_spark = declared(select).spark[0].dataType
-    function = ArrowFunction("header", select.run_once, first_field=True)
+    function = ArrowFunction("header", select.apply, first_field=True)
     return function.column(column, type_in_spark, remedy=": use select_headers").alias(name)
 
 

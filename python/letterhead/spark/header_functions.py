@@ -24,7 +24,6 @@ from letterhead.operations import (
     Select,
     WriteOptions,
 )
-from letterhead.operations.options import Nulls, OnLoss
 from letterhead.results import Types, plain_types
 from letterhead.spark.frame import Input, check_column, check_names, check_str, name_of_result
 from letterhead.spark.schemas import declared, header_lists, message_fields, spark_type, spelled
@@ -368,7 +367,9 @@ def _step(
     )
 
 
-def _write_options(on_loss: OnLoss, types: Types | None, nulls: Nulls, canonical: bool) -> WriteOptions:
+def _write_options(
+    on_loss: Literal["raise", "drop", "report"], types: Types | None, nulls: Literal["empty", "raise"], canonical: bool
+) -> WriteOptions:
     # Errors list the names that types have in Spark.
     plain_types(types, sql=True)
     return WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)

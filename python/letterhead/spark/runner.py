@@ -133,7 +133,7 @@ class ArrowFunction:
         except HeaderError as error:
             batch = pa.RecordBatch.from_arrays([*identify], [*names])
             raise _in_row(error, batch, dict(zip(names, range(len(names)), strict=True))) from None
-        return result.flatten()[0] if self.first_field else result
+        return pa.array(result).flatten()[0] if self.first_field else result
 
     def column(self, column: str | Column, type: DataType, remedy: str = "", identify: Sequence[str] = ()) -> Column:
         """Return the result for a column, with its type in Spark; an older Spark is an error that names the remedy.

@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
-from letterhead.operations import ColumnOperation, Decode, Encode, ReadOptions
+from letterhead.operations import ColumnOperation, Decode, ReadOptions
 
 __all__ = [
     "Declared",
@@ -38,12 +38,9 @@ class Declared(NamedTuple):
 
 def declared(operation: ColumnOperation) -> Declared:
     """Return the columns that workers will return; raises any error that does not depend on rows."""
-    input = pa.binary()
-    if isinstance(operation, Encode):
-        input = Decode(operation.format).result_type(pa.binary())
-    type = operation.result_type(input)
-    columns = list(type) if pa.types.is_struct(type) else [pa.field(operation.native_name, type)]
-    return Declared(type, [StructField(column.name, spark_type(column.type)) for column in columns])
+    result = operation.result_type()
+    columns = list(result) if pa.types.is_struct(result) else [pa.field(type(operation).__name__.lower(), result)]
+    return Declared(result, [StructField(column.name, spark_type(column.type)) for column in columns])
 
 
 def header_lists(format: str) -> tuple[str, ...]:
@@ -70,7 +67,7 @@ def spelled(type: DataType) -> str:
 def message_fields(format: str, *, text_keys: bool = False) -> dict[str, pa.DataType]:
     """Return the fields of a message format with their types; a headers format has the single field ``headers``."""
     # errors="column" returns a struct for a headers format too, and the error as its last field.
-    *fields, _ = Decode(format, ReadOptions(errors="column", text_keys=text_keys)).result_type(pa.binary())
+    *fields, _ = Decode(format, ReadOptions(errors="column", text_keys=text_keys)).result_type()
     return {field.name: field.type for field in fields}
 
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from letterhead import _native
-from letterhead._arrow_types import is_list, is_text
+from letterhead._arrow_types import is_list, is_text, to_pyarrow
 from letterhead._formatting import counted
 from letterhead.errors import HeaderError, replaced
 from letterhead.fields import field
@@ -71,7 +71,8 @@ class _ReadHeader:
                 f"{self.name} returns {self.result}, and a header of type '{type}' is {returned}: {self._remedy(returned)}"
             )
         try:
-            selected = Select("kafka", columns, ReadOptions(errors=self.errors), dialect="spark").run_once(headers)
+            options = ReadOptions(errors=self.errors)
+            selected = to_pyarrow(Select("kafka", columns, options, dialect="spark").apply(headers))
         except HeaderError as error:
             # Rows are counted in a batch, so the number does not identify a row of the query. The column has no name.
             message = f"header {key}: {error.message}: try_{self.name} returns null"

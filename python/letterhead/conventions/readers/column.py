@@ -20,7 +20,7 @@ from letterhead._names import check_name
 from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Field
 from letterhead.operations import Encode, ReadOptions, Select
-from letterhead.operations.column_operation import noting_remedy
+from letterhead.operations.remedies import noting_remedy
 
 __all__ = ["Bools", "ColumnReader", "present_rows", "read_values", "result_type", "run"]
 

@@ -99,7 +99,7 @@ def _ids(values: pa.BinaryArray, headers: Any, format: str, header: str, limits:
     if headers is None:
         return pa.nulls(len(values), pa.binary()), {}
     select = Select(format, {"id": Field("binary", key=header)}, ReadOptions(errors="column", limits=limits))
-    selected = to_pyarrow(select.run_native(headers))
+    selected = to_pyarrow(select.apply(headers))
     if isinstance(selected, pa.ChunkedArray):
         selected = selected.combine_chunks()
     if len(selected) != len(values):

@@ -1,0 +1,34 @@
+"""Options that keep the other rows of a column, named in the error of one: :func:`noting_remedy`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from letterhead.errors import DecodeError
+
+__all__ = ["KEEP_ROWS", "NULL_ROWS", "note_remedy", "noting_remedy"]
+
+
+KEEP_ROWS = 'errors="column" returns all rows, and the errors of each in a column'
+"""The remedy for a row that cannot be read."""
+
+NULL_ROWS = 'errors="null" returns null for such a row'
+"""The remedy of functions that have no column of errors."""
+
+
+def note_remedy(error: BaseException, remedy: str = KEEP_ROWS) -> None:
+    """Note in the error of a row which option keeps the other rows; the core calls this, too."""
+    if isinstance(error, DecodeError) and error.row is not None and not getattr(error, "__notes__", ()):
+        error.add_note(remedy)
+
+
+@contextmanager
+def noting_remedy(errors: str, remedy: str = KEEP_ROWS) -> Iterator[None]:
+    """Note in an error of a row, if ``errors="raise"``, which option keeps the other rows."""
+    try:
+        yield
+    except DecodeError as error:
+        if errors == "raise":
+            note_remedy(error, remedy)
+        raise

@@ -1,0 +1,669 @@
+//! The operations on columns as classes of Python: an object is checked once, when it is made, and pickled by its arguments.
+
+use std::sync::Arc;
+
+use arrow_array::StructArray;
+use arrow_array::cast::AsArray;
+use arrow_schema::{DataType, Fields};
+use pyo3::PyTypeInfo;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict, PyList, PyMapping, PyTuple};
+
+use super::arguments::{self, KeyArgument, TypesArgument, argument, limits_or_default, named, type_option};
+use super::capsule::{self, Reports, Schema, Shared, Stream};
+use super::columns::selections;
+use super::edit::{EditArgument, EditedKeys, edit as edit_of};
+use super::filter::filter;
+use super::gil::enter;
+use crate::arrow::edit::EditColumn;
+use crate::arrow::filter::Filter;
+use crate::arrow::filtered::{Filtered, Matches};
+use crate::arrow::messages::Messages;
+use crate::arrow::pack::{Pack as PackColumns, Packed};
+use crate::arrow::run::MAX_OFFSET;
+use crate::arrow::schema::nullable;
+use crate::arrow::select::Selection;
+use crate::arrow::types::{Dialect, parse_alternatives};
+use crate::arrow::{self, Apply, Input, Operation, Output, TypeOf, Work};
+use crate::error::{Direction, Error};
+use crate::format::Format;
+use crate::log::OnError;
+use crate::traits;
+
+/// The default name of the column of errors.
+const ERROR_COLUMN: &str = "error";
+
+/// An object that is its arguments: by them it is compared, hashed, printed and pickled.
+#[pyclass(frozen, subclass, module = "letterhead._native")]
+pub struct Arguments(Py<PyDict>);
+
+#[pymethods]
+impl Arguments {
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Py<PyDict>)> {
+        enter(|| Ok((PyTuple::empty(py), self.0.clone_ref(py))))
+    }
+
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        enter(|| match other.cast::<Self>() {
+            Ok(other) if other.get_type().is(slf.get_type()) => slf.get().0.bind(slf.py()).eq(&other.get().0),
+            _ => Ok(false),
+        })
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        enter(|| self.0.bind(py).items().to_tuple().hash())
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        enter(|| {
+            let passed = slf.get().0.bind(slf.py()).iter().filter(|(_, value)| !value.is_none());
+            let passed =
+                passed.map(|(name, value)| Ok(format!("{name}={}", value.repr()?))).collect::<PyResult<Vec<_>>>()?;
+            Ok(format!("{}({})", slf.get_type().name()?, passed.join(", ")))
+        })
+    }
+}
+
+/// The arguments of an object by name, in the order of its constructor.
+macro_rules! arguments {
+    ($py:expr, $($name:literal: $value:expr),* $(,)?) => {{
+        let passed = PyDict::new($py);
+        $(passed.set_item($name, $value)?;)*
+        PyClassInitializer::from(Arguments(passed.unbind()))
+    }};
+}
+
+/// What happens to a message that cannot be read, and what is an error.
+#[pyclass(frozen, extends = Arguments, module = "letterhead._native")]
+pub struct ReadOptions {
+    on_error: OnError,
+    #[pyo3(get)]
+    errors: String,
+    #[pyo3(get)]
+    error_column: String,
+    #[pyo3(get)]
+    strict_types: bool,
+    lenient: bool,
+    text_keys: bool,
+    /// Unset ones follow the process, which may be another one than where the object was made.
+    #[pyo3(get)]
+    limits: Option<Py<PyAny>>,
+}
+
+#[pymethods]
+impl ReadOptions {
+    #[new]
+    #[pyo3(signature = (*, errors="raise", error_column="error", lenient=false, strict_types=false, text_keys=false, limits=None))]
+    fn new(
+        py: Python<'_>,
+        #[pyo3(from_py_with = argument::errors)] errors: &str,
+        #[pyo3(from_py_with = argument::error_column)] error_column: &str,
+        #[pyo3(from_py_with = argument::lenient)] lenient: bool,
+        #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
+        #[pyo3(from_py_with = argument::text_keys)] text_keys: bool,
+        limits: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        enter(|| {
+            let on_error = on_error(errors)?;
+            if error_column != ERROR_COLUMN && on_error != OnError::Column {
+                return Err(Error::Value("error_column= names the column of errors='column'".into()).into());
+            }
+            if limits.is_some() {
+                limits_or_default(py, limits.as_ref())?;
+            }
+            let base = arguments!(py, "errors": errors, "error_column": error_column, "lenient": lenient,
+                "strict_types": strict_types, "text_keys": text_keys, "limits": &limits);
+            Ok(base.add_subclass(ReadOptions {
+                on_error,
+                errors: errors.to_owned(),
+                error_column: error_column.to_owned(),
+                strict_types,
+                lenient,
+                text_keys,
+                limits: limits.map(Bound::unbind),
+            }))
+        })
+    }
+}
+
+impl ReadOptions {
+    fn read(&self, py: Python<'_>) -> PyResult<traits::ReadOptions> {
+        let limits = limits_or_default(py, self.limits.as_ref().map(|limits| limits.bind(py)))?;
+        let ReadOptions { lenient, strict_types, text_keys, .. } = *self;
+        Ok(traits::ReadOptions { lenient, strict_types, text_keys, limits })
+    }
+}
+
+/// Options, or an object of the defaults.
+fn or_default<'py, T: PyTypeInfo>(py: Python<'py>, options: Option<Bound<'py, T>>) -> PyResult<Bound<'py, T>> {
+    options.map_or_else(|| Ok(py.get_type::<T>().call0()?.cast_into()?), Ok)
+}
+
+/// How values are written that the format has no place for.
+#[pyclass(frozen, extends = Arguments, module = "letterhead._native")]
+pub struct WriteOptions {
+    #[pyo3(get)]
+    on_loss: String,
+    write: traits::WriteOptions,
+}
+
+#[pymethods]
+impl WriteOptions {
+    #[new]
+    #[pyo3(signature = (*, on_loss="raise", types=None, nulls="empty", canonical=false))]
+    fn new(
+        py: Python<'_>,
+        #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
+        types: Option<Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = argument::nulls)] nulls: &str,
+        #[pyo3(from_py_with = argument::canonical)] canonical: bool,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        enter(|| {
+            let plain = py.import("letterhead.results")?.call_method1("plain_types", (&types,))?;
+            let write = traits::WriteOptions {
+                on_loss: arguments::on_loss(on_loss)?,
+                types: type_option(plain.extract::<Option<TypesArgument>>()?)?,
+                refuse_null_headers: arguments::refuses_nulls(nulls)?,
+                canonical,
+            };
+            // A mapping belongs to the caller, who may change it.
+            let types = types.map(|types| match types.cast::<PyMapping>() {
+                Ok(mapping) => py.get_type::<PyDict>().call1((mapping,)),
+                Err(_) => Ok(types.clone()),
+            });
+            let base =
+                arguments!(py, "on_loss": on_loss, "types": types.transpose()?, "nulls": nulls, "canonical": canonical);
+            Ok(base.add_subclass(WriteOptions { on_loss: on_loss.to_owned(), write }))
+        })
+    }
+}
+
+/// A function from a column of messages to a column of results.
+#[pyclass(frozen, subclass, extends = Arguments, module = "letterhead._native")]
+pub struct ColumnOperation {
+    work: Arc<dyn Work>,
+    of: DataType,
+    /// Whether an error names the option that keeps the other rows.
+    has_remedy: bool,
+    edited: Option<Py<EditedKeys>>,
+    #[pyo3(get)]
+    format: &'static str,
+}
+
+#[pymethods]
+impl ColumnOperation {
+    /// The result for a column: of pyarrow for a column of pyarrow, of the core for any other.
+    #[pyo3(signature = (column, *, threads=1))]
+    fn run<'py>(
+        &self,
+        column: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = argument::threads)] threads: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        enter(|| {
+            let py = column.py();
+            let helpers = py.import("letterhead._arrow_types")?;
+            let result = self.call(column, threads, MAX_OFFSET, self.has_remedy)?;
+            match helpers.call_method1("is_pyarrow", (column,))?.is_truthy()? {
+                true => helpers.call_method1("to_pyarrow", (result,)),
+                false => Ok(result),
+            }
+        })
+    }
+
+    /// The result for a column as an object of the core; its errors name no remedy.
+    #[pyo3(signature = (column, *, threads=1, max_offset=None))]
+    fn apply<'py>(
+        &self,
+        column: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = argument::threads)] threads: usize,
+        max_offset: Option<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        enter(|| self.call(column, threads, max_offset.unwrap_or(MAX_OFFSET), false))
+    }
+
+    /// The results for the chunks of a stream, of pyarrow, made one by one.
+    fn chunks<'py>(&self, stream: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        enter(|| {
+            let py = stream.py();
+            let results = self.call(stream, 1, MAX_OFFSET, self.has_remedy)?;
+            if !results.is_instance_of::<Stream>() {
+                return Err(PyTypeError::new_err("chunks() reads a stream: pass an array to run()"));
+            }
+            py.import("builtins")?.call_method1("map", (py.import("pyarrow")?.getattr("array")?, results))
+        })
+    }
+
+    /// The type of the result, as pyarrow has it.
+    fn result_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        enter(|| py.import("pyarrow")?.call_method1("field", (Schema { of: self.of.clone() },))?.getattr("type"))
+    }
+
+    /// The type of the result, for any library.
+    #[getter]
+    fn schema(&self) -> PyResult<Schema> {
+        enter(|| Ok(Schema { of: self.of.clone() }))
+    }
+}
+
+impl ColumnOperation {
+    fn call<'py>(
+        &self,
+        column: &Bound<'py, PyAny>,
+        threads: usize,
+        max_offset: usize,
+        has_remedy: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = column.py();
+        py.import("letterhead._arrow_types")?.call_method1("check_column", (column,))?;
+        let edited = self.edited.as_ref().map(|edited| edited.clone_ref(py));
+        let shared = Shared { work: Arc::clone(&self.work), threads, max_offset };
+        capsule::apply(column, shared, &self.of, Reports { edited, has_remedy })
+    }
+}
+
+/// The base of an operation; arguments that the format or the options do not have are errors here.
+fn operation(
+    arguments: PyClassInitializer<Arguments>,
+    work: Arc<dyn Work>,
+    format: Format,
+    options: Option<&ReadOptions>,
+    edited: Option<Py<EditedKeys>>,
+) -> PyResult<PyClassInitializer<ColumnOperation>> {
+    let work = match options.filter(|options| options.error_column != ERROR_COLUMN) {
+        Some(options) => Arc::new(ErrorsNamed { work, name: options.error_column.clone() }),
+        None => work,
+    };
+    let has_remedy = options.is_some_and(|options| options.on_error == OnError::Raise);
+    let of = work.output_type()?;
+    Ok(arguments.add_subclass(ColumnOperation { work, of, has_remedy, edited, format: format.info().name }))
+}
+
+/// Decodes every message: a headers format into a list of headers, a message format into a struct of its fields.
+#[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
+pub struct Decode;
+
+#[pymethods]
+impl Decode {
+    #[new]
+    #[pyo3(signature = (format, options=None, r#where=None, views=false))]
+    fn new<'py>(
+        py: Python<'py>,
+        #[pyo3(from_py_with = argument::format)] format: Format,
+        options: Option<Bound<'py, ReadOptions>>,
+        r#where: Option<Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = argument::views)] views: bool,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        enter(|| {
+            let options = or_default(py, options)?;
+            let (read, on_error) = (options.get().read(py)?, options.get().on_error);
+            let (condition, filter) = filter_of(r#where, format, None, "headers=")?;
+            let work = filtered(arrow::Decode { options: read, on_error, views }, format, filter, read, on_error);
+            let passed =
+                arguments!(py, "format": format.info().name, "options": &options, "where": condition, "views": views);
+            Ok(operation(passed, work, format, Some(options.get()), None)?.add_subclass(Decode))
+        })
+    }
+}
+
+/// Reads some headers of every message into typed columns, with types of the dialect.
+#[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
+pub struct Select;
+
+#[pymethods]
+impl Select {
+    #[new]
+    #[pyo3(signature = (format, columns, options=None, r#where=None, views=false, dialect="arrow"))]
+    fn new<'py>(
+        py: Python<'py>,
+        #[pyo3(from_py_with = argument::format)] format: Format,
+        columns: Bound<'py, PyAny>,
+        options: Option<Bound<'py, ReadOptions>>,
+        r#where: Option<Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = argument::views)] views: bool,
+        #[pyo3(from_py_with = argument::dialect)] dialect: &str,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        enter(|| {
+            let options = or_default(py, options)?;
+            let (read, on_error) = (options.get().read(py)?, options.get().on_error);
+            let (columns, selections) = columns_of(&columns, dialect, options.get(), &[])?;
+            let (condition, filter) = filter_of(r#where, format, Some(&columns), "columns=")?;
+            let select = arrow::Select { selections, dialect: dialect_of(dialect)?, options: read, on_error, views };
+            let work = filtered(select, format, filter, read, on_error);
+            let passed = arguments!(py, "format": format.info().name, "columns": columns, "options": &options,
+                "where": condition, "views": views, "dialect": dialect);
+            Ok(operation(passed, work, format, Some(options.get()), None)?.add_subclass(Select))
+        })
+    }
+}
+
+/// Encodes lists of headers, or structs of the fields of a message format.
+#[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
+pub struct Encode;
+
+#[pymethods]
+impl Encode {
+    #[new]
+    #[pyo3(signature = (format, options=None))]
+    fn new<'py>(
+        py: Python<'py>,
+        #[pyo3(from_py_with = argument::format)] format: Format,
+        options: Option<Bound<'py, WriteOptions>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        enter(|| {
+            let options = or_default(py, options)?;
+            let encode = arrow::Encode { options: options.get().write.clone(), limits: limits_or_default(py, None)? };
+            let passed = arguments!(py, "format": format.info().name, "options": &options);
+            Ok(operation(passed, Arc::new(FormatOperation(encode, format)), format, None, None)?.add_subclass(Encode))
+        })
+    }
+}
+
+/// Converts every message to another format.
+#[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
+pub struct Convert;
+
+#[pymethods]
+impl Convert {
+    #[new]
+    #[pyo3(signature = (format, target, reading=None, writing=None))]
+    fn new<'py>(
+        py: Python<'py>,
+        #[pyo3(from_py_with = argument::format)] format: Format,
+        #[pyo3(from_py_with = argument::target)] target: Format,
+        reading: Option<Bound<'py, ReadOptions>>,
+        writing: Option<Bound<'py, WriteOptions>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        enter(|| {
+            let (reading, writing) = (or_default(py, reading)?, or_default(py, writing)?);
+            let (read, on_error) = (reading.get().read(py)?, reading.get().on_error);
+            let convert = arrow::Convert { target, read, write: writing.get().write.clone(), on_error };
+            let passed = arguments!(py, "format": format.info().name, "target": target.info().name,
+                "reading": &reading, "writing": &writing);
+            let work = Arc::new(FormatOperation(convert, format));
+            Ok(operation(passed, work, format, Some(reading.get()), None)?.add_subclass(Convert))
+        })
+    }
+}
+
+/// Reads every batch into one row for each of its messages: fields, then typed columns of headers.
+#[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
+pub struct ExplodeBatches {
+    #[pyo3(get)]
+    headers: Py<PyTuple>,
+}
+
+#[pymethods]
+impl ExplodeBatches {
+    #[new]
+    #[pyo3(signature = (format, columns=None, headers=None, options=None, r#where=None, dialect="arrow"))]
+    fn new<'py>(
+        py: Python<'py>,
+        #[pyo3(from_py_with = argument::format)] format: Format,
+        columns: Option<Bound<'py, PyAny>>,
+        headers: Option<Bound<'py, PyAny>>,
+        options: Option<Bound<'py, ReadOptions>>,
+        r#where: Option<Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = argument::dialect)] dialect: &str,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        enter(|| {
+            let options = or_default(py, options)?;
+            let fields = py.import("letterhead._names")?.call_method1("names_of", (columns,))?;
+            let columns = fields.extract::<Option<Vec<String>>>()?;
+            let headers = headers.unwrap_or_else(|| PyTuple::empty(py).into_any());
+            let (headers, selections) =
+                columns_of(&headers, dialect, options.get(), columns.as_deref().unwrap_or_default())?;
+            let (condition, filter) = filter_of(r#where, format, Some(&headers), "headers=")?;
+            let messages = Messages {
+                columns,
+                selections,
+                dialect: dialect_of(dialect)?,
+                options: options.get().read(py)?,
+                on_error: options.get().on_error,
+                filter: filter.map(Arc::new),
+            };
+            let passed = arguments!(py, "format": format.info().name, "columns": fields, "headers": &headers,
+                "options": &options, "where": condition, "dialect": dialect);
+            let base =
+                operation(passed, Arc::new(FormatOperation(messages, format)), format, Some(options.get()), None)?;
+            Ok(base.add_subclass(ExplodeBatches { headers: headers.unbind() }))
+        })
+    }
+}
+
+/// Lists all errors of every message; null for a valid message.
+#[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
+pub struct Validate;
+
+#[pymethods]
+impl Validate {
+    #[new]
+    #[pyo3(signature = (format, options=None))]
+    fn new<'py>(
+        py: Python<'py>,
+        #[pyo3(from_py_with = argument::format)] format: Format,
+        options: Option<Bound<'py, ReadOptions>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        enter(|| {
+            let options = or_default(py, options)?;
+            let validate = arrow::Validate { options: options.get().read(py)? };
+            let passed = arguments!(py, "format": format.info().name, "options": &options);
+            let work = Arc::new(FormatOperation(validate, format));
+            Ok(operation(passed, work, format, Some(options.get()), None)?.add_subclass(Validate))
+        })
+    }
+}
+
+/// Tests a condition on each message: a struct of the field `selected` and, if requested, errors.
+#[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
+pub struct Where;
+
+#[pymethods]
+impl Where {
+    #[new]
+    #[pyo3(signature = (format, r#where, options=None))]
+    fn new<'py>(
+        py: Python<'py>,
+        #[pyo3(from_py_with = argument::format)] format: Format,
+        r#where: Option<Bound<'py, PyAny>>,
+        options: Option<Bound<'py, ReadOptions>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        enter(|| {
+            let options = or_default(py, options)?;
+            let (condition, Some(filter)) = filter_of(r#where, format, None, "headers=")? else {
+                return Err(PyTypeError::new_err("where must be a condition, not None"));
+            };
+            let (read, on_error) = (options.get().read(py)?, options.get().on_error);
+            let work = Arc::new(FormatOperation(Matches { filter: Arc::new(filter), options: read, on_error }, format));
+            let passed = arguments!(py, "format": format.info().name, "where": condition, "options": &options);
+            Ok(operation(passed, work, format, Some(options.get()), None)?.add_subclass(Where))
+        })
+    }
+}
+
+/// Changes headers of every message, from bytes to bytes: the part of an edit that the core applies alone.
+#[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
+pub struct Edit;
+
+#[pymethods]
+impl Edit {
+    #[new]
+    #[pyo3(signature = (format, edit, options=None, edited=None))]
+    fn new<'py>(
+        py: Python<'py>,
+        #[pyo3(from_py_with = argument::format)] format: Format,
+        edit: Bound<'py, PyAny>,
+        options: Option<Bound<'py, ReadOptions>>,
+        edited: Option<Py<EditedKeys>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        enter(|| {
+            let options = or_default(py, options)?;
+            let column = EditColumn {
+                edit: Arc::new(edit_of(edit.extract::<EditArgument>()?)?),
+                options: options.get().read(py)?,
+                on_error: options.get().on_error,
+                seen: edited.as_ref().map(|edited| Arc::clone(&edited.get().seen)),
+            };
+            let passed = arguments!(py, "format": format.info().name, "edit": edit, "options": &options);
+            let work = Arc::new(FormatOperation(column, format));
+            Ok(operation(passed, work, format, Some(options.get()), edited)?.add_subclass(Edit))
+        })
+    }
+}
+
+/// `(key, type, is_list, split)`; without key and type for lists of headers. Of alternatives, values are written as the first.
+type PackedColumn = (Option<KeyArgument>, Option<String>, bool, Option<String>);
+
+/// Makes lists of headers from the columns of structs.
+#[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
+pub struct Pack;
+
+#[pymethods]
+impl Pack {
+    #[new]
+    #[pyo3(signature = (format, columns, skips_nulls=true, truncates=false))]
+    fn new<'py>(
+        py: Python<'py>,
+        #[pyo3(from_py_with = argument::format)] format: Format,
+        columns: Bound<'py, PyAny>,
+        skips_nulls: bool,
+        truncates: bool,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        enter(|| {
+            let packed = |(key, of, lists, split): PackedColumn| match (key, of) {
+                (Some(key), Some(of)) => {
+                    let (of, _) = parse_alternatives(&of)?;
+                    Ok(Packed::Values { key: key.requested()?, of, lists, split: split.map(String::into_bytes) })
+                }
+                _ => Ok(Packed::Headers),
+            };
+            let packed =
+                columns.extract::<Vec<PackedColumn>>()?.into_iter().map(packed).collect::<Result<_, Error>>()?;
+            let passed = arguments!(py, "format": format.info().name, "columns": columns, "skips_nulls": skips_nulls,
+                "truncates": truncates);
+            let pack = PackColumns { columns: packed, skips_nulls, truncates };
+            Ok(operation(passed, Arc::new(FormatOperation(pack, format)), format, None, None)?.add_subclass(Pack))
+        })
+    }
+}
+
+/// An operation on messages of a format.
+pub struct FormatOperation<V>(pub V, pub Format);
+
+impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
+    fn place(&self) -> (Direction, &'static str) {
+        (V::DIRECTION, self.1.info().name)
+    }
+
+    fn output_type(&self) -> Result<DataType, Error> {
+        self.1.visit(TypeOf(&self.0))
+    }
+
+    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
+        self.1.visit(Apply(&self.0, input))
+    }
+}
+
+/// An operation on the rows that a filter selects, or on all.
+fn filtered<O: Operation + Send + Sync + 'static>(
+    operation: O,
+    format: Format,
+    filter: Option<Filter>,
+    options: traits::ReadOptions,
+    on_error: OnError,
+) -> Arc<dyn Work> {
+    match filter.map(Arc::new) {
+        Some(filter) => Arc::new(FormatOperation(Filtered { operation, filter, options, on_error }, format)),
+        None => Arc::new(FormatOperation(operation, format)),
+    }
+}
+
+/// Work whose last column, the errors, gets another name.
+struct ErrorsNamed {
+    work: Arc<dyn Work>,
+    name: String,
+}
+
+impl ErrorsNamed {
+    fn fields(&self, of: &Fields) -> Result<Fields, Error> {
+        if of.iter().any(|field| *field.name() == self.name) {
+            let name = &self.name;
+            return Err(Error::Value(format!("two columns '{name}' would be made: give error_column= another name")));
+        }
+        let renamed = of.last().map(|errors| nullable(&self.name, errors.data_type().clone()));
+        Ok(of.iter().take(of.len().saturating_sub(1)).cloned().chain(renamed).collect())
+    }
+}
+
+impl Work for ErrorsNamed {
+    fn place(&self) -> (Direction, &'static str) {
+        self.work.place()
+    }
+
+    fn output_type(&self) -> Result<DataType, Error> {
+        Ok(match self.work.output_type()? {
+            DataType::Struct(fields) => DataType::Struct(self.fields(&fields)?),
+            other => other,
+        })
+    }
+
+    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
+        let output = self.work.apply(input)?;
+        let Some(result) = output.column.as_struct_opt() else { return Ok(output) };
+        let (fields, columns, nulls) = result.clone().into_parts();
+        Ok(Output { column: Arc::new(StructArray::new(self.fields(&fields)?, columns, nulls)), ..output })
+    }
+}
+
+/// Typed columns as a tuple of `letterhead.fields.ColumnSpec`, and as the core takes them; output columns have distinct names.
+fn columns_of<'py>(
+    columns: &Bound<'py, PyAny>,
+    dialect: &str,
+    options: &ReadOptions,
+    fields: &[String],
+) -> PyResult<(Bound<'py, PyTuple>, Vec<Selection>)> {
+    let helpers = columns.py().import("letterhead.fields")?;
+    let specs = match columns.cast_exact::<PyTuple>() {
+        Ok(specs) => specs.clone(),
+        Err(_) => {
+            let specs = helpers.call_method(
+                "normalise",
+                (columns,),
+                Some(&[("sql", dialect == "spark")].into_py_dict(columns.py())?),
+            )?;
+            specs.cast_into::<PyList>()?.to_tuple()
+        }
+    };
+    let selections = selections(specs.extract()?)?;
+    // A field may be requested twice; then it is returned twice.
+    let fields = fields.iter().enumerate().filter(|(place, field)| !fields[..*place].contains(field));
+    let names = fields.map(|(_, field)| field).chain(selections.iter().map(|selection| &selection.output));
+    let names = PyList::new(columns.py(), names.collect::<Vec<_>>())?;
+    helpers.call_method1("check_distinct", (names, &options.errors, &options.error_column))?;
+    Ok((specs, selections))
+}
+
+/// A condition as a `letterhead.where.program.Filter`, and as the core takes it.
+fn filter_of<'py>(
+    condition: Option<Bound<'py, PyAny>>,
+    format: Format,
+    columns: Option<&Bound<'py, PyTuple>>,
+    columns_name: &str,
+) -> PyResult<(Option<Bound<'py, PyAny>>, Option<Filter>)> {
+    let Some(condition) = condition else { return Ok((None, None)) };
+    let py = condition.py();
+    let columns = columns.map_or_else(|| PyTuple::empty(py), Clone::clone);
+    let resolve = py.import("letterhead.where.program")?.getattr("filter_of")?;
+    let named = [("columns_name", columns_name)].into_py_dict(py)?;
+    let resolved = resolve.call((condition, format.info().name, columns), Some(&named))?;
+    let program = filter(resolved.getattr("program")?.extract()?)?;
+    Ok((Some(resolved), Some(program)))
+}
+
+pub fn dialect_of(name: &str) -> Result<Dialect, Error> {
+    named("dialect", name, &[("arrow", Dialect::Arrow), ("spark", Dialect::Spark)])
+}
+
+pub fn on_error(name: &str) -> Result<OnError, Error> {
+    named("errors value", name, &[("raise", OnError::Raise), ("null", OnError::Null), ("column", OnError::Column)])
+}
