@@ -85,10 +85,10 @@ class _SparkVersionedStore(SparkStore, RocksDBVersionedStore):
 class _SparkSegmentedStore(SparkStore):
     retention: int
     segment_interval: int
-    _segments: Segments | None
+    _segments: Segments[Any] | None
 
     def _use(self, part: StorePart) -> None:
-        self._segments = _SparkSegments(self.name, part, self.retention, self.segment_interval)
+        self._segments = _SparkSegments(part, self.retention, self.segment_interval)
         self._observed = part.observed
 
     def _databases(self) -> list[Any]:
@@ -111,28 +111,6 @@ class _SparkTimeOrderedSessionStore(_SparkSegmentedStore, RocksDBTimeOrderedSess
     pass
 
 
-class _SparkSegments(Segments):
-    """The segments that a store has for a group."""
-
-    def __init__(self, store: str, part: StorePart, retention: int, interval: int) -> None:
-        self._store = store
-        self._part = part
-        self._retention = retention
-        self._interval = interval
-        self._ids: list[int] = part.segments()
-        self._open: dict[int, Any] = {segment: _SparkSegment(part, segment) for segment in self._ids}
-
-    def _create(self, segment: int) -> Any:
-        created = self._open[segment] = _SparkSegment(self._part, segment)
-        self._ids = sorted(self._open)
-        return created
-
-    def _remove(self, segment: int) -> None:
-        self._ids.remove(segment)
-        self._open.pop(segment).is_open = False
-        self._part.drop(segment)
-
-
 class _SparkSegment:
     """A segment, whose rows are read when they are used."""
 
@@ -144,6 +122,28 @@ class _SparkSegment:
     @property
     def rows(self) -> Any:
         return self._part.rows(self._number)
+
+
+class _SparkSegments(Segments[_SparkSegment]):
+    """The segments that a store has for a group."""
+
+    def __init__(self, part: StorePart, retention: int, interval: int) -> None:
+        super().__init__(retention, interval)
+        self._part = part
+        for segment in part.segments():
+            self._create(segment)
+
+    def close(self) -> None:
+        """Forget the segments, whose rows are in Spark's state."""
+        self._ids.clear()
+        self._open.clear()
+
+    def _make(self, segment: int) -> _SparkSegment:
+        return _SparkSegment(self._part, segment)
+
+    def _drop(self, segment: int, removed: _SparkSegment) -> None:
+        removed.is_open = False
+        self._part.drop(segment)
 
 
 def spark_store(supplier: Supplier, format: ValueFormat) -> Any:

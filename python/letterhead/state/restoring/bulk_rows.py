@@ -29,7 +29,7 @@ from letterhead.state.storage.database import POSITION, Database, RocksDBOptions
 from letterhead.state.storage.keys import KeySchema, SessionKeys, WindowKeys
 from letterhead.state.storage.layouts import Layout
 from letterhead.state.storage.position import Position
-from letterhead.state.storage.segments import Segments, segment_interval
+from letterhead.state.storage.segments import StoredSegments, segment_interval
 from letterhead.state.versioned import VersionedStore
 
 __all__ = ["RestorePlan", "RowBatch", "RestoreTarget", "open_target", "rows_of", "without_positions"]
@@ -356,7 +356,7 @@ class SegmentedTarget(BatchedTarget):
         self._interval = plan.segment_interval or segment_interval(retention)
         keys: type[KeySchema] = WindowKeys if plan.store_type.endswith("window") else SessionKeys
         self._suffix, self._by_time = keys.suffix, TIME_ORDERED_KEYS.get(plan.store_type)
-        self._segments = Segments(plan.name, task / plan.path, retention, self._interval, plan.layout, OPTIONS)
+        self._segments = StoredSegments(plan.name, task / plan.path, retention, self._interval, plan.layout, OPTIONS)
 
     def databases(self) -> list[Database]:
         """Return the open databases."""

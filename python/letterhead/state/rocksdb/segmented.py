@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from letterhead._invariants import present
 from letterhead.errors import DamagedRowError, DecodeError, UnsupportedOperationError
@@ -29,7 +29,7 @@ from letterhead.state.storage.keys import (
     windowed,
 )
 from letterhead.state.storage.layouts import LAYOUTS
-from letterhead.state.storage.segments import Segments, segment_interval
+from letterhead.state.storage.segments import Segments, StoredSegments, segment_interval
 
 __all__ = ["RocksDBSessionStore", "RocksDBWindowStore", "SegmentedStore", "rows_of_segment"]
 
@@ -49,7 +49,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
         self.retention = retention
         self.segment_interval = interval or segment_interval(retention)
         self._layout = LAYOUTS[self._store_type, format]
-        self._segments: Segments | None = None
+        self._segments: Segments[Any] | None = None
         self._observed = -1
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
@@ -154,12 +154,12 @@ class SegmentedStore(PersistentStore, Generic[K]):
 
     # Files.
 
-    def _open_segments(self) -> Segments:
+    def _open_segments(self) -> Segments[Any]:
         return present(self._segments, "the segments of an open store")
 
     def _open_files(self, directory: Path) -> None:
         self._observed = -1
-        self._segments = Segments(
+        self._segments = StoredSegments(
             self.name, directory / self.name, self.retention, self.segment_interval, self._layout, self._options
         )
 

@@ -11,9 +11,11 @@ import os
 import re
 import shutil
 import time
+from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
 from contextlib import suppress
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from letterhead.errors import ProcessorStateError
 from letterhead.state.storage.database import Database, RocksDBOptions
@@ -21,7 +23,7 @@ from letterhead.state.storage.keys import segment_of
 from letterhead.state.storage.layouts import Layout
 from letterhead.state.storage.rows import operation_error
 
-__all__ = ["Segments", "segment_interval", "segment_start"]
+__all__ = ["Segments", "StoredSegments", "segment_interval", "segment_start"]
 
 
 def segment_interval(retention: int) -> int:
@@ -48,8 +50,80 @@ def segment_start(store: str, name: str) -> int | None:
     return int(start) if separator in (".", ":") and re.fullmatch(r"-?[0-9]+", start) else None
 
 
-class Segments:
+SegmentT = TypeVar("SegmentT")
+
+
+class Segments(ABC, Generic[SegmentT]):
     """The open segments of a store.
+
+    Parameters
+    ----------
+    retention, interval : int
+        How long the store keeps rows, and the length of a segment, in milliseconds.
+    """
+
+    def __init__(self, retention: int, interval: int) -> None:
+        self._retention = retention
+        self._interval = interval
+        self._ids: list[int] = []
+        self._open: dict[int, SegmentT] = {}
+
+    def id(self, time: int) -> int:
+        """Return the number of the segment of a time."""
+        return segment_of(time, self._interval)
+
+    def at(self, time: int) -> SegmentT | None:
+        """Return the segment of a time, if it exists."""
+        return self._open.get(self.id(time))
+
+    def live(self, time: int, observed: int) -> SegmentT | None:
+        """Return the segment of a time for writing, and remove segments that are too old.
+
+        ``observed`` is the latest time so far. Returns ``None`` if the segment is too old itself.
+        """
+        segment, oldest = self.id(time), self.id(observed - self._retention)
+        if segment < oldest:
+            return None
+        database = self._open.get(segment) or self._create(segment)
+        while self._ids[0] < oldest:
+            self._remove(self._ids[0])
+        return database
+
+    def between(self, first: int, last: int | None, *, backward: bool) -> list[SegmentT]:
+        """Return the segments from one time to another; ``None`` means no bound."""
+        low = bisect_left(self._ids, self.id(first))
+        high = len(self._ids) if last is None else bisect_right(self._ids, self.id(last))
+        databases = [self._open[segment] for segment in self._ids[low:high]]
+        return databases[::-1] if backward else databases
+
+    def all(self) -> list[SegmentT]:
+        """Return all segments, oldest first."""
+        return [self._open[segment] for segment in self._ids]
+
+    def _create(self, segment: int) -> SegmentT:
+        created = self._open[segment] = self._make(segment)
+        insort(self._ids, segment)
+        return created
+
+    def _remove(self, segment: int) -> None:
+        self._ids.remove(segment)
+        self._drop(segment, self._open.pop(segment))
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close all segments, even if one of them cannot be closed cleanly."""
+
+    @abstractmethod
+    def _make(self, segment: int) -> SegmentT:
+        """Return a new segment."""
+
+    @abstractmethod
+    def _drop(self, segment: int, removed: SegmentT) -> None:
+        """Delete a segment and its rows."""
+
+
+class StoredSegments(Segments[Database]):
+    """The open segments of a store in a directory.
 
     Parameters
     ----------
@@ -71,14 +145,11 @@ class Segments:
     def __init__(
         self, store: str, directory: Path, retention: int, interval: int, layout: Layout, options: RocksDBOptions
     ) -> None:
+        super().__init__(retention, interval)
         self._store = store
         self._directory = directory
-        self._retention = retention
-        self._interval = interval
         self._layout = layout
         self._options = options
-        self._ids: list[int] = []
-        self._open: dict[int, Database] = {}
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._sweep()
@@ -89,38 +160,6 @@ class Segments:
             if isinstance(error, OSError):
                 raise operation_error(f"Error opening store {store} at location {directory}", error) from error
             raise
-
-    def id(self, time: int) -> int:
-        """Return the number of the segment of a time."""
-        return segment_of(time, self._interval)
-
-    def at(self, time: int) -> Database | None:
-        """Return the segment of a time, if it exists."""
-        return self._open.get(self.id(time))
-
-    def live(self, time: int, observed: int) -> Database | None:
-        """Return the segment of a time for writing, and remove segments that are too old.
-
-        ``observed`` is the latest time so far. Returns ``None`` if the segment is too old itself.
-        """
-        segment, oldest = self.id(time), self.id(observed - self._retention)
-        if segment < oldest:
-            return None
-        database = self._open.get(segment) or self._create(segment)
-        while self._ids[0] < oldest:
-            self._remove(self._ids[0])
-        return database
-
-    def between(self, first: int, last: int | None, *, backward: bool) -> list[Database]:
-        """Return the segments from one time to another; ``None`` means no bound."""
-        low = bisect_left(self._ids, self.id(first))
-        high = len(self._ids) if last is None else bisect_right(self._ids, self.id(last))
-        databases = [self._open[segment] for segment in self._ids[low:high]]
-        return databases[::-1] if backward else databases
-
-    def all(self) -> list[Database]:
-        """Return all segments, oldest first."""
-        return [self._open[segment] for segment in self._ids]
 
     def close(self) -> None:
         """Close all segments, even if one of them cannot be closed cleanly."""
@@ -135,27 +174,22 @@ class Segments:
         if first_error is not None:
             raise first_error
 
-    def _create(self, segment: int) -> Database:
+    def _make(self, segment: int) -> Database:
         name = f"{self._store}.{segment * self._interval}"
-        database = Database(name, self._directory / name, self._layout, self._options)
-        self._open[segment] = database
-        insort(self._ids, segment)
-        return database
+        return Database(name, self._directory / name, self._layout, self._options)
 
-    def _remove(self, segment: int) -> None:
-        self._ids.remove(segment)
-        database = self._open.pop(segment)
+    def _drop(self, segment: int, removed: Database) -> None:
         with suppress(ProcessorStateError):
-            database.close()  # a full disk does not matter, as its rows are deleted anyway
+            removed.close()  # a full disk does not matter, as its rows are deleted anyway
         # Renamed first: if the process died with some files deleted, the segment could not be opened again.
-        removed = self._directory.with_name(f".{database.name}.removed")
+        unused = self._directory.with_name(f".{removed.name}.removed")
         try:
             with suppress(FileNotFoundError):
-                os.rename(database.directory, removed)
-                shutil.rmtree(removed)
+                os.rename(removed.directory, unused)
+                shutil.rmtree(unused)
         except OSError as error:
             raise operation_error(
-                f"Error while removing segment {database.name} of store {self._store}", error
+                f"Error while removing segment {removed.name} of store {self._store}", error
             ) from error
 
     def _sweep(self) -> None:
