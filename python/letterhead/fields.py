@@ -277,13 +277,30 @@ def _is_type_object(extra: object) -> bool:
     return extra.__class__.__module__.partition(".")[0] in ("pyarrow", "pyspark")
 
 
+class RepeatedColumnError(ValueError):
+    """Two output columns have the same name.
+
+    Attributes
+    ----------
+    column : str
+        The name.
+    """
+
+    def __init__(self, column: str) -> None:
+        super().__init__(column)
+        self.column = column
+
+    def __str__(self) -> str:
+        return f"two columns {self.column!r} would be made: rename one of them"
+
+
 def check_distinct(names: Sequence[str], errors: str = "raise", error_column: str = "error") -> None:
     """Raise if two output columns have the same name."""
     if errors == "column" and error_column in names:
         raise ValueError(f"two columns {error_column!r} would be made: give error_column= another name")
     name = first_repeated(names)
     if name is not None:
-        raise ValueError(f"two columns {name!r} would be made: rename one of them")
+        raise RepeatedColumnError(name)
 
 
 def _spec(name: object, column: object, sql: bool) -> ColumnSpec:

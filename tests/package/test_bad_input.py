@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import letterhead as lh
 from implementations import NATIVE, REFERENCE, Decoded, Implementation, binary_column, headers_type, messages, place
 from letterhead import arrow as lha
 from letterhead.errors import ConversionError, DecodeError, EncodeError, ErrorDetail
+from letterhead.fields import RepeatedColumnError
 from letterhead.operations import ExplodeBatches, Select
 from reference import ops
 from reference.formats import FORMATS
@@ -545,8 +547,9 @@ def test_two_columns_of_one_name_are_refused() -> None:
         lha.select(values, "kafka", {"error": "string"}, errors="column")
     with pytest.raises(ValueError, match=output):
         lha.messages(batches, "record-batch", headers={"error": "string"}, errors="column")
-    with pytest.raises(ValueError, match="two columns 'offset' would be made: rename one of them"):
+    with pytest.raises(RepeatedColumnError, match="two columns 'offset' would be made: rename one of them") as caught:
         lha.messages(batches, "record-batch", columns=["offset"], headers={"offset": "string"})
+    assert pickle.loads(pickle.dumps(caught.value)).column == "offset"
     assert lha.select(values, "kafka", {"error": "string"}).to_pylist() == [{"error": None}]
     columns = {"why": lh.field("string", key="error")}
     assert lha.select(values, "kafka", columns, errors="column").to_pylist() == [{"why": None, "error": None}]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from letterhead.errors import HeaderError, LetterheadError
+from letterhead.fields import RepeatedColumnError
 
 OK = 0
 BAD_DATA = 1
@@ -19,9 +20,6 @@ BROKEN_PIPE = 141
 
 
 EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage; 3 a source does not exist, or cannot be reached or read, or the output cannot be written; 130 interrupted, 141 the reader of a pipe is gone, 143 terminated."
-
-# An error of a header column with the name of another column, whose remedy at a shell is another spelling.
-_REPEATED = re.compile(r"(two columns '(.+)' would be made): rename one of them")
 
 # A parameter in an error, as in "pass retention=, as the application does", or "start is after the end".
 _PARAMETER = re.compile(
@@ -48,12 +46,19 @@ def usage_errors() -> Iterator[None]:
     except HeaderError:
         raise
     except (ValueError, TypeError) as error:
-        raise Failure(as_options(str(error))) from error
+        raise Failure(usage_message(error)) from error
+
+
+def usage_message(error: Exception) -> str:
+    """Return the message of an error about arguments, as the command line names them."""
+    if isinstance(error, RepeatedColumnError):
+        name = error.column
+        return f"two columns {name!r} would be made: rename the one of --headers, as in header_{name}={name}:string"
+    return as_options(str(error))
 
 
 def as_options(message: str) -> str:
     """Name options as the command line has them, where an error of a function names its parameters."""
-    message = _REPEATED.sub(r"\1: rename the one of --headers, as in header_\2=\2:string", message)
     return _PARAMETER.sub(_option, message).replace("a mapping of partition to one of these", "0=POINT,1=POINT")
 
 

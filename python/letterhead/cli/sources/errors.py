@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import typer
 
-from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, as_options, described
+from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, as_options, described, usage_message
 from letterhead.errors import (
     DamagedTableError,
     GroupNotFoundError,
@@ -45,7 +45,7 @@ def reading_errors() -> Iterator[None]:
     except OSError as error:
         raise Failure(described(error), UNREADABLE) from error
     except (ValueError, TypeError, ImportError) as error:
-        raise Failure(as_options(str(error))) from error
+        raise Failure(usage_message(error)) from error
     except (typer.Abort, typer.Exit):
         raise  # both derive from RuntimeError
     except RuntimeError as error:
