@@ -53,6 +53,7 @@ def test_a_row_that_leaves_the_condition_undecided_is_handled_as_errors_says(
     assert "--errors column" in stopped.err
     nulls = run(*args, "--errors", "null")
     assert (nulls.code, len(nulls.out.splitlines())) == (1, 3)
+    assert "1 row left out, as --where is null where a header cannot be read" in nulls.err
     column = run(*args, "--errors", "column")
     rows = [json.loads(line) for line in column.out.splitlines()]
     name = "p_error" if command[0] == "decode" else "error"
@@ -71,3 +72,24 @@ def test_a_scan_counts_rows_that_leave_the_condition_undecided(source: Path, run
     result = run("scan", str(source), *WHERE)
     assert "Scan of 3 rows" in result.out
     assert (result.code, "1 of 4 rows did not decode: value_not_utf8 1" in result.err) == (1, True)
+
+
+def test_rows_before_an_error_are_printed_and_a_limit_before_it_is_reached(
+    source: Path, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    args = ("read", str(source), "--headers", "q", "--columns", "headers")
+    for limit, count in ((1, 1), (2, 2)):
+        result = run(*args, "-n", str(limit), "--json")
+        assert (result.code, len(result.out.splitlines())) == (0, count), result.err
+        out = tmp_path / f"{limit}.parquet"
+        assert run(*args, "-n", str(limit), "-o", str(out)).code == 0
+        assert pq.read_metadata(out).num_rows == count
+    stopped = run(*args, "--json")
+    assert (stopped.code, len(stopped.out.splitlines())) == (1, 2)
+
+
+def test_a_condition_on_headers_that_a_table_lacks_is_a_usage_error(run: Callable[..., Any], tmp_path: Path) -> None:
+    pq.write_table(pa.table({"b": [lh.encode([("q", b"1")], "kafka")]}), tmp_path / "b.parquet")
+    for command in (("decode",), ("convert", "--to", "kafka"), ("scan",)):
+        result = run(command[0], str(tmp_path / "b.parquet"), "-c", "b", "-f", "kafka", *command[1:], *WHERE)
+        assert (result.code, result.err) == (2, "letterhead: --where needs a column of headers: there are b\n")

@@ -337,3 +337,16 @@ def test_a_header_is_not_a_column_of_its_own(run: Run, samples: Path) -> None:
     result = run("read", samples / "orders-0", "--headers", "tenant", "--columns", "offset,tenant")
     assert (result.code, result.out) == (2, "")
     assert "tenant of --headers follows the columns by itself" in result.err
+
+
+def test_a_limit_counts_rows_of_damaged_batches(run, tmp_path):
+    (tmp_path / "t-0").mkdir()
+    batches = [lh.batch([lh.Message(offset=at, headers=[])], "record-batch") for at in range(5)]
+    for at in (1, 3):
+        batches[at] = batches[at][:-1] + b"\x09"
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(b"".join(batches))
+    for errors, limit in (("only", 1), ("null", 2), ("column", 3)):
+        result = run("read", tmp_path / "t-0", "-n", limit, "--errors", errors, "--columns", "offset", "--json")
+        assert len(result.out.splitlines()) == limit
+    assert run("read", tmp_path / "t-0", "-n", "1", "--json").code == 0
+    assert "no records from" not in run("read", tmp_path / "t-0", "--errors", "only", "--start", "-2").err

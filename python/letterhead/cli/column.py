@@ -90,6 +90,8 @@ def process_column(
                 tally.more |= batch.num_rows > limit - tally.rows
                 batch = batch.slice(0, limit - tally.rows)
                 unread = None if unread is None else unread.slice(0, limit - tally.rows)
+            if unread is not None and rows.errors == "null":
+                batch, unread = _decided(batch, unread, tally)
             try:
                 new = work(batch.column(column.name))
             except lh.errors.HeaderError as error:
@@ -113,6 +115,19 @@ def process_column(
             advance(batch.num_rows)
             if limit is not None and tally.rows >= limit:
                 return
+
+
+def _decided(batch: pa.RecordBatch, errors: pa.Array, tally: RowCounts) -> tuple[pa.RecordBatch, pa.Array]:
+    """Leave out rows for which the condition is null, and count them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    of_condition = pc.equal(errors.flatten().field("column"), "where")
+    undecided = pc.list_parent_indices(errors).filter(of_condition)
+    mask = pc.is_in(pa.array(range(len(batch)), undecided.type), undecided)
+    tally.left_out += pc.sum(mask).as_py() or 0
+    tally.add_errors(errors.filter(mask))
+    return batch.filter(pc.invert(mask)), errors.filter(pc.invert(mask))
 
 
 def new_columns(array: pa.Array, name: str, rows: RowOptions) -> NewColumns:

@@ -132,7 +132,10 @@ def _convert_column(
     rows.validate()
     rows = rows.with_screen_limit()
     column = open_column(
-        source.table, source.column or "", replace(request, limits=options["limits"]), errors=rows.errors
+        source.table,
+        source.column or "",
+        replace(request, limits=options["limits"]),
+        errors=rows.error_options["errors"],
     )
     of_bytes = column.is_bytes
     row_of(to)
@@ -167,7 +170,7 @@ def _convert_column(
         losses.show(format, to, tally.rows)
     if emptied:
         warn(f"{emptied:,} of {counted(tally.rows, 'row')} lost all headers: {KEEP_HINT}")
-    return max(tally.report("convert"), column.finish())
+    return max(tally.report("convert", is_null=rows.errors == "null"), column.finish())
 
 
 def _emptied(headers: pa.Array, converted: NewColumns, target: str) -> int:

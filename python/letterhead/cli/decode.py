@@ -143,7 +143,10 @@ def _decode_column(
     with usage_errors():
         columns = None if profile is None else lh.profile(profile)
     column = open_column(
-        source.table, source.column or "", replace(request, limits=options["limits"]), errors=rows.errors
+        source.table,
+        source.column or "",
+        replace(request, limits=options["limits"]),
+        errors=rows.error_options["errors"],
     )
     of_bytes = column.is_bytes
     format = column_format(format, column)
@@ -164,7 +167,7 @@ def _decode_column(
 
     batches = process_column(column, work, rows, tally=tally, doing="decoding", prefix=prefix)
     deliver(batches, tally, column.file, column.rows, rows)
-    return max(tally.report("decode"), column.finish())
+    return max(tally.report("decode", is_null=rows.errors == "null"), column.finish())
 
 
 def _operation(format: str, options: ReadOptions, columns: Columns | None) -> ColumnOperation:

@@ -21,6 +21,7 @@ from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWrite
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import checked_request, open_reader, printed_remarks, report_findings
+from letterhead.errors import HeaderError
 from letterhead.fields import columns_of
 from letterhead.sources.base import LogSource, RowRequest, Source
 
@@ -123,6 +124,7 @@ class RowReading:
         self._tally = RowCounts("batch" if request.view == "batches" else noun)
         self._left_out_batches = 0
         self._error_lines = 0
+        self._written = 0  # rows so far, also those that stand for unreadable batches
         self._used = 0  # rows of the last batch up to the last one that is printed
         self._is_counting = False
         self._connected = not request.follow
@@ -207,14 +209,20 @@ class RowReading:
         """Read one source, count its rows, and show how much of it is done."""
         tally, rows, limit = self._tally, self._sources[number], self._limit
         source, reader = rows.source, rows.reader
-        total = None if limit is None else limit - tally.rows
+        total = None if limit is None else limit - self._written
         with (
             progress(total, f"reading {source.name}", prints=prints, noun=tally.noun, source=source) as advance,
             reader,
         ):
             while True:
-                with reading_errors():
-                    batch = next(reader, None)
+                try:
+                    with reading_errors():
+                        batch = next(reader, None)
+                except HeaderError:
+                    if limit is None or self._written < limit:
+                        raise
+                    tally.more = True  # and it is not asked for
+                    break
                 if batch is None:
                     break
                 self._unseen -= {name for name in self._unseen if batch.column(name).null_count < len(batch)}
@@ -227,12 +235,13 @@ class RowReading:
                 self._count_invalid(batch)
                 unreadable = rows.unreadable_batches(batch)
                 tally.rows += len(batch) - unreadable
+                self._written += len(batch)
                 if self._is_counting and unreadable:
                     batch = batch.filter(batch.column("offset").is_valid())
                 if len(batch):
                     yield batch.select(rows.names)
                 advance(len(batch))
-                if tally.more or (limit is not None and self._request.follow and tally.rows >= limit):
+                if tally.more or (limit is not None and self._request.follow and self._written >= limit):
                     rows.close_after(used)
                     return
         self._warn_of_unseen(source)
@@ -243,7 +252,7 @@ class RowReading:
             return batch
         import pyarrow.compute as pc
 
-        left, end = self._limit - self._tally.rows, len(batch)
+        left, end = self._limit - self._written, len(batch)
         mask = self._mask(batch)
         if mask is None:
             end, count = min(left, end), end
@@ -309,7 +318,7 @@ class RowReading:
         """Note that --start and --end exclude all rows: they may be wrong."""
         request = self._request
         is_bounded = request.start != "earliest" or request.end != "latest"
-        if is_bounded and not self._tally.rows and request.where is None and self._limit != 0 and not request.follow:
+        if is_bounded and not self._written and request.where is None and self._limit != 0 and not request.follow:
             note(
                 f"no {self._tally.noun}s from --start {_point_text(request.start)} to --end {_point_text(request.end)}"
             )
@@ -336,9 +345,7 @@ class RowReading:
             warn(f"{' and '.join(left_out)} left out, as {it} could not be read")
             code = BAD_DATA
         else:
-            code = tally.report("decode")
-        if self._errors is ReadErrors.null and tally.left_out:
-            warn(f"{counted(tally.left_out, tally.noun)} left out, as --where is null where a header cannot be read")
+            code = tally.report("decode", is_null=self._errors is ReadErrors.null)
         return max([code, *(report_findings(rows.source) for rows in self._sources)])
 
 

@@ -109,8 +109,12 @@ class IggyPartitions(PartitionLog[IggyClient]):
                 records.data, start=remaining.start, end=remaining.end, partition_values=partition_values
             )
         except HeaderError as error:
-            raise self._reader.located(
+            located = self._reader.located(
                 error, records.data, start=remaining.start, end=remaining.end, partition_values=partition_values
-            ) from None
+            )
+            # An error comes after the messages before it.
+            if located.offset is not None and located.offset > remaining.start:
+                yield from self.rows(records, remaining._replace(end=located.offset))
+            raise located from None
         if rows is not None:
             yield rows

@@ -142,7 +142,15 @@ class IggySegments(SegmentLog[IggySegment]):
             requested = [batch for batch in batches if batch.last_offset >= bounds.start]
             if requested and requested[0].first_offset >= bounds.end:
                 return
-            rows = self._decoded(segment, file, requested, bounds) if requested else None
+            try:
+                rows = self._decoded(segment, file, requested, bounds) if requested else None
+            except HeaderError as error:
+                # An error comes after the messages before it.
+                if error.offset is not None and error.offset > bounds.start:
+                    before = self._decoded(segment, file, requested, bounds._replace(end=error.offset))
+                    if before is not None:
+                        yield before
+                raise
             if rows is not None:
                 yield rows
             if batches:

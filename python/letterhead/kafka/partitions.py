@@ -114,6 +114,17 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
                 located = self._reader.located(
                     error, stored, start=remaining.start, end=remaining.end, partition_values=partition_values
                 )
+                # An error comes after the records before it.
+                if located.offset is not None and located.offset > remaining.start:
+                    before = self._reader(
+                        stored,
+                        start=remaining.start,
+                        end=located.offset,
+                        skipped=skipped,
+                        partition_values=partition_values,
+                    )
+                    if before is not None:
+                        yield before
                 # The offset identifies the record.
                 raise replaced(located, without_message_number(located.message), row=None) from None
             if self._reader.where is not None:

@@ -272,6 +272,9 @@ class SegmentRowReader:
             rows, invalid = self._read(file, batches, bounds, transactions)
         except HeaderError as error:
             if error.code != "too_large" or len(batches) == 1:
+                # An error comes after the records before it.
+                if self.errors == "raise" and error.offset is not None and error.offset > bounds.start:
+                    yield from self.rows(file, batches, bounds._replace(end=error.offset), transactions)
                 raise
             # The decompressed batches are larger than an Arrow column can be.
             half = len(batches) // 2

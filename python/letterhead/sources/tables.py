@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -150,15 +149,14 @@ class TableView:
         """Yield the requested rows and columns of batches: the last rows are found before their headers are read."""
         last = self._request.last
         # Of some tables, only the last rows are read.
-        chosen: Iterable[pa.RecordBatch] = map(self._chosen, batches if last is not None else _numbered(batches))
-        yield from map(self._view, chosen if last is None else last_rows(chosen, last))
+        chosen = _up_to_error(self._chosen, batches if last is not None else _numbered(batches))
+        yield from _up_to_error(self._view, chosen if last is None else last_rows(chosen, last))
 
     def _chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows that the condition selects, or leaves undecided."""
         if self._test is None:
             return batch
-        with _placing_errors(batch):
-            batch, errors = self._test(batch)
+        batch, errors = self._test(batch)
         return batch if errors is None else batch.append_column(_ERRORS, errors)
 
     def _view(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -166,15 +164,14 @@ class TableView:
         import pyarrow as pa
 
         errors, name = None, self._request.error_column
-        with _placing_errors(batch):
-            if _ERRORS in batch.schema.names:
-                errors = batch.column(_ERRORS)
-                if self._request.errors == "raise" and errors.null_count < len(errors) and self._filter is not None:
-                    self._filter(batch)  # raises the first
-            columns = {column: batch.column(column) for column in self._names}
-            if self._select is not None:
-                typed = self._select.run(batch.column("headers"))
-                columns |= dict(zip(typed.type.names, typed.flatten(), strict=True))
+        if _ERRORS in batch.schema.names:
+            errors = batch.column(_ERRORS)
+            if self._request.errors == "raise" and errors.null_count < len(errors) and self._filter is not None:
+                self._filter(batch)  # raises the first
+        columns = {column: batch.column(column) for column in self._names}
+        if self._select is not None:
+            typed = self._select.run(batch.column("headers"))
+            columns |= dict(zip(typed.type.names, typed.flatten(), strict=True))
         if errors is not None and self._request.errors == "column":
             if name not in columns:
                 columns[name] = errors
@@ -197,14 +194,20 @@ def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         before += len(batch)
 
 
-@contextmanager
-def _placing_errors(batch: pa.RecordBatch) -> Iterator[None]:
-    """Name the row of the table in an error of a row of a batch, where it is known."""
-    try:
-        yield
-    except DecodeError as error:
-        is_known = error.row is not None and _ROW in batch.schema.names
-        raise replaced(error, row=batch.column(_ROW)[error.row].as_py() if is_known else None) from None
+def _up_to_error(
+    work: Callable[[pa.RecordBatch], pa.RecordBatch], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the results for batches: an error comes after the rows before it, and names the row of the table if it is known."""
+    for batch in batches:
+        try:
+            result = work(batch)
+        except DecodeError as error:
+            row = error.row
+            if row:
+                yield work(batch.slice(0, row))
+            is_known = row is not None and _ROW in batch.schema.names
+            raise replaced(error, row=batch.column(_ROW)[row].as_py() if is_known else None) from None
+        yield result
 
 
 def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
@@ -229,5 +232,5 @@ def _filter(schema: pa.Schema, request: RowRequest) -> tuple[RowFilter | None, t
     format = format_of_headers(schema) if "headers" in schema.names else "kafka"
     row_filter = RowFilter(request.where, fields, request.headers, format, errors=request.errors, limits=request.limits)
     if row_filter.has_headers:
-        format_of_headers(schema)
+        format_of_headers(schema, "where=")
     return row_filter, tuple(row_filter.fields)

@@ -114,7 +114,9 @@ def open_column(
         raise Failure(f"{source.name} has no column {column!r}: {_names_text(names)}")
     if alone:
         request = replace(request, columns=(column,))
-    if source.decodes(request):
+    with reading_errors():
+        decodes = source.decodes(request)
+    if decodes:
         request = replace(request, errors=errors, error_column=_ERRORS if errors == "column" else request.error_column)
     opened = SourceColumn(source, column, request)
     type = opened.schema.field(column).type
