@@ -134,8 +134,13 @@ class RowFilter:
         if errors.null_count == len(errors):
             return Examined(selected, errors)
         attributed = [
-            found and [detail | {"column": None if is_decided else "where"} for detail in found]
-            for found, is_decided in zip(errors.to_pylist(), selected.to_pylist(), strict=True)
+            found
+            and [
+                # A header that was not read may replace the value that was tested.
+                detail | {"column": None if is_true and detail["code"] != "incomplete" else "where"}
+                for detail in found
+            ]
+            for found, is_true in zip(errors.to_pylist(), selected.to_pylist(), strict=True)
         ]
         return Examined(selected, pa.array(attributed, errors.type))
 

@@ -12,7 +12,7 @@ use super::binary::ViewInput;
 use super::column::{Column, Data};
 use super::lists::Lists;
 use super::schema;
-use crate::error::{ErrorDetail, Loss};
+use crate::error::{Code, ErrorDetail, Loss};
 use crate::kernel::buffer::Progress;
 use crate::log::{LEAST_REPORTS, OnError, Report, cut};
 use crate::value::Value;
@@ -62,7 +62,8 @@ const CONDITION: &str = "where";
 /// Names the condition in errors that left it undecided, and in no others.
 pub fn attribute_to_condition(errors: &mut [ErrorDetail], is_selected: bool) {
     for error in errors {
-        error.column = condition_or(error.column.as_deref(), is_selected).map(str::to_owned);
+        let is_decided = is_selected && error.code != Code::Incomplete;
+        error.column = condition_or(error.column.as_deref(), is_decided).map(str::to_owned);
     }
 }
 
@@ -72,10 +73,10 @@ pub fn is_excluded(errors: &[ErrorDetail], is_selected: bool) -> bool {
     !is_selected && !errors.iter().any(is_undecided)
 }
 
-/// Column of an error in a row that a filter selects, or that it could not decide on.
-pub fn condition_or(column: Option<&str>, is_selected: bool) -> Option<&str> {
+/// Column of an error in a row that a filter returns. `is_decided`: the condition is true, whatever could not be read.
+pub fn condition_or(column: Option<&str>, is_decided: bool) -> Option<&str> {
     match column {
-        None | Some(CONDITION) => (!is_selected).then_some(CONDITION),
+        None | Some(CONDITION) => (!is_decided).then_some(CONDITION),
         output => output,
     }
 }

@@ -17,7 +17,7 @@ use super::rows::{MessageRows, RowSource};
 use super::run::{Plan, Rows, run};
 use super::schema;
 use super::{Input, Operation, Output, binary_column, list_rows};
-use crate::error::{Direction, Error};
+use crate::error::{Code, Direction, Error};
 use crate::log::{OnError, no_reason};
 use crate::memory;
 use crate::traits::{BatchFormat, HeadersFormat as _, MessageFormat, ReadOptions};
@@ -193,10 +193,13 @@ fn attributed(errors: &ArrayRef, decided: &[bool]) -> ArrayRef {
     let (element, offsets, values, nulls) = errors.as_list::<i32>().clone().into_parts();
     let (fields, mut columns, valid) = values.as_struct().clone().into_parts();
     let Some((place, _)) = fields.find("column") else { return Arc::clone(errors) };
-    let (texts, mut named) = (columns[place].as_string::<i32>().clone(), StringBuilder::new());
+    let Some((code, _)) = fields.find("code") else { return Arc::clone(errors) };
+    let (texts, codes) = (columns[place].as_string::<i32>().clone(), columns[code].as_string::<i32>().clone());
+    let mut named = StringBuilder::new();
     for (range, is_selected) in offsets.windows(2).zip(decided) {
         for row in range[0] as usize..range[1] as usize {
-            named.append_option(condition_or(texts.is_valid(row).then(|| texts.value(row)), *is_selected));
+            let is_decided = *is_selected && codes.value(row) != Code::Incomplete.name();
+            named.append_option(condition_or(texts.is_valid(row).then(|| texts.value(row)), is_decided));
         }
     }
     columns[place] = Arc::new(named.finish());

@@ -594,3 +594,16 @@ def test_errors_are_raised_of_records_that_are_selected_or_undecided(rows: list[
             read()
     else:
         assert read().field("offset").to_pylist() == selected
+
+
+def test_a_value_that_an_unread_header_may_replace_leaves_the_condition_undecided() -> None:
+    broken = (lh.encode([("tenant", "acme"), ("zz", "QQQQ")], "kafka") or b"").replace(b"\x08QQQQ", b"\x7eQQQQ")
+    column = pa.array([broken], pa.binary())
+    operations: list[Callable[[str], Any]] = [
+        lambda where: lha.decode(column, "kafka", where=where, errors="column"),
+        lambda where: lha.select(column, "kafka", {"n": "string"}, where=where, errors="column"),
+    ]
+    for operation in operations:
+        for where in ("tenant = 'acme'", "tenant = 'other'", "not (tenant = 'acme')"):
+            [found] = operation(where).field("error").to_pylist()
+            assert "where" in [error["column"] for error in found]
