@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from letterhead._context_managers import Closing
+from letterhead._invariants import present
 from letterhead._read_once import ENDED, FAILED, ReadOnce, read_again_error
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Reader(Closing):
     ) -> None:
         self.schema = schema
         self._progress = progress
-        self._open = batches
+        self._open: Callable[[], Iterator[pa.RecordBatch]] | None = batches
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._unreadable: str | None = None  # why a new iteration or export is refused
         self._pid = os.getpid()
@@ -115,6 +116,7 @@ class Reader(Closing):
             close = getattr(self._batches, "close", None)
             if close is not None:
                 close()
+            self._open = None  # what it refers to, such as an open file, is not needed
 
     def _check_readable(self, accepted: str | None = None) -> None:
         reason = self._unreadable  # once, as another thread may change it
@@ -142,7 +144,7 @@ class Reader(Closing):
             if self._unreadable in (_CLOSED, FAILED):
                 raise read_again_error("the reader", self._unreadable)
             if self._batches is None:
-                self._batches = self._open()
+                self._batches = present(self._open, "the batches of an open reader")()
             try:
                 return next(self._batches)
             except StopIteration:

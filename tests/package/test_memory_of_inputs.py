@@ -104,6 +104,9 @@ ROWS = {
         COPIES * 64 * MIB,
     ),
     "a compressed Parquet file": _table("compressed Parquet"),
+    "a Parquet file of many columns": Row(
+        "count = 10_000; data = parquet_file(pa.table({f'c{n}': [1] for n in range(count)}))", "table(data)", 15_000
+    ),
     "dictionaries and runs of a table": _table("values of a Parquet dictionary"),
     "a value of a state store": Row(
         "count = 32 * 2**20; write_store(directory, b'v' * count)", "lh.read.state(directory).read_all()", 20
