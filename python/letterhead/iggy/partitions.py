@@ -113,7 +113,7 @@ class IggyPartitions(PartitionLog[IggyClient]):
                 error, records.data, start=remaining.start, end=remaining.end, partition_values=partition_values
             )
             # An error comes after the messages before it.
-            if located.offset is not None and located.offset > remaining.start:
+            if located.offset is not None and remaining.start < located.offset < remaining.end:
                 yield from self.rows(records, remaining._replace(end=located.offset))
             raise located from None
         if rows is not None:

@@ -146,7 +146,7 @@ class IggySegments(SegmentLog[IggySegment]):
                 rows = self._decoded(segment, file, requested, bounds) if requested else None
             except HeaderError as error:
                 # An error comes after the messages before it.
-                if error.offset is not None and error.offset > bounds.start:
+                if error.offset is not None and bounds.start < error.offset < bounds.end:
                     before = self._decoded(segment, file, requested, bounds._replace(end=error.offset))
                     if before is not None:
                         yield before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -114,15 +115,17 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
                 located = self._reader.located(
                     error, stored, start=remaining.start, end=remaining.end, partition_values=partition_values
                 )
-                # An error comes after the records before it.
+                # An error comes after the records before it. A record without an offset is in every range.
                 if located.offset is not None and located.offset > remaining.start:
-                    before = self._reader(
-                        stored,
-                        start=remaining.start,
-                        end=located.offset,
-                        skipped=skipped,
-                        partition_values=partition_values,
-                    )
+                    before = None
+                    with suppress(HeaderError):
+                        before = self._reader(
+                            stored,
+                            start=remaining.start,
+                            end=located.offset,
+                            skipped=skipped,
+                            partition_values=partition_values,
+                        )
                     if before is not None:
                         yield before
                 # The offset identifies the record.

@@ -273,7 +273,7 @@ class SegmentRowReader:
         except HeaderError as error:
             if error.code != "too_large" or len(batches) == 1:
                 # An error comes after the records before it.
-                if self.errors == "raise" and error.offset is not None and error.offset > bounds.start:
+                if self.errors == "raise" and error.offset is not None and bounds.start < error.offset < bounds.end:
                     yield from self.rows(file, batches, bounds._replace(end=error.offset), transactions)
                 raise
             # The decompressed batches are larger than an Arrow column can be.
