@@ -100,7 +100,7 @@ class Arguments:
 
 @final
 class ReadOptions(Arguments):
-    """What happens to a message that cannot be read, and what is an error; :mod:`letterhead.arrow` documents the options."""
+    """How strictly messages are read, and what happens to unreadable ones; :mod:`letterhead.arrow` documents the options."""
 
     def __new__(
         cls,
@@ -123,7 +123,7 @@ class ReadOptions(Arguments):
 
 @final
 class WriteOptions(Arguments):
-    """How values are written that the format has no place for; :mod:`letterhead.arrow` documents the options."""
+    """How values are written, and what happens to those that the format lacks; :mod:`letterhead.arrow` documents the options."""
 
     def __new__(
         cls,
@@ -144,13 +144,13 @@ class ColumnOperation(Arguments):
     def format(self) -> str: ...
     @property
     def schema(self) -> Schema:
-        """The type of the result, for any library."""
+        """Type of the result, which any Arrow library imports."""
     def run(self, column: ColumnT, *, threads: int = 1) -> ColumnT:
-        """Return the result for a column: of pyarrow for a column of pyarrow, else an object of the core."""
+        """Apply the operation to a column. The result is an object of pyarrow if the column is, else one of the core."""
     def apply(self, column: object, *, threads: int = 1, max_offset: int | None = None) -> Column | Stream:
-        """Return the result as an object of the core; its errors name no option that keeps the other rows."""
+        """Apply the operation to a column, and return an object of the core. Errors name no option that keeps the other rows."""
     def chunks(self, stream: ArrowStream) -> Iterator[Any]:
-        """Yield the results for the chunks of a stream as pyarrow; a chunk is split where an Arrow column would be full."""
+        """Yield a pyarrow array for each chunk of a stream; a chunk is split where an Arrow column would overflow."""
     def result_type(self) -> Any:
         """Return the type of the result, as pyarrow has it."""
 
@@ -164,7 +164,7 @@ class Decode(ColumnOperation):
 
 @final
 class Select(ColumnOperation):
-    """Read some headers of every message into typed columns, with Arrow types that pyarrow users expect, or that Spark has."""
+    """Read selected headers of every message into columns with the Arrow types of pyarrow, or of Spark."""
 
     def __new__(
         cls,
@@ -288,12 +288,17 @@ def types() -> list[dict[str, Any]]: ...
 def codes() -> list[tuple[str, str]]: ...
 def limits(limits: Limits | None = None) -> list[int]: ...
 def select_types() -> list[str]: ...
-def check_default(of: str, text: str) -> None: ...
+def check_default(type_name: str, text: str) -> None: ...
 def check_type(text: str) -> tuple[str, str]: ...  # name, Spark's name
 def xxh3_64(data: bytes) -> int: ...
 def json_lines(rows: object, *, epoch_ms: bool = False, ascii: bool = False) -> bytes: ...
 def amqp_column(
-    column: object, of: str, *, errors: _OnError = "raise", dialect: _Dialect = "arrow", max_offset: int | None = None
+    column: object,
+    type_name: str,
+    *,
+    errors: _OnError = "raise",
+    dialect: _Dialect = "arrow",
+    max_offset: int | None = None,
 ) -> Column | Stream: ...
 def decode(
     data: bytes, format: str, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None

@@ -116,7 +116,7 @@ class Reader(Closing):
             close = getattr(self._batches, "close", None)
             if close is not None:
                 close()
-            self._open = None  # what it refers to, such as an open file, is not needed
+            self._open = None  # releases the files that it refers to
 
     def _check_readable(self, accepted: str | None = None) -> None:
         reason = self._unreadable  # once, as another thread may change it

@@ -148,7 +148,7 @@ unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize, types: &mut usize) 
 
 /// The part of a child's type that its parent may fix.
 struct Kind<'a> {
-    /// Its format; `None` of a dictionary, whose format is that of the indices.
+    /// Format of the child; `None` for a dictionary, whose format describes its indices.
     format: Option<&'a [u8]>,
     children: i64,
 }

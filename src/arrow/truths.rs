@@ -126,7 +126,7 @@ impl Test {
                 if *test == Test::IsNull {
                     return Ok(Truth { yes: !valid & ones(places.len()), no: valid });
                 }
-                // What is found for nulls is not used.
+                // Results for null rows are discarded.
                 let yes = if valid == 0 { 0 } else { test.of_block(column, places)? };
                 Ok(Truth { yes: yes & valid, no: !yes & valid })
             })

@@ -56,8 +56,8 @@ fn default_value((of, text): (String, String)) -> Result<DefaultValue, Error> {
 
 /// Raises `ValueError` for text that is not a value of the type.
 #[pyfunction]
-pub fn check_default(of: &str, text: &str) -> PyResult<()> {
-    enter(|| Ok(default_value((of.to_owned(), text.to_owned())).map(drop)?))
+pub fn check_default(type_name: &str, text: &str) -> PyResult<()> {
+    enter(|| Ok(default_value((type_name.to_owned(), text.to_owned())).map(drop)?))
 }
 
 /// Checks a type, or several with ` | ` between them. Returns the name of the type that has all values, without a suffix, and
@@ -78,16 +78,16 @@ pub fn check_type(text: &str) -> PyResult<(String, String)> {
 
 /// AMQP primitives to values of a type.
 #[pyfunction]
-#[pyo3(signature = (column, of, *, errors="raise", dialect="arrow", max_offset=None))]
+#[pyo3(signature = (column, type_name, *, errors="raise", dialect="arrow", max_offset=None))]
 pub fn amqp_column<'py>(
     column: &Bound<'py, PyAny>,
-    of: &str,
+    type_name: &str,
     #[pyo3(from_py_with = argument::errors)] errors: &str,
     #[pyo3(from_py_with = argument::dialect)] dialect: &str,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     enter(|| {
-        let of = Type::parse(&format!("{of}:amqp"))?;
+        let of = Type::parse(&format!("{type_name}:amqp"))?;
         let work = Arc::new(ReadAmqp { of, dialect: dialect_of(dialect)?, on_error: on_error(errors)? });
         let of = work.output_type()?;
         capsule::apply(

@@ -34,7 +34,7 @@ use crate::traits;
 /// The default name of the column of errors.
 const ERROR_COLUMN: &str = "error";
 
-/// An object that is its arguments: by them it is compared, hashed, printed and pickled.
+/// An object that is compared, hashed, printed and pickled by its arguments.
 #[pyclass(frozen, subclass, module = "letterhead._native")]
 pub struct Arguments(Py<PyDict>);
 
@@ -74,7 +74,7 @@ macro_rules! arguments {
     }};
 }
 
-/// What happens to a message that cannot be read, and what is an error.
+/// How strictly messages are read, and what happens to unreadable ones.
 #[pyclass(frozen, extends = Arguments, module = "letterhead._native")]
 pub struct ReadOptions {
     on_error: OnError,
@@ -86,7 +86,7 @@ pub struct ReadOptions {
     strict_types: bool,
     lenient: bool,
     text_keys: bool,
-    /// Unset ones follow the process, which may be another one than where the object was made.
+    /// Kept as passed, since unset limits follow the process that unpickles the object.
     #[pyo3(get)]
     limits: Option<Py<PyAny>>,
 }
@@ -140,7 +140,7 @@ fn or_default<'py, T: PyTypeInfo>(py: Python<'py>, options: Option<Bound<'py, T>
     options.map_or_else(|| Ok(py.get_type::<T>().call0()?.cast_into()?), Ok)
 }
 
-/// How values are written that the format has no place for.
+/// How values are written, and what happens to those that the format lacks.
 #[pyclass(frozen, extends = Arguments, module = "letterhead._native")]
 pub struct WriteOptions {
     #[pyo3(get)]
@@ -193,7 +193,7 @@ pub struct ColumnOperation {
 
 #[pymethods]
 impl ColumnOperation {
-    /// The result for a column: of pyarrow for a column of pyarrow, of the core for any other.
+    /// Applies the operation to a column. The result is an object of pyarrow if the column is, else one of the core.
     #[pyo3(signature = (column, *, threads=1))]
     fn run<'py>(
         &self,
@@ -239,7 +239,7 @@ impl ColumnOperation {
         enter(|| py.import("pyarrow")?.call_method1("field", (Schema { of: self.of.clone() },))?.getattr("type"))
     }
 
-    /// The type of the result, for any library.
+    /// Type of the result, which any Arrow library imports.
     #[getter]
     fn schema(&self) -> PyResult<Schema> {
         enter(|| Ok(Schema { of: self.of.clone() }))

@@ -39,7 +39,7 @@ class NewColumns:
     rows: Any = None
 
     def add_errors(self, unread: pa.Array) -> pa.Array:
-        """Add the errors of rows of the source; return those of rows without a message."""
+        """Merge errors that the source reported for its rows, and return those of rows that produced no message."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

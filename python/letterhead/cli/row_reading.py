@@ -221,7 +221,7 @@ class RowReading:
                 except HeaderError:
                     if limit is None or self._written < limit:
                         raise
-                    tally.more = True  # and it is not asked for
+                    tally.more = True  # the error is beyond the limit
                     break
                 if batch is None:
                     break

@@ -1,4 +1,4 @@
-"""Read log files of partitions without their server: :class:`SegmentsReader`, of what a :class:`SegmentLog` knows of them."""
+"""Read log files of partitions without their server: :class:`SegmentsReader`, over the :class:`SegmentLog` of a system."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Segment(Protocol):
 
 @dataclass
 class SegmentReports:
-    """What was found in files besides rows, and how many bytes of them were read."""
+    """Damage and open transactions found in files, and progress of reading them."""
 
     truncated: list[TruncatedTail] = field(default_factory=list)
     damaged: list[DamagedBatches] = field(default_factory=list)
@@ -128,7 +128,7 @@ class SegmentReports:
     requested: tuple[int, int] = (0, LAST_OFFSET)
     """The requested offsets of the current partition. Reports name them, even if only a part of them is read."""
     sizes: Mapping[Path, int] = field(default_factory=dict)
-    """The bytes of each file: a server may delete one while others are read."""
+    """Size of each file when reading began; a server may delete files meanwhile."""
     done: int = 0
 
     def add_truncated(self, truncated: TruncatedTail) -> None:
@@ -141,7 +141,7 @@ SegmentT = TypeVar("SegmentT", bound=Segment)
 
 
 class SegmentLog(ABC, Generic[SegmentT]):
-    """The log files of one system, and how their records become rows.
+    """Log files of one system, and conversion of their records to rows.
 
     With ``truncated_rows``, a truncated end is a row in a result with a column of errors.
     """

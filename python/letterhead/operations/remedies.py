@@ -11,14 +11,14 @@ __all__ = ["KEEP_ROWS", "NULL_ROWS", "note_remedy", "noting_remedy"]
 
 
 KEEP_ROWS = 'errors="column" returns all rows, and the errors of each in a column'
-"""The remedy for a row that cannot be read."""
+"""Remedy for an unreadable row."""
 
 NULL_ROWS = 'errors="null" returns null for such a row'
-"""The remedy of functions that have no column of errors."""
+"""Remedy where a function has no column of errors."""
 
 
 def note_remedy(error: BaseException, remedy: str = KEEP_ROWS) -> None:
-    """Note in the error of a row which option keeps the other rows; the core calls this, too."""
+    """Add a note to the error of a row that names the option to keep the other rows. Called by the core, too."""
     if isinstance(error, DecodeError) and error.row is not None and not getattr(error, "__notes__", ()):
         error.add_note(remedy)
 
