@@ -9,6 +9,7 @@ from letterhead.errors import HeaderError, OffsetsGone
 from letterhead.iggy.client import MAX_REPLY_BYTES, IggyClient, Messages, Poll
 from letterhead.iggy.connection import TooLarge
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, Reply, TopicPartition
+from letterhead.offsets.reading import rows_up_to_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,17 +105,12 @@ class IggyPartitions(PartitionLog[IggyClient]):
     def rows(self, records: Messages, remaining: OffsetRange) -> Iterator[pa.RecordBatch]:
         """Convert a reply to rows."""
         partition_values = self.partition_values(remaining.partition)
-        try:
-            rows = self._reader(
-                records.data, start=remaining.start, end=remaining.end, partition_values=partition_values
-            )
-        except HeaderError as error:
-            located = self._reader.located(
-                error, records.data, start=remaining.start, end=remaining.end, partition_values=partition_values
-            )
-            # An error comes after the messages before it.
-            if located.offset is not None and remaining.start < located.offset < remaining.end:
-                yield from self.rows(records, remaining._replace(end=located.offset))
-            raise located from None
-        if rows is not None:
-            yield rows
+
+        def read(end: int) -> pa.RecordBatch | None:
+            options: Any = {"start": remaining.start, "end": end, "partition_values": partition_values}
+            try:
+                return self._reader(records.data, **options)
+            except HeaderError as error:
+                raise self._reader.located(error, records.data, **options) from None
+
+        yield from filter(None, rows_up_to_error(read, remaining.start, remaining.end))

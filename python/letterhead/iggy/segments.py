@@ -18,6 +18,7 @@ import re
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +37,7 @@ from letterhead.kafka.segment_file import LARGEST_CHECKED
 from letterhead.limits import how_to_raise
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
 from letterhead.offsets.ranges import EndOfFiles, TimeInFiles
+from letterhead.offsets.reading import rows_up_to_error
 from letterhead.offsets.segments import DamagedBatches, DamagedRange, SegmentLog, SegmentReports, TruncatedTail
 
 __all__ = ["IggySegment", "IggySegments", "iggy_partitions", "is_iggy_log"]
@@ -142,17 +144,9 @@ class IggySegments(SegmentLog[IggySegment]):
             requested = [batch for batch in batches if batch.last_offset >= bounds.start]
             if requested and requested[0].first_offset >= bounds.end:
                 return
-            try:
-                rows = self._decoded(segment, file, requested, bounds) if requested else None
-            except HeaderError as error:
-                # An error comes after the messages before it.
-                if error.offset is not None and bounds.start < error.offset < bounds.end:
-                    before = self._decoded(segment, file, requested, bounds._replace(end=error.offset))
-                    if before is not None:
-                        yield before
-                raise
-            if rows is not None:
-                yield rows
+            if requested:
+                read = partial(self._decoded, segment, file, requested, bounds.start)
+                yield from filter(None, rows_up_to_error(read, bounds.start, bounds.end))
             if batches:
                 previous = batches[-1]
                 position, next_offset = previous.end, previous.last_offset + 1
@@ -174,18 +168,18 @@ class IggySegments(SegmentLog[IggySegment]):
         reports.examined.add(segment.path)
 
     def _decoded(
-        self, segment: IggySegment, file: FileWindow, batches: Sequence[BatchRange], bounds: OffsetRange
+        self, segment: IggySegment, file: FileWindow, batches: Sequence[BatchRange], start: int, end: int
     ) -> pa.RecordBatch | None:
         data = file.view(batches[0].position, batches[-1].end)
         options: Any = {
-            "start": bounds.start, "end": bounds.end, "partition_values": self.partition_values(segment),
+            "start": start, "end": end, "partition_values": self.partition_values(segment),
         }  # fmt: skip
         try:
             return self._rows(data, **options)
         except HeaderError as error:
             if len(batches) > 1:
                 for batch in batches:
-                    self._decoded(segment, file, [batch], bounds)
+                    self._decoded(segment, file, [batch], start, end)
             located = self._rows.located(error, data, **options)
             message = f"{segment.path}: the batch at offset {batches[0].first_offset}: {error.message}"
             raise replaced(located, message, byte_offset=batches[0].position + (error.byte_offset or 0)) from None

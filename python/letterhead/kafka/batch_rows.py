@@ -118,12 +118,6 @@ class SegmentBatchReader(BatchRowReader):
             if rows is not None:
                 yield rows
 
-    def unchecked(
-        self, file: KafkaSegmentFile, batch: StoredBatches, error: BatchError, bounds: OffsetRange
-    ) -> list[pa.RecordBatch]:
-        """Return the row of a batch with a wrong checksum."""
-        return [*self.rows(file, batch.batches, bounds, Transactions([], []))]
-
     def keeps_error_rows(self, file: KafkaSegmentFile) -> bool:
         """Return False: where batches begin in damaged bytes is unknown."""
         return False

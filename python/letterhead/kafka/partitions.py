@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from letterhead.kafka.record_sets import (
 )
 from letterhead.kafka.responses import Fetched, Isolation
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, Reply, TopicPartition
+from letterhead.offsets.reading import rows_up_to_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,34 +107,26 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         partition_values = self.partition_values(remaining.partition)
         while batches:
             group, batches = _split(batches, self._pieces * self._batch_bytes)
-            stored = StoredBatches(fetched.records, group)
-            try:
-                rows = self._reader(
-                    stored, start=remaining.start, end=remaining.end, skipped=skipped, partition_values=partition_values
-                )
-            except HeaderError as error:
-                located = self._reader.located(
-                    error, stored, start=remaining.start, end=remaining.end, partition_values=partition_values
-                )
-                # An error comes after the records before it. A record without an offset is in every range.
-                if located.offset is not None and located.offset > remaining.start:
-                    before = None
-                    with suppress(HeaderError):
-                        before = self._reader(
-                            stored,
-                            start=remaining.start,
-                            end=located.offset,
-                            skipped=skipped,
-                            partition_values=partition_values,
-                        )
-                    if before is not None:
-                        yield before
-                # The offset identifies the record.
-                raise replaced(located, without_message_number(located.message), row=None) from None
-            if self._reader.where is not None:
-                self._pieces = next_pieces(self._pieces, group, 0 if rows is None else len(rows))
-            if rows is not None:
-                yield rows
+            read = partial(
+                self._decoded, StoredBatches(fetched.records, group), skipped, partition_values, remaining.start
+            )
+            for rows in rows_up_to_error(read, remaining.start, remaining.end):
+                if self._reader.where is not None:
+                    self._pieces = next_pieces(self._pieces, group, 0 if rows is None else len(rows))
+                if rows is not None:
+                    yield rows
+
+    def _decoded(
+        self, stored: StoredBatches, skipped: Collection[int], partition_values: dict[str, Any], start: int, end: int
+    ) -> pa.RecordBatch | None:
+        """Return the rows of batches, or raise the error of a record with its place."""
+        options: Any = {"start": start, "end": end, "partition_values": partition_values}
+        try:
+            return self._reader(stored, skipped=skipped, **options)
+        except HeaderError as error:
+            located = self._reader.located(error, stored, **options)
+            # The offset identifies the record.
+            raise replaced(located, without_message_number(located.message), row=None) from None
 
     def _offsets(self, times: Mapping[TopicPartition, int], isolation: Isolation) -> dict[TopicPartition, int]:
         return self.client.offsets(times, isolation) if times else {}

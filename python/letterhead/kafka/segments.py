@@ -22,6 +22,7 @@ from letterhead.kafka.transactions import Transactions, read_transactions
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
 from letterhead.offsets.ranges import EndOfFiles, TimeInFiles
+from letterhead.offsets.reading import rows_up_to_error
 from letterhead.offsets.segments import DamagedBatches, DamagedRange, SegmentLog, SegmentReports, TruncatedTail
 from letterhead.output_columns import Dialect, with_errors
 from letterhead.where.program import resolve
@@ -56,11 +57,6 @@ class SegmentRows(Protocol):
     ) -> Iterator[pa.RecordBatch | Invalid]:
         """Yield the rows of batches with valid headers; at the end, the first invalid batch, if any."""
 
-    def unchecked(
-        self, file: KafkaSegmentFile, batch: StoredBatches, error: BatchError, bounds: OffsetRange
-    ) -> list[pa.RecordBatch]:
-        """Return the records of a batch with a wrong checksum, each with that error."""
-
     def keeps_error_rows(self, file: KafkaSegmentFile) -> bool:
         """Return whether the result has rows for damaged batches."""
 
@@ -86,7 +82,7 @@ class KafkaSegments(SegmentLog[LogSegment]):
         marks_aborted: bool = False,
         ignore_crc: bool = False,
     ) -> None:
-        if ignore_crc and rows.errors != "column":
+        if ignore_crc and not (isinstance(rows, SegmentRowReader) and rows.errors == "column"):
             raise ValueError(
                 "ignore_crc= needs errors='column': records of a batch with a wrong checksum have an error"
             )
@@ -97,7 +93,7 @@ class KafkaSegments(SegmentLog[LogSegment]):
         self._committed = committed
         self._transactions = Transactions([], []) if transactions is None else transactions
         self._marks_aborted = marks_aborted
-        self._ignores_checksums = ignore_crc
+        self._unchecked = rows.unchecked if ignore_crc and isinstance(rows, SegmentRowReader) else None
 
     def topic_partition(self, segment: LogSegment) -> TopicPartition:
         """Return the partition of a file."""
@@ -224,9 +220,9 @@ class KafkaSegments(SegmentLog[LogSegment]):
     ) -> Iterator[pa.RecordBatch]:
         """Raise the error of damaged bytes, or yield their records, or their row."""
         damage = damage._replace(bounds=bounds[1:])
-        repaired = file.with_checksum(error, damage) if self._ignores_checksums else None
-        if repaired is not None:
-            yield from self._rows.unchecked(file, repaired, error, bounds)
+        repaired = file.with_checksum(error, damage) if self._unchecked is not None else None
+        if self._unchecked is not None and repaired is not None:
+            yield from self._unchecked(file, repaired, error, bounds)
         elif damage.hides_records or error.is_not_a_segment:
             damage = damage._replace(bounds=reports.requested)
             if self._rows.errors == "raise":
@@ -268,13 +264,17 @@ class SegmentRowReader:
         """Yield the rows of batches with valid headers; at the end, the first invalid batch, if any."""
         if not batches:
             return
+        results = rows_up_to_error(
+            lambda end: self._read(file, batches, bounds._replace(end=end), transactions), bounds.start, bounds.end
+        )
         try:
-            rows, invalid = self._read(file, batches, bounds, transactions)
+            for rows, invalid in results:
+                if rows is not None and len(rows):
+                    yield rows
+                if invalid is not None:
+                    yield invalid
         except HeaderError as error:
             if error.code != "too_large" or len(batches) == 1:
-                # An error comes after the records before it.
-                if self.errors == "raise" and error.offset is not None and bounds.start < error.offset < bounds.end:
-                    yield from self.rows(file, batches, bounds._replace(end=error.offset), transactions)
                 raise
             # The decompressed batches are larger than an Arrow column can be.
             half = len(batches) // 2
@@ -284,11 +284,6 @@ class SegmentRowReader:
                         yield result._replace(number=first + result.number)
                         return
                     yield result
-            return
-        if rows is not None and len(rows):
-            yield rows
-        if invalid is not None:
-            yield invalid
 
     def _read(
         self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, transactions: Transactions

@@ -6,7 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from letterhead.errors import HeaderError, OffsetsGone
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, TopicPartition
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from letterhead.offsets.specs import OffsetBounds
     from letterhead.where.program import Filter
 
-__all__ = ["OffsetProgress", "last_of_range", "last_rows", "read_partitions", "read_ranges"]
+__all__ = ["OffsetProgress", "last_of_range", "last_rows", "read_partitions", "read_ranges", "rows_up_to_error"]
+
+RowsT = TypeVar("RowsT")
 
 NoteRead: TypeAlias = Callable[[TopicPartition, int], None]
 """Called with a partition, and the offset up to which its rows were requested."""
@@ -138,6 +140,20 @@ def last_of_range(
             start = max(requested.start, requested.end - (requested.end - start) * _GROWTH)
         else:
             start = (unreadable + too_late) // 2
+
+
+def rows_up_to_error(read: Callable[[int], RowsT], start: int, end: int) -> Iterator[RowsT]:
+    """Yield what ``read`` returns for offsets from ``start`` to before its argument; an error comes after the rows before it.
+
+    A record whose own offset is unreadable fails in every range: then the error comes alone.
+    """
+    try:
+        rows = read(end)
+    except HeaderError as error:
+        if error.offset is not None and start < error.offset < end:
+            yield from rows_up_to_error(read, start, error.offset)
+        raise
+    yield rows
 
 
 def _followed(

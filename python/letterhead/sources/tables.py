@@ -131,8 +131,8 @@ class TableView:
             self._select = Select(format_of_headers(schema), request.headers, options)
         elif request.errors != "raise" and not reads_condition:
             raise ValueError("errors= is for a table with headers=: nothing else of it is decoded")
-        needs_headers = self._select is not None or reads_condition
-        self.needed = [*dict.fromkeys([*self._names, *self._tested, *(["headers"] if needs_headers else [])])]
+        self._decodes = self._select is not None or reads_condition
+        self.needed = [*dict.fromkeys([*self._names, *self._tested, *(["headers"] if self._decodes else [])])]
         for name in self.needed:
             if counts[name] > 1:
                 raise ValueError(f"{counts[name]} columns are named {name!r}: pass the names of others in columns=")
@@ -148,8 +148,9 @@ class TableView:
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the requested rows and columns of batches: the last rows are found before their headers are read."""
         last = self._request.last
-        # Of some tables, only the last rows are read.
-        chosen = _up_to_error(self._chosen, batches if last is not None else _numbered(batches))
+        # Row numbers are unknown if only the end of a table is read, and are needed only for errors.
+        is_numbered = last is None and self._decodes
+        chosen = _up_to_error(self._chosen, _numbered(batches) if is_numbered else batches)
         yield from _up_to_error(self._view, chosen if last is None else last_rows(chosen, last))
 
     def _chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:

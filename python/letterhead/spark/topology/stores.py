@@ -133,11 +133,6 @@ class _SparkSegments(Segments[_SparkSegment]):
         for segment in part.segments():
             self._create(segment)
 
-    def close(self) -> None:
-        """Forget the segments, whose rows are in Spark's state."""
-        self._ids.clear()
-        self._open.clear()
-
     def _make(self, segment: int) -> _SparkSegment:
         return _SparkSegment(self._part, segment)
 

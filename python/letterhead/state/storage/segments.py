@@ -109,9 +109,10 @@ class Segments(ABC, Generic[SegmentT]):
         self._ids.remove(segment)
         self._drop(segment, self._open.pop(segment))
 
-    @abstractmethod
     def close(self) -> None:
-        """Close all segments, even if one of them cannot be closed cleanly."""
+        """Forget all segments."""
+        self._ids.clear()
+        self._open.clear()
 
     @abstractmethod
     def _make(self, segment: int) -> SegmentT:
@@ -169,8 +170,7 @@ class StoredSegments(Segments[Database]):
                 database.close()
             except Exception as error:
                 first_error = first_error or error
-        self._ids.clear()
-        self._open.clear()
+        super().close()
         if first_error is not None:
             raise first_error
 
