@@ -10,6 +10,8 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -114,19 +116,26 @@ def test_a_server_whose_certificate_is_not_trusted_is_asked_once(store: Path) ->
     assert len(connections) == 1
 
 
+MANY_ROUNDS = (1 << 31) - 1
+
+
 def der(tag: int, *contents: bytes) -> bytes:
     content = b"".join(contents)
     assert len(content) < 128
     return bytes([tag, len(content)]) + content
 
 
-def encrypted_key(rounds: int) -> bytes:
+def indefinite(tag: int, *contents: bytes) -> bytes:
+    return bytes([tag, 0x80]) + b"".join(contents) + bytes(2)
+
+
+def encrypted_key(rounds: int, salt: bytes = der(4, bytes(8)), der: Callable[..., bytes] = der) -> bytes:
     """Return an encrypted key whose derivation states its rounds; its content is not a key."""
     pbkdf2, pbes2, aes = (
         bytes.fromhex(text) for text in ("2a864886f70d01050c", "2a864886f70d01050d", "60864801650304012a")
     )
     number = rounds.to_bytes(5, "big")
-    derivation = der(0x30, der(6, pbkdf2), der(0x30, der(4, bytes(8)), der(2, number)))
+    derivation = der(0x30, der(6, pbkdf2), der(0x30, salt, der(2, number)))
     cipher = der(0x30, der(6, aes), der(4, bytes(16)))
     return der(0x30, der(0x30, der(6, pbes2), der(0x30, derivation, cipher)), der(4, bytes(32)))
 
@@ -138,7 +147,7 @@ def as_pem(data: bytes) -> str:
 @pytest.mark.parametrize("load", [ssl_context, librdkafka_certificates])
 def test_a_key_that_takes_hours_to_decrypt_is_refused(load, tmp_path):
     path = tmp_path / "key.pem"
-    for rounds in (10_000_001, (1 << 31) - 1):
+    for rounds in (10_000_001, MANY_ROUNDS):
         path.write_text(as_pem(encrypted_key(rounds)))
         (tmp_path / "key.p12").write_bytes(encrypted_key(rounds))
         for settings in (
@@ -151,6 +160,44 @@ def test_a_key_that_takes_hours_to_decrypt_is_refused(load, tmp_path):
     path.write_text(as_pem(encrypted_key(1000)))
     with pytest.raises(ValueError, match="cannot be read"):  # it is no key, but that takes no time
         ssl_context(TlsSettings(own_location=str(path), key_password="x"))
+
+
+def long_tag(tag: int, *contents: bytes) -> bytes:
+    return bytes([tag | 31, 0x80, tag & 31]) + longer_length(tag, *contents)[1:]
+
+
+def longer_length(tag: int, *contents: bytes) -> bytes:
+    return bytes([tag, 0x84]) + len(b"".join(contents)).to_bytes(4, "big") + b"".join(contents)
+
+
+def mixed(tag: int, *contents: bytes) -> bytes:
+    return indefinite(tag, *contents) if tag == 0x30 else der(tag, *contents)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        as_pem(encrypted_key(MANY_ROUNDS) + b"\0"),
+        as_pem(encrypted_key(MANY_ROUNDS, der=mixed) + b"\x30\5"),
+        as_pem(encrypted_key(MANY_ROUNDS, salt=der(0x24, der(4, bytes(8))))),
+        as_pem(encrypted_key(MANY_ROUNDS, salt=indefinite(0x24, der(4, bytes(8))))),
+        as_pem(encrypted_key(MANY_ROUNDS, der=long_tag)),
+        as_pem(encrypted_key(MANY_ROUNDS, der=longer_length)),
+        as_pem(encrypted_key(MANY_ROUNDS)).replace("\n-----END", "-\n-----END"),
+    ],
+)
+def test_rounds_are_found_wherever_openssl_finds_them(text):
+    with pytest.raises(ValueError, match="takes more than 10,000,000 rounds"):
+        ssl_context(TlsSettings(own_key_pem=text, own_certificates_pem="x", key_password="x"))
+
+
+@pytest.mark.parametrize("data", [b"\x30\x80" * 100_000, b"\x30\x82\1\0" * 50_000, b"\x1f" * 100_000, b"\x30\xff", b""])
+def test_a_key_that_is_none_takes_no_time(data):
+    start = time.monotonic()
+    for text in (as_pem(data), as_pem(data).replace("\n-----END", "A\n-----END")):
+        with pytest.raises(ValueError, match="cannot be read"):
+            ssl_context(TlsSettings(own_key_pem=text, own_certificates_pem="x", key_password="x"))
+    assert time.monotonic() - start < 5
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")

@@ -16,14 +16,20 @@ __all__ = ["check_rounds"]
 MOST_ROUNDS = 10_000_000
 """Seconds of work; OWASP recommends 600,000 rounds."""
 
-_SEQUENCE, _INTEGER, _OCTETS = 0x30, 0x02, 0x04
+_INTEGER, _OCTETS = 0x02, 0x04
 _CONSTRUCTED = 0x20
-_PEM = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----([A-Za-z0-9+/=\s]*)-----END")
+_LONG_TAG = 0x1F
+_TAG_NUMBER = re.compile(rb"[\x80-\xff]*[\x00-\x7f]")
+_MOST_NESTED = 30
+"""Elements within elements that OpenSSL reads."""
+
+# OpenSSL takes a hyphen for the end of the text, wherever it is.
+_PEM = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----([^-]*)")
 
 
 def check_rounds(data: bytes, location: str) -> None:
     """Raise ValueError if the encryption of a key, in PEM or DER, takes more than ten million rounds."""
-    parts = [base64.b64decode(match[1]) for match in _PEM.finditer(data)] or [data]
+    parts = [_decoded(match[1]) for match in _PEM.finditer(data)] or [data]
     if any(rounds > MOST_ROUNDS for part in parts for rounds in _rounds(part)):
         raise ValueError(
             f"{location}: the encryption of the key takes more than {MOST_ROUNDS:,} rounds: encrypt it again with fewer, as in "
@@ -31,31 +37,74 @@ def check_rounds(data: bytes, location: str) -> None:
         )
 
 
+def _decoded(text: bytes) -> bytes:
+    """Return the bytes of a PEM text; none if it is not base64, which OpenSSL rejects."""
+    try:
+        return base64.b64decode(text)
+    except ValueError:
+        return b""
+
+
 def _rounds(data: bytes) -> Iterator[int]:
     """Yield integers that follow octets in a sequence."""
-    pending = [data]
+    pending = [(data[: _element(data, 0)[2]], 0)]  # OpenSSL ignores what follows the key
     while pending:
-        elements = _elements(pending.pop())
+        content, depth = pending.pop()
+        elements = _elements(content)
         for (tag, _), (next_tag, number) in pairwise(elements):
-            if (tag, next_tag) == (_OCTETS, _INTEGER):
+            if (tag & ~_CONSTRUCTED, next_tag) == (_OCTETS, _INTEGER):
                 yield int.from_bytes(number, "big", signed=True)
-        pending += [content for tag, content in elements if tag & _CONSTRUCTED or tag == _OCTETS]
+        if depth < _MOST_NESTED:
+            pending += [(inner, depth + 1) for tag, inner in elements if tag & _CONSTRUCTED or tag == _OCTETS]
 
 
 def _elements(data: bytes) -> list[tuple[int, bytes]]:
-    """Return the elements of DER, each with its tag; none if the bytes are not DER."""
+    """Return the elements of BER, each with its tag; none if the bytes are not BER."""
     elements, position = [], 0
-    while position + 2 <= len(data):
-        tag, length = data[position], data[position + 1]
-        position += 2
-        if length == 0x80:  # of BER, up to two zeros, which are read as an element
-            length = len(data) - position
-        elif length > 0x80:
-            size = length & 0x7F
-            length = int.from_bytes(data[position : position + size], "big")
-            position += size
-        if position + length > len(data):
+    while position < len(data):
+        tag, start, position = _element(data, position)
+        if position > len(data):
             return []
-        elements.append((tag, data[position : position + length]))
-        position += length
-    return elements if position == len(data) else []
+        elements.append((tag, data[start:position]))
+    return elements
+
+
+def _element(data: bytes, position: int) -> tuple[int, int, int]:
+    """Return the tag of an element, where its content begins, and where it ends: after the data if this is cut."""
+    tag, start, length = _header(data, position)
+    if length is not None:
+        return tag, start, start + length
+    # The element ends with two zeros, as those within it do.
+    open_elements, at = 1, start
+    while open_elements and at < len(data):
+        inner, at, length = _header(data, at)
+        if length is None:
+            open_elements += 1
+        elif inner == length == 0:
+            open_elements -= 1
+        else:
+            at += length
+    return tag, start, at if not open_elements else len(data) + 1
+
+
+def _header(data: bytes, position: int) -> tuple[int, int, int | None]:
+    """Return tag, start of the content, and length, which is None if zeros end the content; BER has several forms of each."""
+    cut = (0, len(data) + 1, 0)
+    if position >= len(data):
+        return cut
+    tag = data[position]
+    position += 1
+    if tag & _LONG_TAG == _LONG_TAG:
+        match = _TAG_NUMBER.match(data, position)
+        if match is None:
+            return cut
+        tag, position = tag - _LONG_TAG + (match[0][-1] & _LONG_TAG), match.end()
+    if position >= len(data):
+        return cut
+    length, position = data[position], position + 1
+    if length == 0x80:
+        return tag, position, None
+    if length > 0x80:
+        size = length & 0x7F
+        length, position = int.from_bytes(data[position : position + size], "big"), position + size
+    return tag, position, length
