@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
+from letterhead._formatting import counted
 from letterhead.errors import DamagedTableError
 from letterhead.table_batches import BATCH_ROWS, checked_batches, damage, first_line, plain_schema
 
@@ -25,6 +28,8 @@ THREADS = 8
 LOGS = {"Delta": "_delta_log", "Iceberg": "metadata/*.metadata.json"}
 COMMITTED = "_spark_metadata"
 """The log of a streaming query of Spark, which names the files that it committed."""
+_BATCH = re.compile(r"[0-9]+(\.compact)?")
+"""The name of a file of that log."""
 
 
 class Table(NamedTuple):
@@ -53,22 +58,24 @@ def tables_of(directory: Path) -> list[Path]:
             raise ValueError(
                 f"{directory} is a table of {name}, whose log tells which of its files to read: write its rows to Parquet"
             )
-    files = list(_files(directory, {directory.resolve()}))
+    files = list(_files(directory, {os.path.realpath(directory)}))
     log = directory / COMMITTED
     if not log.is_dir():
         return files
     committed = _committed_names(log)
+    if missing := len(committed.difference(path.name for path in files)):
+        raise DamagedTableError(f"cannot read {directory}: it lacks {counted(missing, 'file')} that {COMMITTED} names")
     return [path for path in files if path.name in committed]
 
 
-def _files(directory: Path, seen: set[Path]) -> Iterator[Path]:
+def _files(directory: Path, seen: set[str]) -> Iterator[Path]:
     for path in sorted(directory.iterdir()):
         if path.name.startswith((".", "_")):
             continue
         is_directory = path.is_dir() and "=" in path.name
         if not is_directory and (path.is_dir() or path.suffix != ".parquet"):
             continue
-        resolved = path.resolve()
+        resolved = os.path.realpath(path)  # unlike `Path.resolve`, it reads a link to itself
         if resolved in seen:
             continue
         seen.add(resolved)
@@ -85,10 +92,12 @@ def _committed_names(log: Path) -> set[str]:
     added: set[str] = set()
     deleted: set[str] = set()
     for path in sorted(log.iterdir()):
-        if path.name.startswith("."):
+        if _BATCH.fullmatch(path.name) is None:
             continue
+        if not path.is_file():  # reading a named pipe would wait for a writer
+            raise DamagedTableError(f"cannot read {path}: it is not a regular file")
         for number, line in enumerate(path.read_bytes().splitlines(), 1):
-            if not line.startswith(b"{"):
+            if number == 1 and line.startswith(b"v"):
                 continue  # the version of the log
             try:
                 entry = json.loads(line)

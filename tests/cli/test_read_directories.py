@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -108,13 +110,42 @@ def test_files_that_a_streaming_query_deleted_are_left_out(run: Run, directory: 
     assert offsets == [*range(100, 200)]
 
 
-@pytest.mark.parametrize("entry", ['{"size": 1}', '{"path": 5}', '{"path": "x"', "{" * 100_000, '{"path": null}'])
+@pytest.mark.parametrize(
+    "entry", ['{"size": 1}', '{"path": 5}', '{"path": "x"', "{" * 100_000, '{"path": null}', "[]", "v1", "\0"]
+)
 def test_a_commit_that_names_no_file_is_named(run: Run, directory: Path, entry: str) -> None:
     (directory / "_spark_metadata").mkdir()
     (directory / "_spark_metadata" / "0").write_text(f"v1\n{entry}\n")
     result = run("read", directory)
     assert (result.code, result.out) == (1, "")
     assert result.err == f"letterhead: cannot read {directory / '_spark_metadata' / '0'}: line 2 names no file\n"
+
+
+def test_a_file_that_a_streaming_query_committed_and_that_is_missing_is_an_error(run: Run, directory: Path) -> None:
+    (directory / "_spark_metadata").mkdir()
+    (directory / "_spark_metadata" / "0").write_text('v1\n{"path": "file:///x/part-9.parquet", "action": "add"}\n')
+    result = run("read", directory)
+    assert (result.code, result.out) == (1, "")
+    assert result.err == f"letterhead: cannot read {directory}: it lacks 1 file that _spark_metadata names\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+@pytest.mark.parametrize("make", [lambda path: os.mkfifo(path), os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_a_commit_that_is_no_file_is_not_read(run: Run, directory: Path, make: Callable[[Path], None]) -> None:
+    log = directory / "_spark_metadata"
+    log.mkdir()
+    make(log / ".1.tmp")
+    make(log / "1")
+    result = run("read", directory)
+    assert (result.code, result.out) == (1, "")
+    assert result.err == f"letterhead: cannot read {log / '1'}: it is not a regular file\n"
+
+
+def test_a_link_to_itself_is_no_file(run: Run, directory: Path) -> None:
+    (directory / "self.parquet").symlink_to("self.parquet")
+    result = run("read", directory)
+    assert (result.code, result.out) == (2, "")
+    assert "self.parquet is not a regular file" in result.err
 
 
 def test_a_link_is_followed_once(run: Run, directory: Path) -> None:
