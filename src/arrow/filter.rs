@@ -557,6 +557,12 @@ impl<'a> RowSink<'a> for FilterSink {
         self.fields.iter_mut().for_each(|(_, column)| column.push(None));
     }
 
+    fn null_headers(&mut self, found: &mut Found<'a>) -> bool {
+        self.headers.abort_row(found);
+        self.headers.null_row();
+        true
+    }
+
     fn max_offset(&self) -> usize {
         let fields = self.fields.iter().map(|(_, column)| column.byte_len());
         fields.max().unwrap_or(0).max(self.headers.max_offset())

@@ -253,6 +253,13 @@ impl<'a, E: MessageFormat> RowSink<'a> for MessageSinks<E> {
         memory::push(&mut self.rows, self.row);
     }
 
+    /// The list of a row whose headers are broken is null already.
+    fn null_headers(&mut self, found: &mut MessageFound<'a>) -> bool {
+        self.select.abort_row(&mut found.select);
+        self.select.null_row();
+        self.filter.as_mut().is_none_or(|filter| filter.null_headers(&mut found.filter))
+    }
+
     fn max_offset(&self) -> usize {
         RowSink::max_offset(&self.list).max(RowSink::max_offset(&self.select))
     }

@@ -176,7 +176,7 @@ impl<S> Rows<S> {
     where
         S: RowSink<'a>,
     {
-        if failed.is_null(plan.on_error) {
+        if failed.is_null(plan.on_error) && !(failed.is_appended && self.sink.null_headers(found)) {
             self.sink.abort_row(found);
             self.sink.null_row();
         }

@@ -35,6 +35,11 @@ pub trait RowSink<'a>: Send {
     /// A row without a message, or one of which nothing is kept.
     fn null_row(&mut self);
 
+    /// Nulls what the headers of the row that has ended gave; false where a row is no more than its headers.
+    fn null_headers(&mut self, _found: &mut Self::Found) -> bool {
+        false
+    }
+
     /// The largest offset used so far.
     fn max_offset(&self) -> usize;
 

@@ -276,6 +276,35 @@ def test_errors_of_records_can_be_grouped_and_name_their_place(folder: Callable[
         assert (error.topic, error.partition, error.offset, error.row) == ("orders", 3, 11, None)
 
 
+@pytest.mark.parametrize("log", ["kafka", "iggy"])
+def test_nulls_for_broken_headers_keep_the_other_fields_of_a_record(
+    folder: Callable[..., Path], iggy: Callable[..., Path], log: str
+) -> None:
+    if log == "kafka":
+        path = folder(
+            batch(
+                *(record(at, value=b"v%d" % at, block=b"\2\2" if at % 3 else b"\0") for at in range(9)), base_offset=0
+            )
+        )
+    else:
+        path = iggy(iggy_batch(*(frame(at, block=b"\xff" if at % 3 else b"") for at in range(9))))
+    value = "value" if log == "kafka" else "payload"
+    headers: dict[str, Any] = {"n": lh.field("int32", default=7), "must": lh.field("string", default="d")}
+    options: dict[str, Any] = {"columns": ["offset", value, "headers"], "headers": headers, "errors": "null"}
+    options["format"] = "record-batch" if log == "kafka" else "iggy-batch"
+    broken = [row for row in rows(path, **options) if row["offset"] % 3]
+    assert [row["offset"] for row in broken] == [1, 2, 4, 5, 7, 8]
+    assert all(row[value] is not None for row in broken)
+    assert {row[name] for row in broken for name in ("headers", *headers)} == {None}
+    for where, offsets in (
+        ("offset = 5", [5]),
+        ("offset >= 3 and offset < 6", [3, 4, 5]),
+        ("offset = 5 or tenant::string = 'a'", [5]),
+        ("offset >= 3 and tenant::string = 'a'", []),
+    ):
+        assert [row["offset"] for row in rows(path, where=where, **options)] == offsets
+
+
 def test_the_offset_of_an_unreadable_record_follows_from_the_one_before(folder: Callable[..., Path]) -> None:
     unreadable = b"\x04\0\0"  # a record of two bytes
     path = folder(batch(record(), record(1), unreadable, base_offset=40), bases=(40,))

@@ -166,8 +166,8 @@ def messages_rows(
     """Read the messages of every row, in order, each a dict.
 
     It has the fields of the format behind ``row``, the position of the row, or those that ``columns`` names; then what
-    ``headers`` asks for; then ``error`` where that is the policy. With ``errors="null"`` all of a message whose structure
-    is broken is null, and of another what could not be read. Where the framing of a message breaks, one message says so and
+    ``headers`` asks for; then ``error`` where that is the policy. With ``errors="null"`` no header of a message whose
+    structure is broken is read, and of another those that could be. Where the framing of a message breaks, one message says so and
     is the last of it.
     """
     row = _batch(format)
@@ -199,7 +199,7 @@ def messages_rows(
                 raise_first(details, row, number)
             result = {"row": number, **_decoded(reading, row)}
             if errors == "null" and reading.broken:
-                result, values = {"row": number}, dict.fromkeys(values)
+                values = dict.fromkeys(values)
             result = {name: result.get(name) for name in names} | values
             out.append(result | {"error": reports.keep(details) or None} if errors == "column" else result)
     return out
