@@ -198,8 +198,14 @@ def tokens_of(server: Any, **more: Any) -> Tokens:
     return Tokens(OAuthSettings(endpoint=endpoint, client_id="letters", client_secret=SECRET, **more))
 
 
-CLAIMS = base64.urlsafe_b64encode(b'{"exp": 1' + b"0" * 400 + b"}")
 NESTED = base64.urlsafe_b64encode(b"[" * 100_000)
+
+
+def expires_at(text: str) -> bytes:
+    """Return the response with a JSON web token that expires at a time."""
+    return b'{"access_token": "a.' + base64.urlsafe_b64encode(f'{{"exp": {text}}}'.encode()) + b'.c"}'
+
+
 GRANTED = (200, json.dumps({"access_token": "opaque", "expires_in": 60}).encode())
 
 
@@ -219,7 +225,10 @@ GRANTED = (200, json.dumps({"access_token": "opaque", "expires_in": 60}).encode(
         ([(200, b'{"access_token": "a", "expires_in": -1}')], None, None),
         ([(200, b'{"access_token": "a", "expires_in": 1' + b"0" * 400 + b"}")], None, None),
         ([(200, b'{"access_token": "a", "expires_in": Infinity}')], None, None),
-        ([(200, b'{"access_token": "a.' + CLAIMS + b'.c"}')], None, None),
+        ([(200, expires_at("1" + "0" * 400))], None, None),
+        ([(200, expires_at("Infinity"))], None, None),
+        ([(200, expires_at('"text"'))], None, None),
+        *(([(200, expires_at(exp))], ConnectionError, "has expired") for exp in ("-1" + "0" * 400, "NaN", "-Infinity")),
         ([(200, b"[" * 100_000)], ConnectionError, "sent no access_token"),
         ([(400, b"[" * 100_000)], PermissionError, r"rejected the client \(HTTP 400\)"),
         ([(200, b'{"access_token": "a.' + NESTED + b'.c"}')], None, None),
@@ -242,8 +251,10 @@ def test_answers_of_a_provider(answering, answers, error, message):
 
 
 @pytest.mark.parametrize("part", ["status", "headers", "body"])
-def test_a_response_that_arrives_byte_by_byte_ends_in_time(part):
-    whole = b"HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n" + b" " * 39
+@pytest.mark.parametrize("status", [200, 401, 503])
+@pytest.mark.parametrize("through_a_proxy", [False, True])
+def test_a_response_that_arrives_byte_by_byte_ends_in_time(status, part, through_a_proxy, monkeypatch):
+    whole = f"HTTP/1.1 {status} OK\r\nContent-Length: 40\r\n\r\n".encode() + b" " * 39
     sent_at_once = {"status": 0, "headers": 17, "body": 41}[part]
     stopped = threading.Event()
 
@@ -258,10 +269,15 @@ def test_a_response_that_arrives_byte_by_byte_ends_in_time(part):
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=lambda: respond(server.accept()[0]), daemon=True).start()
-        endpoint = f"http://127.0.0.1:{server.getsockname()[1]}/token"
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        endpoint = "https://idp.test/token" if through_a_proxy else f"{address}/token"
+        if through_a_proxy:
+            monkeypatch.setenv("https_proxy", address)
         tokens = Tokens(OAuthSettings(endpoint=endpoint, client_id="letters", client_secret=SECRET))
         threads, start = threading.active_count(), time.monotonic()
-        with pytest.raises(TimeoutError, match=r"no token from .* in time"):
+        # The status 401 alone, if it arrives, tells that the client is rejected.
+        errors = (TimeoutError, PermissionError) if status == 401 else TimeoutError
+        with pytest.raises(errors, match=r"rejected the client|no token from .* in time"):
             tokens.current(1.0)
         assert 0.9 < time.monotonic() - start < 5
         stopped.set()
@@ -270,6 +286,20 @@ def test_a_response_that_arrives_byte_by_byte_ends_in_time(part):
     while threading.active_count() > threads and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threading.active_count() <= threads
+
+
+def test_an_error_whose_body_cannot_be_read_is_that_error():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def respond() -> None:
+            with server.accept()[0] as connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"HTTP/1.1 401 No\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n")
+
+        threading.Thread(target=respond, daemon=True).start()
+        endpoint = f"http://127.0.0.1:{server.getsockname()[1]}/token"
+        with pytest.raises(PermissionError, match=r"rejected the client \(HTTP 401\)"):
+            Tokens(OAuthSettings(endpoint=endpoint, client_id="letters", client_secret=SECRET)).current()
 
 
 def test_a_secret_in_clear_text_is_warned_of():

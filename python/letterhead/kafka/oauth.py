@@ -195,7 +195,8 @@ def _expiry(text: str) -> float | None:
         expires = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return float(min(expires, time.time() + _MOST_SECONDS)) if isinstance(expires, int | float) else None
+    # Integers of JSON have no limits, and NaN compares with nothing: it is 0 here.
+    return float(max(0, min(expires, time.time() + _MOST_SECONDS))) if isinstance(expires, int | float) else None
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -210,20 +211,22 @@ class _Deadline:
 
     def __init__(self, until: float) -> None:
         self._until = until
-        self._timers: list[threading.Timer] = []
+        self._timers: dict[socket.socket, threading.Timer] = {}
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, *error: object) -> None:
-        for timer in self._timers:
+        for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
 
     def watch(self, connection: socket.socket) -> None:
         """End a connection at the time, unless the block is left before."""
+        if connection in self._timers:
+            return
         timer = threading.Timer(max(0.0, self._until - time.monotonic()), _end, [connection])
         timer.daemon = True
-        self._timers.append(timer)
+        self._timers[connection] = timer
         timer.start()
 
 
@@ -251,8 +254,8 @@ class _TimedHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         https = http.client.HTTPSConnection
 
         class Watched(http.client.HTTPConnection if self._tls is None else https):  # type: ignore[misc]
-            def connect(self) -> None:
-                super().connect()
+            def send(self, data: Any) -> None:
+                super().send(data)  # to a proxy, too, before the connection has TLS
                 deadline.watch(self.sock)
 
         return Watched(host, **options, **({} if self._tls is None else {"context": self._tls}))
@@ -272,19 +275,8 @@ def _request_token(settings: OAuthSettings, until: float) -> Token:
         if left <= 0:
             raise TimeoutError(f"no token from {place} in time{reason and ': '}{reason}")
         try:
-            with deadline, opener.open(_request(settings), timeout=min(left, _REQUEST_SECONDS)) as response:
-                body = response.read(_MAX_BYTES)
-                if time.monotonic() < until:  # otherwise the deadline ended the response
-                    return _token_of(body, place)
-        except urllib.error.HTTPError as error:
-            code = _error_code(error)
-            if error.code in (400, 401, 403):
-                raise PermissionError(
-                    f"{place} rejected the client ({code}): check client id, client secret and scope of OAUTHBEARER"
-                ) from None
-            reason = code
-            if error.code < 500 and error.code != 429:
-                break
+            with deadline:
+                status, body = _post(opener, settings, min(left, _REQUEST_SECONDS))
         except (OSError, ValueError, http.client.HTTPException) as error:
             cause = getattr(error, "reason", error)
             if isinstance(cause, ssl.SSLCertVerificationError):
@@ -292,14 +284,31 @@ def _request_token(settings: OAuthSettings, until: float) -> Token:
                     f"the certificate of {place} is not trusted: {cause.verify_message}; name the authority that signed it "
                     "in https.ca.location, or in ssl.truststore.location of sasl.jaas.config"
                 ) from None
-            if isinstance(error, _InvalidResponse):
-                raise ConnectionError(str(error)) from None
             reason = getattr(cause, "strerror", None) or type(cause).__name__
+            continue
+        if 200 <= status < 300:
+            if time.monotonic() < until:  # otherwise the deadline ended the response
+                return _token_of(body, place)
+            continue
+        reason = _error_code(status, body)
+        if status in (400, 401, 403):
+            raise PermissionError(
+                f"{place} rejected the client ({reason}): check client id, client secret and scope of OAUTHBEARER"
+            )
+        if status < 500 and status != 429:
+            break
     raise ConnectionError(f"no token from {place}: {reason}; check sasl.oauthbearer.token.endpoint.url")
 
 
-class _InvalidResponse(ValueError):
-    pass
+def _post(opener: urllib.request.OpenerDirector, settings: OAuthSettings, timeout: float) -> tuple[int, bytes]:
+    """Request a token; return the status and the body of the response, which is empty if that of an error cannot be read."""
+    try:
+        with opener.open(_request(settings), timeout=timeout) as response:
+            return response.status, response.read(_MAX_BYTES)
+    except urllib.error.HTTPError as error:
+        with error, contextlib.suppress(OSError, http.client.HTTPException):
+            return error.code, error.read(_MAX_BYTES)
+        return error.code, b""
 
 
 def _request(settings: OAuthSettings) -> urllib.request.Request:
@@ -323,27 +332,27 @@ def _token_of(body: bytes, place: str) -> Token:
         document = json.loads(body)
         text = document["access_token"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise _InvalidResponse(f"{place} sent no access_token") from None
+        raise ConnectionError(f"{place} sent no access_token") from None
     lifetime = document.get("expires_in")
     is_known = isinstance(lifetime, int | float) and lifetime > 0
     expires = time.time() + min(lifetime, _MOST_SECONDS) if is_known else None
     try:
         return _checked_token(text, place, expires)
     except (ValueError, TypeError, PermissionError) as error:
-        raise _InvalidResponse(str(error)) from None
+        raise ConnectionError(str(error)) from None
 
 
-def _error_code(error: urllib.error.HTTPError) -> str:
+def _error_code(status: int, body: bytes) -> str:
     """Return the status, with the code of RFC 6749 if the response has one."""
     known = (
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope",
     )  # fmt: skip
     try:
-        code = json.loads(error.read(_MAX_BYTES)).get("error")
-    except (OSError, ValueError, AttributeError, RecursionError):
+        code = json.loads(body).get("error")
+    except (ValueError, AttributeError, RecursionError):
         code = None
-    return f"HTTP {error.code}, {code}" if code in known else f"HTTP {error.code}"
+    return f"HTTP {status}, {code}" if code in known else f"HTTP {status}"
 
 
 def _without_credentials(url: str) -> str:
