@@ -33,10 +33,11 @@ class Progress(Protocol):
 class Reader(Closing):
     """A stream of record batches that is read once.
 
-    Any Arrow library accepts it (``__arrow_c_stream__``). Files and connections are opened when the first batch is read,
-    and closed after the last batch, by :meth:`close`, or at the end of a ``with`` block. Make another reader to read
-    again: a second ``for``, :meth:`read_all` or export raises ``ValueError`` after the last batch, after an error, after
-    :meth:`close`, and once another library has the stream. An iteration that was left early continues where it stopped.
+    Any Arrow library accepts it (``__arrow_c_stream__``). A batch has at most 64 MiB, unless one row has more. Files and
+    connections are opened when the first batch is read, and closed after the last batch, by :meth:`close`, or at the end of
+    a ``with`` block. Make another reader to read again: a second ``for``, :meth:`read_all` or export raises ``ValueError``
+    after the last batch, after an error, after :meth:`close`, and once another library has the stream. An iteration that was
+    left early continues where it stopped.
 
     Threads that share a reader call ``next(reader, None)`` until it returns None; each batch is returned once.
 

@@ -751,3 +751,17 @@ def test_the_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (page.failed, page.attempted > 0) == (0, True)
     module = doctest.testmod(importlib.import_module("letterhead.open_segments"))
     assert (module.failed, module.attempted > 2) == (0, True)
+
+
+def test_batches_of_a_reader_are_bounded(tmp_path: Path) -> None:
+    def compressed(first: int) -> bytes:
+        messages = [lh.Message(offset=first + at, value=b"." * 1000) for at in range(1000)]
+        return lh.batch(messages, "record-batch", codec="zstd")
+
+    path = write_segments(tmp_path / "orders-3", [b"".join(compressed(first) for first in range(0, 80_000, 1000))], [0])
+    for last in (None, 75_000):
+        with lh.read.segments(path, columns=["offset", "value"], last=last) as reader:
+            sizes = [(len(part), part.nbytes) for part in reader]
+        assert sum(rows for rows, _ in sizes) == (last or 80_000)
+        assert max(size for _, size in sizes) <= 64 << 20
+        assert sum(size for _, size in sizes) > 64 << 20

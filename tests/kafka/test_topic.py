@@ -301,6 +301,21 @@ def test_an_incomplete_record_is_reported_with_its_place(broker):
     assert [error and error[0]["code"] for error in errors["error"].to_pylist()] == [None, "wrong_size"] * 2
 
 
+@pytest.mark.parametrize("options", [{}, {"last": 40}])
+def test_batches_of_a_topic_are_bounded(broker, written, monkeypatch, options):
+    def batches() -> list[pa.RecordBatch]:
+        columns = ["offset", "value", "headers"]
+        with lh.read.topic(f"{written}codecs", bootstrap_servers=broker, columns=columns, **options) as reader:
+            return list(reader)
+
+    whole = batches()
+    monkeypatch.setattr("letterhead.table_batches.BATCH_BYTES", 1000)
+    parts = batches()
+    assert pa.Table.from_batches(parts) == pa.Table.from_batches(whole)
+    assert len(parts) > len(whole)
+    assert all(part.nbytes <= 1000 or len(part) == 1 for part in parts)
+
+
 def test_a_missing_topic_or_partition_is_an_error_that_lists_existing_ones(broker, written):
     def reading(topic: str, **points) -> pa.Table:
         return lh.read.topic(topic, bootstrap_servers=broker, **points).read_all()

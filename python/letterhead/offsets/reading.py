@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from letterhead.errors import HeaderError, OffsetsGone
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, TopicPartition
 from letterhead.offsets.ranges import narrowed_ranges
+from letterhead.table_batches import bounded_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -183,7 +184,8 @@ def read_ranges(
     """
     for remaining, records, position in _replies(log, ranges, skip_lost):
         if records is not None:
-            yield from log.rows(records, remaining)
+            for rows in log.rows(records, remaining):
+                yield from bounded_batches(rows)
         if note_read is not None and position > remaining.start:
             note_read(remaining.partition, min(position, remaining.end))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -15,6 +15,7 @@ from letterhead.offsets.ranges import EndOfFiles, TimeInFiles, check_range_of_fi
 from letterhead.offsets.reading import last_of_range
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.reader import Reader
+from letterhead.table_batches import bounded_batches
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -246,10 +247,13 @@ class SegmentsReader(Reader):
         for segments in self._partitions:
             requested = self._log.requested(segments, self._bounds)
             self._reports.requested = requested[1:]
+            batches: Iterable[pa.RecordBatch]
             if self._last is None:
-                yield from self._log.read(segments, requested, self._reports)
+                batches = self._log.read(segments, requested, self._reports)
             else:
-                yield from self._last_of_partition(segments, requested, self._last)
+                batches = self._last_of_partition(segments, requested, self._last)
+            for batch in batches:
+                yield from bounded_batches(batch)
         self.check_ends()
 
     def check_ends(self) -> None:

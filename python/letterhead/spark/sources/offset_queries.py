@@ -15,7 +15,6 @@ from letterhead.offsets.ranges import divided_ranges, limited_ends, narrowed_ran
 from letterhead.offsets.reading import read_ranges
 from letterhead.offsets.specs import EARLIEST, LATEST, OffsetPoint
 from letterhead.spark.sources.options import json_of
-from letterhead.table_batches import bounded_batches
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
@@ -153,7 +152,7 @@ class OffsetQuery(ABC, Generic[LogT]):
         with self.open_log() as log:
             ranges = narrowed_ranges(log, [part.offsets], self.reader().where)
             for batch in read_ranges(log, ranges, skip_lost=self.skips_lost):
-                yield from bounded_batches(self.as_rows(batch))
+                yield self.as_rows(batch)
 
     def points_by_partition(
         self, option: str, offsets: Mapping[TopicPartition, Any], partitions: Sequence[TopicPartition]

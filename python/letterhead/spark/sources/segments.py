@@ -20,7 +20,6 @@ from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import BatchOnly
 from letterhead.spark.sources.options import COMMON, Option, one_of, parse_options, path, read_arguments, text
 from letterhead.spark.sources.pushdown import FilterPushdown, push
-from letterhead.table_batches import bounded_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -152,8 +151,7 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
         with reader, warnings.catch_warnings():
             # The driver has warned of it.
             warnings.simplefilter("ignore", TruncatedTailWarning)
-            for batch in reader:
-                yield from bounded_batches(batch)
+            yield from reader
 
     def _partitions(self) -> list[Any]:
         from letterhead.kafka.log_directory import partitions
