@@ -137,15 +137,15 @@ def test_a_reader_goes_on_when_its_leader_hangs(cluster: Cluster) -> None:
 def fetches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The brokers that sent records, in order; other answers are not counted."""
     nodes: list[int] = []
-    ask = KafkaClient.ask
+    send = KafkaClient.send
 
     async def noted(self: KafkaClient, node: Any, request: Any, *rest: Any) -> Any:
-        answer = await ask(self, node, request, *rest)
+        answer = await send(self, node, request, *rest)
         if isinstance(request, FetchRequest) and answer.responses[0].partitions[0].records:
             nodes.append(node)
         return answer
 
-    monkeypatch.setattr(KafkaClient, "ask", noted)
+    monkeypatch.setattr(KafkaClient, "send", noted)
     return nodes
 
 

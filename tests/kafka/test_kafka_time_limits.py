@@ -10,7 +10,7 @@ import pytest
 from silent import SilentServer, interrupted, without_a_name_server
 
 import letterhead as lh
-from letterhead.kafka import client
+from letterhead.kafka import reachability
 from lying_broker import API_VERSIONS, METADATA, Lie, LyingBroker, read
 
 HALF_A_RESPONSE = (4000).to_bytes(4, "big") + (1).to_bytes(4, "big")
@@ -84,7 +84,7 @@ except TimeoutError as error:
 
 def test_a_broker_whose_advertised_name_is_unknown_is_an_error_before_the_time_limit(monkeypatch) -> None:
     lie: Lie = lambda api_key, frame: frame.replace(b"127.0.0.1", b"x.invalid") if api_key == METADATA else frame  # noqa: E731
-    monkeypatch.setattr(client, "_UNKNOWN_SECONDS", 1.0)
+    monkeypatch.setattr(reachability, "_UNKNOWN_SECONDS", 1.0)
     with (
         LyingBroker(lie) as broker,
         pytest.raises(

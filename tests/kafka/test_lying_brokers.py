@@ -282,7 +282,7 @@ def test_a_broker_that_has_answered_is_waited_for_while_it_refuses_connections()
 
 def test_a_broker_of_the_metadata_that_refuses_connections_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has an address, so that ``advertised.listeners`` is not what is wrong."""
-    monkeypatch.setattr("letterhead.kafka.client._UNKNOWN_SECONDS", 0.5)
+    monkeypatch.setattr("letterhead.kafka.reachability._UNKNOWN_SECONDS", 0.5)
     refused = lies_about(METADATA, broker_port(1))
     with LyingBroker(refused) as broker, pytest.raises(TimeoutError, match="ECONNREFUSED"):
         read(broker.address, timeout_ms=4000)

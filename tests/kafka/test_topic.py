@@ -49,11 +49,12 @@ def rows(table: pa.Table) -> list[Row]:
 
 
 def test_the_parts_of_kafka_python_that_are_used_are_there():
-    # None of them is promised. Where one is gone or is called otherwise, kafka/client.py and kafka/transport.py must be looked through.
+    # None of them is promised. Where one is gone or is called otherwise, kafka/broker_connections.py and kafka/transport.py must be looked through.
     from inspect import iscoroutinefunction, signature
 
     from kafka import errors
     from kafka.cluster import ClusterMetadata
+    from kafka.future import Future
     from kafka.net.connection import KafkaConnection
     from kafka.net.inet import KafkaNetSocket
     from kafka.net.manager import KafkaConnectionManager
@@ -75,6 +76,8 @@ def test_the_parts_of_kafka_python_that_are_used_are_there():
     assert {"node_id", "refresh_metadata_on_err"} <= set(parameters(KafkaConnectionManager.get_connection))
     assert hasattr(KafkaConnection, "__await__")
     assert parameters(KafkaNetSocket.socket) == ["family", "sock_type", "proto"]
+    assert parameters(Future.success) == ["value"]
+    assert parameters(Future.succeeded) == []
     assert parameters(KafkaConnection.send_request)[0] == "request"
     assert {"ssl_context", "sasl_plain_password", "receive_message_max_bytes"} <= set(
         KafkaConnectionManager.DEFAULT_CONFIG
@@ -403,11 +406,11 @@ def test_a_broker_that_names_the_leader_of_an_older_epoch_is_not_believed(broker
 
 def test_a_replica_that_cannot_be_read_is_replaced_by_the_leader(broker, written, monkeypatch, caplog):
     """The leader names a broker that the cluster does not have; test_cluster.py has real replicas."""
-    ask = KafkaClient.ask
+    send = KafkaClient.send
     racks = []
 
     async def naming_another(self, node, request, *rest):
-        answer = await ask(self, node, request, *rest)
+        answer = await send(self, node, request, *rest)
         if isinstance(request, FetchRequest):
             racks.append(request.rack_id)
             if request.rack_id:
@@ -415,7 +418,7 @@ def test_a_replica_that_cannot_be_read_is_replaced_by_the_leader(broker, written
                 partition.preferred_read_replica, partition.records = 99, b""
         return answer
 
-    monkeypatch.setattr(KafkaClient, "ask", naming_another)
+    monkeypatch.setattr(KafkaClient, "send", naming_another)
     topic = f"{written}codecs"
     options = {
         "bootstrap_servers": broker,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from kafka import errors as kafka_errors
@@ -85,16 +86,9 @@ def list_groups(client: KafkaClient) -> list[Group]:
     """Return all groups that the user may describe, in the order of their names."""
     groups: dict[str, Group] = {}
     for broker in client.brokers():
-
-        async def ask(until: float, broker: int = broker) -> Any:
-            request = ListGroupsRequest(states_filter=[], types_filter=[], min_version=0, max_version=5)
-            answer = await client.ask(broker, request, until, lambda _: None)
-            check_code(answer.error_code, f"broker {broker}")
-            return answer
-
-        answer = client.call(ask)
-        version = answer.API_VERSION
-        for group in answer.groups or ():
+        response = client.call(partial(_list_groups, client, broker))
+        version = response.API_VERSION
+        for group in response.groups or ():
             groups[group.group_id] = Group(
                 group.group_id,
                 group.group_state if version >= 4 else None,
@@ -102,6 +96,13 @@ def list_groups(client: KafkaClient) -> list[Group]:
                 group.protocol_type,
             )
     return [groups[name] for name in sorted(groups)]
+
+
+async def _list_groups(client: KafkaClient, broker: int, deadline: float) -> Any:
+    request = ListGroupsRequest(states_filter=[], types_filter=[], min_version=0, max_version=5)
+    response = await client.send(broker, request, deadline, lambda _: None)
+    check_code(response.error_code, f"broker {broker}")
+    return response
 
 
 def describe_group(client: KafkaClient, name: str) -> GroupDescription:
@@ -113,19 +114,7 @@ def describe_group(client: KafkaClient, name: str) -> GroupDescription:
         If there is no such group.
     """
     offsets = GroupOffsets(client, name)
-
-    async def ask(until: float) -> Any:
-        request = DescribeGroupsRequest(
-            groups=[name], include_authorized_operations=False, min_version=0, max_version=6
-        )
-        answer = await offsets.ask_coordinator(request, until, lambda answer: _wrong_group(name, answer))
-        [group] = answer.groups
-        # Groups of the protocol of KIP-848 are not found either: the list has their state.
-        if group.error_code != kafka_errors.GroupIdNotFoundError.errno:
-            check_code(group.error_code, f"group {name!r}")
-        return group
-
-    group = client.call(ask)
+    group = client.call(partial(_describe_group, offsets))
     state, protocol, members = (
         group.group_state,
         group.protocol_type,
@@ -138,6 +127,17 @@ def describe_group(client: KafkaClient, name: str) -> GroupDescription:
     if state == "Dead" and not committed:
         raise GroupNotFoundError(f"there is no group {name!r} at {client.servers}: check its name")
     return GroupDescription(name, state, protocol, members, _positions(client, committed, members))
+
+
+async def _describe_group(offsets: GroupOffsets, deadline: float) -> Any:
+    name = offsets.group
+    request = DescribeGroupsRequest(groups=[name], include_authorized_operations=False, min_version=0, max_version=6)
+    response = await offsets.send_to_coordinator(request, deadline, partial(_find_group_mismatch, name))
+    [group] = response.groups
+    # Groups of the protocol of KIP-848 are not found either: the list has their state.
+    if group.error_code != kafka_errors.GroupIdNotFoundError.errno:
+        check_code(group.error_code, f"group {name!r}")
+    return group
 
 
 def plan_reset(
@@ -244,7 +244,7 @@ def _member(member: Any, group: Any) -> Member:
     )
 
 
-def _wrong_group(name: str, answer: Any) -> str | None:
-    if [group.group_id for group in answer.groups or ()] != [name]:
+def _find_group_mismatch(name: str, response: Any) -> str | None:
+    if [group.group_id for group in response.groups or ()] != [name]:
         return f"describes other groups than {name!r}"
     return None

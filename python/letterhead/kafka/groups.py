@@ -14,8 +14,8 @@ from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
 from letterhead.errors import GroupNotFoundError
-from letterhead.kafka.client import KafkaClient
-from letterhead.kafka.responses import Wrong, check_code
+from letterhead.kafka.broker_connections import BrokerConnections
+from letterhead.kafka.responses import FindMismatch, check_code
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.specs import EARLIEST, OffsetPoint
 
@@ -33,37 +33,39 @@ class GroupOffsets:
 
     Parameters
     ----------
-    client : KafkaClient
+    connections : BrokerConnections
         Connections to the cluster.
     group : str
         Name of the group.
     """
 
-    def __init__(self, client: KafkaClient, group: str) -> None:
+    def __init__(self, connections: BrokerConnections, group: str) -> None:
         self.group = group
-        self._client = client
+        self._connections = connections
         self._coordinator: Any = None
 
     def committed(self, partitions: Iterable[TopicPartition] | None) -> dict[TopicPartition, int]:
         """Return the committed offsets of the partitions that have one; None means all partitions."""
-        places = None if partitions is None else list(partitions)
+        requested = None if partitions is None else list(partitions)
+        offsets: dict[TopicPartition, int] = self._connections.call(partial(self._fetch_offsets, requested))
+        return offsets
 
-        async def ask(until: float) -> dict[TopicPartition, int]:
-            topics = None if places is None else [
-                OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
-                for topic, numbers in _by_topic(places).items()
-            ]  # fmt: skip
-            request = OffsetFetchRequest(group_id=self.group, topics=topics, min_version=2, max_version=7)
-            answer = await self.ask_coordinator(request, until, partial(_wrong_partitions, places))
-            check_code(answer.error_code, f"group {self.group!r}")
-            offsets = {}
-            for place, partition in _pairs(answer):
-                check_code(partition.error_code, f"{place} of group {self.group!r}")
-                if partition.committed_offset >= 0:
-                    offsets[place] = partition.committed_offset
-            return offsets
-
-        offsets: dict[TopicPartition, int] = self._client.call(ask)
+    async def _fetch_offsets(
+        self, partitions: list[TopicPartition] | None, deadline: float
+    ) -> dict[TopicPartition, int]:
+        topics = None if partitions is None else [
+            OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
+            for topic, numbers in _by_topic(partitions).items()
+        ]  # fmt: skip
+        request = OffsetFetchRequest(group_id=self.group, topics=topics, min_version=2, max_version=7)
+        find_mismatch = partial(_find_partitions_mismatch, partitions)
+        response = await self.send_to_coordinator(request, deadline, find_mismatch)
+        check_code(response.error_code, f"group {self.group!r}")
+        offsets = {}
+        for partition, fetched in _pairs(response):
+            check_code(fetched.error_code, f"{partition} of group {self.group!r}")
+            if fetched.committed_offset >= 0:
+                offsets[partition] = fetched.committed_offset
         return offsets
 
     def start_points(
@@ -94,56 +96,58 @@ class GroupOffsets:
 
     def begin_commit(self, offsets: Mapping[TopicPartition, int]) -> Any:
         """Start to write offsets in the background, and return a handle for :meth:`wait`."""
-        places = dict(offsets)
+        return self._connections.begin(partial(self._commit_offsets, dict(offsets)))
 
-        async def ask(until: float) -> None:
-            topics = [
-                OffsetCommitRequest.OffsetCommitRequestTopic(
-                    name=topic,
-                    partitions=[
-                        OffsetCommitRequest.OffsetCommitRequestTopic.OffsetCommitRequestPartition(
-                            partition_index=number,
-                            committed_offset=places[TopicPartition(topic, number)],
-                            committed_leader_epoch=-1,
-                            committed_metadata="",
-                        )
-                        for number in numbers
-                    ],
-                )
-                for topic, numbers in _by_topic(places).items()
-            ]
-            # From version 10 on, topics are named by ids instead.
-            request = OffsetCommitRequest(
-                group_id=self.group, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
-                retention_time_ms=-1, topics=topics, min_version=2, max_version=8,
-            )  # fmt: skip
-            answer = await self.ask_coordinator(request, until, partial(_wrong_partitions, [*places]))
-            for place, partition in _pairs(answer):
-                if partition.error_code in _HAS_MEMBERS:
-                    raise ValueError(
-                        f"group {self.group!r} has active consumers, which commit offsets themselves: name another group"
+    async def _commit_offsets(self, offsets: Mapping[TopicPartition, int], deadline: float) -> None:
+        topics = [
+            OffsetCommitRequest.OffsetCommitRequestTopic(
+                name=topic,
+                partitions=[
+                    OffsetCommitRequest.OffsetCommitRequestTopic.OffsetCommitRequestPartition(
+                        partition_index=number,
+                        committed_offset=offsets[TopicPartition(topic, number)],
+                        committed_leader_epoch=-1,
+                        committed_metadata="",
                     )
-                check_code(partition.error_code, f"{place} of group {self.group!r}")
+                    for number in numbers
+                ],
+            )
+            for topic, numbers in _by_topic(offsets).items()
+        ]
+        # From version 10 on, topics are named by ids instead.
+        request = OffsetCommitRequest(
+            group_id=self.group, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
+            retention_time_ms=-1, topics=topics, min_version=2, max_version=8,
+        )  # fmt: skip
+        find_mismatch = partial(_find_partitions_mismatch, [*offsets])
+        response = await self.send_to_coordinator(request, deadline, find_mismatch)
+        for partition, committed in _pairs(response):
+            if committed.error_code in _HAS_MEMBERS:
+                raise ValueError(
+                    f"group {self.group!r} has active consumers, which commit offsets themselves: name another group"
+                )
+            check_code(committed.error_code, f"{partition} of group {self.group!r}")
 
-        return self._client.begin(ask)
-
-    def wait(self, begun: Any) -> None:
+    def wait(self, pending: Any) -> None:
         """Wait for a commit that :meth:`begin_commit` started."""
-        self._client.wait(begun)
+        self._connections.wait(pending)
 
-    async def ask_coordinator(self, request: Any, until: float, wrong: Wrong) -> Any:
+    async def send_to_coordinator(self, request: Any, deadline: float, find_mismatch: FindMismatch) -> Any:
         """Send a request to the broker that has the offsets of the group."""
         node, self._coordinator = self._coordinator, None  # another one is looked up after an error
         if node is None:
-            find = FindCoordinatorRequest(key=self.group, key_type=CoordinatorType.GROUP, min_version=0, max_version=3)
-            answer = await self._client.ask_any(find, until, _wrong_coordinator)
-            check_code(answer.error_code, f"group {self.group!r}")
-            # It gets a connection of its own, so that no commit waits for a fetch.
-            node = self._client.add_coordinator(answer, self.group)
-        answer = await self._client.ask(node, request, until, wrong)
-        if not any(_error_codes(answer)):
+            node = await self._find_coordinator(deadline)
+        response = await self._connections.send(node, request, deadline, find_mismatch)
+        if not any(_error_codes(response)):
             self._coordinator = node
-        return answer
+        return response
+
+    async def _find_coordinator(self, deadline: float) -> Any:
+        request = FindCoordinatorRequest(key=self.group, key_type=CoordinatorType.GROUP, min_version=0, max_version=3)
+        response = await self._connections.send_to_any(request, deadline, _find_coordinator_mismatch)
+        check_code(response.error_code, f"group {self.group!r}")
+        # It gets a connection of its own, so that no commit waits for a fetch.
+        return self._connections.add_coordinator(response, self.group)
 
 
 class OffsetCommits:
@@ -199,29 +203,29 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return topics
 
 
-def _pairs(answer: Any) -> list[tuple[TopicPartition, Any]]:
+def _pairs(response: Any) -> list[tuple[TopicPartition, Any]]:
     return [
         (TopicPartition(topic.name, partition.partition_index), partition)
-        for topic in getattr(answer, "topics", None) or ()
+        for topic in getattr(response, "topics", None) or ()
         for partition in topic.partitions or ()
     ]
 
 
-def _error_codes(answer: Any) -> Iterator[int]:
-    yield getattr(answer, "error_code", 0)
-    yield from (group.error_code for group in getattr(answer, "groups", None) or ())
-    yield from (partition.error_code for _, partition in _pairs(answer))
+def _error_codes(response: Any) -> Iterator[int]:
+    yield getattr(response, "error_code", 0)
+    yield from (group.error_code for group in getattr(response, "groups", None) or ())
+    yield from (partition.error_code for _, partition in _pairs(response))
 
 
-def _wrong_partitions(places: Sequence[TopicPartition] | None, answer: Any) -> str | None:
-    if getattr(answer, "error_code", 0) or places is None:
+def _find_partitions_mismatch(partitions: Sequence[TopicPartition] | None, response: Any) -> str | None:
+    if getattr(response, "error_code", 0) or partitions is None:
         return None
-    if sorted(place for place, _ in _pairs(answer)) != sorted(places):
+    if sorted(partition for partition, _ in _pairs(response)) != sorted(partitions):
         return "sent group offsets of other partitions than the requested ones"
     return None
 
 
-def _wrong_coordinator(answer: Any) -> str | None:
-    if not answer.error_code and not (answer.host and 0 < answer.port < 1 << 16):
+def _find_coordinator_mismatch(response: Any) -> str | None:
+    if not response.error_code and not (response.host and 0 < response.port < 1 << 16):
         return "sent a coordinator that has no valid address"
     return None

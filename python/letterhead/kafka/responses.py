@@ -11,14 +11,14 @@ from letterhead.kafka.record_sets import AbortedTransaction
 from letterhead.offsets.partition_log import TopicPartition
 
 __all__ = [
-    "ISOLATION", "Fetched", "Isolation", "Wrong", "check_code", "fetched_response", "wrong_fetch", "wrong_metadata",
-    "wrong_offsets",
+    "ISOLATION", "Fetched", "FindMismatch", "Isolation", "check_code", "fetched_response", "find_fetch_mismatch",
+    "find_metadata_mismatch", "find_offsets_mismatch",
 ]  # fmt: skip
 
 Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 
-Wrong: TypeAlias = Callable[[Any], str | None]
+FindMismatch: TypeAlias = Callable[[Any], str | None]
 """A function that returns what is wrong with a response, None if it answers the request."""
 
 
@@ -40,63 +40,63 @@ def check_code(code: int, where: object) -> None:
         raise kafka_errors.for_code(code)(str(where))
 
 
-def fetched_response(answer: Any, place: TopicPartition, isolation: Isolation) -> Fetched:
-    """Return the response of one partition; raise the error of kafka-python for its error code."""
-    check_code(answer.error_code, place)
-    [topic] = answer.responses
-    [response] = topic.partitions
-    end = response.last_stable_offset if ISOLATION[isolation] else response.high_watermark
-    if response.error_code == kafka_errors.OffsetOutOfRangeError.errno:
+def fetched_response(response: Any, partition: TopicPartition, isolation: Isolation) -> Fetched:
+    """Return what a response has of its only partition; raise the error of kafka-python for an error code."""
+    check_code(response.error_code, partition)
+    [topic] = response.responses
+    [fetched] = topic.partitions
+    end = fetched.last_stable_offset if ISOLATION[isolation] else fetched.high_watermark
+    if fetched.error_code == kafka_errors.OffsetOutOfRangeError.errno:
         return Fetched(b"", -1, [])
-    check_code(response.error_code, place)
-    diverging = response.diverging_epoch
+    check_code(fetched.error_code, partition)
+    diverging = fetched.diverging_epoch
     if diverging is not None and diverging.end_offset >= 0:
         return Fetched(b"", end, [], (diverging.epoch, diverging.end_offset))
-    if response.preferred_read_replica >= 0 and not response.records:
-        return Fetched(b"", end, [], replica=response.preferred_read_replica)
-    if answer.throttle_time_ms and not response.records:  # a quota withholds the records
-        raise kafka_errors.NodeNotReadyError(f"throttled for {answer.throttle_time_ms} ms")
+    if fetched.preferred_read_replica >= 0 and not fetched.records:
+        return Fetched(b"", end, [], replica=fetched.preferred_read_replica)
+    if response.throttle_time_ms and not fetched.records:  # a quota withholds the records
+        raise kafka_errors.NodeNotReadyError(f"throttled for {response.throttle_time_ms} ms")
     aborted = [
         AbortedTransaction(transaction.producer_id, transaction.first_offset)
-        for transaction in response.aborted_transactions or ()
+        for transaction in fetched.aborted_transactions or ()
     ]
-    return Fetched(response.records or b"", end, aborted)
+    return Fetched(fetched.records or b"", end, aborted)
 
 
-def wrong_metadata(topics: list[str] | None, answer: Any) -> str | None:
+def find_metadata_mismatch(topics: list[str] | None, response: Any) -> str | None:
     """Return an error message if metadata do not answer the request, otherwise None."""
-    names = [topic.name for topic in answer.topics or ()]
+    names = [topic.name for topic in response.topics or ()]
     if not all(isinstance(name, str) for name in names) or len({*names}) != len(names):
         return "sent metadata of topics without a name, or of one topic twice"
     if topics is not None and {*names} != {*topics}:
         return "sent metadata of other topics than the requested ones"
-    for topic in answer.topics or ():
+    for topic in response.topics or ():
         numbers = [partition.partition_index for partition in topic.partitions or ()]
         if len({*numbers}) != len(numbers) or min(numbers, default=0) < 0:
             return f"sent metadata with invalid partitions of topic {topic.name}"
-    if not all(broker.host and 0 < broker.port < 1 << 16 for broker in answer.brokers or ()):
+    if not all(broker.host and 0 < broker.port < 1 << 16 for broker in response.brokers or ()):
         return "sent metadata with a broker that has no valid address"
     return None
 
 
-def wrong_offsets(places: list[TopicPartition], answer: Any) -> str | None:
+def find_offsets_mismatch(partitions: list[TopicPartition], response: Any) -> str | None:
     """Return an error message if listed offsets do not answer the request, otherwise None."""
-    pairs = [(topic, partition) for topic in answer.topics or () for partition in topic.partitions or ()]
-    if sorted((topic.name or "", partition.partition_index) for topic, partition in pairs) != sorted(places):
-        return f"sent offsets of other partitions than the requested ones ({', '.join(map(str, places[:3]))})"
+    pairs = [(topic, partition) for topic in response.topics or () for partition in topic.partitions or ()]
+    if sorted((topic.name or "", partition.partition_index) for topic, partition in pairs) != sorted(partitions):
+        return f"sent offsets of other partitions than the requested ones ({', '.join(map(str, partitions[:3]))})"
     if any(partition.offset < -1 for _, partition in pairs):
         return "sent a negative offset"
     return None
 
 
-def wrong_fetch(place: TopicPartition, last_epoch: int, answer: Any) -> str | None:
+def find_fetch_mismatch(partition: TopicPartition, last_epoch: int, response: Any) -> str | None:
     """Return an error message if fetched records do not answer the request, otherwise None."""
-    if answer.error_code:
+    if response.error_code:
         return None
-    pairs = [(topic.topic, partition) for topic in answer.responses or () for partition in topic.partitions or ()]
-    if [(topic, partition.partition_index) for topic, partition in pairs] != [place]:
-        return f"sent records of other partitions than {place}"
-    [(_, partition)] = pairs
-    if last_epoch < 0 and partition.diverging_epoch is not None and partition.diverging_epoch.end_offset >= 0:
-        return f"reports that records of {place} were removed, of which none was read"
+    pairs = [(topic.topic, fetched) for topic in response.responses or () for fetched in topic.partitions or ()]
+    if [(topic, fetched.partition_index) for topic, fetched in pairs] != [partition]:
+        return f"sent records of other partitions than {partition}"
+    [(_, fetched)] = pairs
+    if last_epoch < 0 and fetched.diverging_epoch is not None and fetched.diverging_epoch.end_offset >= 0:
+        return f"reports that records of {partition} were removed, of which none was read"
     return None

@@ -1,0 +1,89 @@
+"""Brokers that cannot be reached, the reason, and when to stop trying: :class:`Reachability`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+
+__all__ = ["Reachability"]
+
+_TRIES = 5
+"""How often each of the brokers is tried, if none has answered and their names are unknown or their ports closed."""
+
+_UNKNOWN_SECONDS = 15.0
+"""How long DNS may fail for an advertised broker. A cluster needs up to 9 s to replace a broker."""
+
+
+@dataclass
+class _Failure:
+    """The reason why a broker that has never accepted a connection cannot be reached."""
+
+    reason: str
+    since: float
+    tries: int = 0
+    is_unknown: bool = False  # whether it has no address
+
+
+class Reachability:
+    """Notes which brokers respond, and raises ConnectionError where more tries are unlikely to help.
+
+    Brokers are named by their endpoints, ``host:port``.
+
+    Parameters
+    ----------
+    servers : str
+        The bootstrap servers, which errors name.
+    remedy : str
+        What may help if a broker ends every connection at its first request.
+    """
+
+    def __init__(self, servers: str, remedy: str) -> None:
+        self._servers = servers
+        self._remedy = remedy
+        self._failures: dict[str, _Failure] = {}
+        self._connected: set[str] = set()  # brokers that have accepted a connection
+        self._responded: set[str] = set()  # brokers that have answered a request
+        self._dropped: dict[str, int] = {}  # connections that brokers ended before
+
+    def note_connected(self, endpoint: str) -> None:
+        """Note that a broker has accepted a connection."""
+        self._connected.add(endpoint)
+        self._failures.pop(endpoint, None)
+
+    def note_response(self, endpoint: str) -> None:
+        """Note that a broker has answered a request."""
+        self._responded.add(endpoint)
+
+    def note_failure(self, endpoint: str, reason: str, *, is_unknown: bool = False) -> None:
+        """Note why no connection to a broker can be opened."""
+        if endpoint not in self._connected:
+            failure = self._failures.setdefault(endpoint, _Failure(reason, time.monotonic()))
+            failure.reason, failure.is_unknown = reason, is_unknown
+            failure.tries += 1
+
+    def note_dropped(self, endpoint: str) -> None:
+        """Note that a broker has ended a connection; raise ConnectionError if it always does so before it answers a request."""
+        if endpoint in self._responded:
+            return
+        self._dropped[endpoint] = self._dropped.get(endpoint, 0) + 1
+        if self._dropped[endpoint] >= _TRIES:
+            raise ConnectionError(f"{endpoint} ends connections at the first request{self._remedy}")
+
+    def check(self, bootstrap: Collection[str]) -> None:
+        """Raise ConnectionError if no bootstrap server can be reached, or a broker that the cluster names has no address."""
+        failures = self._failures.items()
+        if not self._connected and all(
+            endpoint in self._failures and self._failures[endpoint].tries >= _TRIES for endpoint in bootstrap
+        ):
+            reasons = "; ".join(f"{endpoint}: {failure.reason}" for endpoint, failure in failures)
+            raise ConnectionError(
+                f"no broker can be reached ({reasons}) after {_TRIES} tries: check bootstrap.servers, and whether the "
+                "brokers run"
+            )
+        for endpoint, failure in failures:
+            if self._connected and failure.is_unknown and time.monotonic() - failure.since >= _UNKNOWN_SECONDS:
+                raise ConnectionError(
+                    f"{endpoint} cannot be reached: {failure.reason}; {self._servers} names this broker: check its "
+                    "advertised.listeners"
+                )
