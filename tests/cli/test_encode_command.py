@@ -34,6 +34,32 @@ def test_encode_writes_each_record_before_it_reads_the_next(tmp_path):
         assert process.wait() == 0
 
 
+LONG_TEXTS = {
+    "commas": b'{"headers": [{"key": "k", "value": "' + b"x," * 10_000_000 + b'"}]}\n',
+    "escapes": b'{"headers": [{"key": "k", "value": "' + rb"\n" * 10_000_000 + b'"}]}\n',
+    "no end": b'{"headers": [{"key": "k", "value": "' + rb"\"" * 10_000_000,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read in /proc")
+@pytest.mark.parametrize("name", LONG_TEXTS)
+def test_a_record_takes_a_few_times_its_size(name, tmp_path):
+    program = """
+import sys
+from pathlib import Path
+from letterhead.cli import main
+status = main(["encode", sys.argv[1], "-f", "kafka", "-o", sys.argv[2]])
+print(status, Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
+"""
+    (tmp_path / "records.json").write_bytes(LONG_TEXTS[name])
+    command = [sys.executable, "-c", program, str(tmp_path / "records.json"), str(tmp_path / "out")]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    status, kibibytes = map(int, ran.stdout.split())
+    assert status == (2 if name == "no end" else 0), ran.stderr
+    assert 1024 * kibibytes < 10 * len(LONG_TEXTS[name]) + (64 << 20)
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 def test_encode_reads_records_on_a_line_or_over_several(run, indent):
     documents = [{"headers": [{"key": "k", "value": f'{{"[{number}'}]} for number in range(3)]

@@ -37,6 +37,10 @@ BILLIONS = 2_000_000_000
 FILES: dict[str, Callable[[], bytes]] = {
     "a line of 80 MB": lambda: gzip.compress(b'{"a":"' + b"x" * 80_000_000 + b'"}\n', 6),
     "a line of nested lists": lambda: gzip.compress(b'{"a":[' + b"[]," * 20_000_000 + b"[]]}\n", 6),
+    "a line of text with commas": lambda: gzip.compress(b'{"a":"' + b"x," * 30_000_000 + b'"}\n', 6),
+    "a line of text with escapes": lambda: gzip.compress(b'{"a":"' + rb"\n," * 20_000_000 + b'"}\n', 6),
+    "a line of short text": lambda: gzip.compress(b'{"a":[' + b'"",' * 20_000_000 + b'""]}\n', 6),
+    "a line of text without an end": lambda: gzip.compress(b'{"a":"' + rb"\"," * 20_000_000, 6),
     "blank lines": lambda: gzip.compress(b'{"a":1}' + b"\n" * 80_000_000, 6),
     "blank lines alone": lambda: gzip.compress(b"\n" * 80_000_000, 6),
     "10,000 different names": lambda: b"".join(b'{"n%d":1}\n' % number for number in range(10_000)),

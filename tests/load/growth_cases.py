@@ -20,7 +20,9 @@ from growth import case
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.errors import HeaderError
+from letterhead.cli.exits import Failure
+from letterhead.cli.json_records import json_records
+from letterhead.errors import LetterheadError
 from letterhead.kafka.jaas import parse_jaas
 from letterhead.kafka.properties import expand, read_client_config, read_properties
 
@@ -57,7 +59,7 @@ def raised(job: Job) -> Job:
     def run() -> BaseException:
         try:
             job()
-        except (HeaderError, ValueError, TypeError) as error:
+        except (LetterheadError, Failure, ValueError, TypeError) as error:
             return error
         raise AssertionError("no error was raised")
 
@@ -885,6 +887,19 @@ def json_lines_of_a_row_with_many_headers(n: int) -> Job:
 def json_lines_of_a_long_text(n: int) -> Job:
     path = file_of("text.jsonl", '{"text": "' + "\\n" * n + '"}\n')
     return lambda: lh.open(path).read_all()
+
+
+@case(20_000)
+def json_lines_of_a_text_without_an_end(n: int) -> Job:
+    path = file_of("unclosed.jsonl", '{"text": "' + '\\",' * n)
+    limits = lh.Limits(headers=n // 2)
+    return raised(lambda: lh.open(path, limits=limits).read_all())
+
+
+@case(20_000)
+def records_in_json_of_a_text_without_an_end(n: int) -> Job:
+    text = b'{"headers": [], "value": "' + b'\\",' * n
+    return raised(lambda: [*json_records([text])])
 
 
 @case(10_000)

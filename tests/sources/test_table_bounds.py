@@ -67,7 +67,8 @@ def test_memory_follows_what_is_read(name: str, usual: list[str], tmp_path: Path
     assert run.returncode == 0, run.stderr
     outcome, grown = run.stdout.splitlines()
     assert int(grown) < MOST_BYTES_OF.get(name, max(20 * len(data), MOST_BYTES)), (outcome, time.monotonic() - start)
-    assert outcome == "read" or "raise decompressed_bytes in" in outcome or "raise headers in" in outcome
+    reasons = ("raise decompressed_bytes in", "raise headers in", "unterminated string")
+    assert outcome == "read" or any(reason in outcome for reason in reasons)
 
 
 BUFFERS = dict(wrong_buffers())

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from letterhead.cli.exits import Failure
-from letterhead.sources.json_values import JsonError, parse_json
+from letterhead.sources.json_values import STRING, JsonError, parse_json
 
 __all__ = ["JsonRecord", "json_records"]
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 # A record without an end is checked after this many bytes, and again each time it has doubled.
 _CHECKED_BYTES = 1 << 20
 
@@ -35,7 +33,7 @@ def json_records(lines: Iterable[bytes]) -> Iterator[JsonRecord]:
             first, depth, checked = number, 0, _CHECKED_BYTES
         text += line
         # A string of JSON ends on its line.
-        outside = _STRING.sub(b"", line)
+        outside = STRING.sub(b"", line)
         depth += sum(map(outside.count, (b"{", b"["))) - sum(map(outside.count, (b"}", b"]")))
         if depth <= 0:
             yield JsonRecord(_parse(text, first), first, len(text))

@@ -28,7 +28,7 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 # What follows it is found by one search for all references: many of them may lack the bracket at their end.
 _REFERENCE = re.compile(r"\$\{(env|file):")
 # A key ends at the first separator without a backslash before it. Its blanks may be followed by one "=" or ":".
-_ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)
+_ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f]++)*+)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)
 
 
 def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:

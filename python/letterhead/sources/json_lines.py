@@ -16,7 +16,7 @@ from letterhead._names import listed
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits, how_to_raise
 from letterhead.sources.json_kinds import Misfit, arrow_type, converted, described, is_bytes, merged
-from letterhead.sources.json_values import JsonError, headers_value, parse_json
+from letterhead.sources.json_values import STRING, JsonError, headers_value, parse_json
 from letterhead.table_batches import BATCH_ROWS
 from letterhead.value_text import parse_base64
 from letterhead.values import Value
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["BOM", "json_lines_table"]
 
 BYTE_COLUMNS = ("key", "value", "payload")
+"""Columns whose text is bytes, as ``read --json`` prints them."""
+
 TIME_COLUMNS = (
     "timestamp", "origin_timestamp", "window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to",
 )  # fmt: skip
@@ -34,7 +36,6 @@ TIME_COLUMNS = (
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z")
 _MILLIS_LEN = len(".000")
-"""Columns whose text is bytes, as ``read --json`` prints them."""
 
 _PIECE = 1 << 20
 _BATCH_BYTES = 8 << 20
@@ -46,7 +47,6 @@ _SPARSE = 100
 """Values of a table may be so many times the values that lines have, whatever the limit is: others are null."""
 
 BOM = b"\xef\xbb\xbf"
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
 class _Row(NamedTuple):
@@ -123,17 +123,17 @@ def _table_batches(
         for start in range(0, len(group), size):
             parts.append(_batch(group[start : start + size], columns, schema, label, count))
             if sum(map(len, parts)) >= min(BATCH_ROWS, size):
-                yield pa.concat_batches(parts)
+                yield parts[0] if len(parts) == 1 else pa.concat_batches(parts)
                 parts = []
     if parts:
-        yield pa.concat_batches(parts)
+        yield parts[0] if len(parts) == 1 else pa.concat_batches(parts)
 
 
 def _rows(file: BinaryIO, label: str, limits: Limits, line_limit: str) -> Iterator[_Row]:
     most, most_elements = getattr(limits, line_limit), limits.headers or 0
     for number, line in _lines(file, label, most, line_limit):
         # Python takes many times the bytes of short elements.
-        if line.count(b",") > most_elements and _STRING.sub(b"", line).count(b",") > most_elements:
+        if line.count(b",") > most_elements and _has_more_elements(line, most_elements):
             raise DamagedTableError(
                 f"{label}: line {number} has more than {most_elements:,} elements: {how_to_raise('headers')}"
             )
@@ -143,10 +143,24 @@ def _rows(file: BinaryIO, label: str, limits: Limits, line_limit: str) -> Iterat
             raise DamagedTableError(f"{label}: line {number} is not JSON: {error}") from error
         if not isinstance(document, dict):
             raise DamagedTableError(f"{label}: line {number} is not an object")
-        yield _Row(number, document, len(line))
+        size = len(line)
+        if isinstance(line, bytearray):
+            line.clear()  # `_lines` keeps it until the next one is read, when its values were converted
+        yield _Row(number, document, size)
 
 
-def _lines(file: BinaryIO, label: str, most: int, limit: str) -> Iterator[tuple[int, bytes]]:
+def _has_more_elements(line: bytes | bytearray, most: int) -> bool:
+    """Return whether there are more commas outside of strings; a copy of the line would take as much memory again."""
+    count = end = 0
+    for string in STRING.finditer(line):
+        count += line.count(b",", end, string.start())
+        end = string.end()
+        if count > most:
+            return True
+    return count + line.count(b",", end) > most
+
+
+def _lines(file: BinaryIO, label: str, most: int, limit: str) -> Iterator[tuple[int, bytes | bytearray]]:
     """Yield lines that are not blank, with their numbers. A run of blank lines counts as a line against the limit."""
     number, rest, blank = 1, bytearray(), 0
     is_first = True
@@ -164,13 +178,17 @@ def _lines(file: BinaryIO, label: str, most: int, limit: str) -> Iterator[tuple[
             number += piece.count(b"\n")
             rest = bytearray(tail)
             continue
-        for line in (bytes(rest) + head).split(b"\n"):
-            if line.strip():
+        line: bytes | bytearray
+        for line in head.split(b"\n"):
+            if rest:  # it can be as long as the limit: it is not copied
+                rest += line
+                line, rest = rest, bytearray()
+            if line and not line.isspace():
                 yield number, line
             number += 1
         rest = bytearray(tail)
-    if rest.strip():
-        yield number, bytes(rest)
+    if rest and not rest.isspace():
+        yield number, rest
 
 
 def _grouped(rows: Iterator[_Row]) -> Iterator[list[_Row]]:

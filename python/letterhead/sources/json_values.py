@@ -16,9 +16,22 @@ from letterhead.headers import HeaderKey
 from letterhead.value_text import checked_type, parse_base64, parse_hex, parse_value
 from letterhead.values import String, Value, of_message
 
-__all__ = ["INTEGER_TYPE", "JsonError", "bytes_or_value", "headers_value", "integer", "json_type", "parse_json"]
+__all__ = [
+    "INTEGER_TYPE",
+    "STRING",
+    "JsonError",
+    "bytes_or_value",
+    "headers_value",
+    "integer",
+    "json_type",
+    "parse_json",
+]
 
 INTEGER_TYPE = re.compile(r"u?int\d+")
+
+STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A string, or the rest of the text if the string does not end. To go back, as a pattern without ``++``, takes 100 bytes for each
+byte of a string."""
 
 # Numbers beyond these powers of ten are refused: as integers, they would have as many digits.
 _MOST_DIGITS = 400
