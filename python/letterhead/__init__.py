@@ -17,11 +17,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from letterhead import conventions, errors
+from letterhead._header_edits import hmac, lit
 from letterhead.conventions import profile
 from letterhead.conventions.spring import spring_columns
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, LetterheadError
 from letterhead.fields import Field, field
-from letterhead.header_edits import hmac, lit
 from letterhead.headers import FrozenHeaders, Header, Headers
 from letterhead.limits import Limits
 from letterhead.message import Message

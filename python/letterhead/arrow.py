@@ -18,13 +18,13 @@ from letterhead._arrow_types import ArrowStream as ArrowStream
 from letterhead._arrow_types import Column as Column
 from letterhead._arrow_types import ColumnT
 from letterhead._arrow_types import OnError as OnError
+from letterhead._header_edits import EditValues, GivenKey, HeaderEdit, Replacements
 from letterhead._shared_parameters import documented
 from letterhead.conventions.columns import amqp, rfc3339, schema_id, trace_links, traceparent
 from letterhead.conventions.schema_group import SchemaDecoder as SchemaDecoder
 from letterhead.conventions.schema_group import SchemaGroup
 from letterhead.conventions.schemas import by_schema_id, decode_by_schema
 from letterhead.fields import Columns
-from letterhead.header_edits import EditValues, GivenKey, HeaderEdit, Replacements
 from letterhead.limits import Limits
 from letterhead.operations import (
     Convert,

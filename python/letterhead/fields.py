@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeAlias, Uni
 from uuid import UUID
 
 from letterhead._ddl import parse_ddl
+from letterhead._default_values import Default, default_of
+from letterhead._header_edits import text_or_value
 from letterhead._names import check_name, first_repeated
-from letterhead.default_values import Default, default_of
-from letterhead.header_edits import text_or_value
 from letterhead.headers import GivenKey
 from letterhead.types import ValueType, parse
 from letterhead.values import Value

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, SupportsIndex, TypeAlias, TypeVar, overload
 
-from letterhead._shared_parameters import documented
-from letterhead.header_edits import (
+from letterhead._header_edits import (
     EditValues,
     GivenKey,
     GivenValue,
@@ -20,6 +19,7 @@ from letterhead.header_edits import (
     header_key,
     header_value,
 )
+from letterhead._shared_parameters import documented
 from letterhead.values import Value
 
 if TYPE_CHECKING:

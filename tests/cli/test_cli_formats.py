@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import _native
+from letterhead._value_text import parse_value, text_of, text_with_type
 from letterhead.cli.document import read_message, to_json
 from letterhead.cli.exits import Failure
 from letterhead.cli.formats import row_of
 from letterhead.cli.headers import key_text
 from letterhead.cli.spelling import read_value
-from letterhead.value_text import parse_value, text_of, text_with_type
 from letterhead.values import VALUE_TYPES, Value, of_message
 from strategies import valid_bytes
 

@@ -14,7 +14,7 @@ from batch_bytes import batch, frame
 from letterhead.errors import ConversionError, DecodeError
 from letterhead.iggy.kafka_gateway import KafkaRecord, to_message, to_record
 from letterhead.iggy.kafka_rows import MappedRowReader
-from letterhead.output_columns import TIMES, Dialect
+from letterhead.offsets.output_columns import TIMES, Dialect
 from server import Server
 
 NOW = 1_700_000_000_123

@@ -437,7 +437,7 @@ def test_a_segment_that_is_truncated_while_it_is_read_ends_there(folder: Callabl
 
 
 def test_a_batch_over_the_limit_is_not_read(folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    from letterhead.file_window import FileWindow
+    from letterhead.offsets.file_window import FileWindow
 
     large = batch(record(value=bytes(5 << 20)), base_offset=10)
     path = folder(ten(0) + large + ten(11))

@@ -21,10 +21,10 @@ import pytest
 import letterhead as lh
 from letterhead import _native
 from letterhead.errors import DecodeError, TruncatedTailWarning
-from letterhead.file_window import FileWindow
 from letterhead.kafka import segment_file
 from letterhead.kafka.record_sets import COLUMNS
 from letterhead.kafka.transactions import OpenTransaction
+from letterhead.offsets.file_window import FileWindow
 from log_bytes import CONTROL, TRANSACTIONAL, batch, mark, record, write_index, write_segments
 
 ROOT = Path(__file__).parents[2]
@@ -749,7 +749,7 @@ def test_the_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     page = doctest.testfile(str(ROOT / "docs/how-to/read-log-segments.md"), module_relative=False)
     assert (page.failed, page.attempted > 0) == (0, True)
-    module = doctest.testmod(importlib.import_module("letterhead.open_segments"))
+    module = doctest.testmod(importlib.import_module("letterhead._open_segments"))
     assert (module.failed, module.attempted > 2) == (0, True)
 
 

@@ -312,7 +312,7 @@ def test_batches_of_a_topic_are_bounded(broker, written, monkeypatch, options):
             return list(reader)
 
     whole = batches()
-    monkeypatch.setattr("letterhead.table_batches.BATCH_BYTES", 1000)
+    monkeypatch.setattr("letterhead._table_batches.BATCH_BYTES", 1000)
     parts = batches()
     assert pa.Table.from_batches(parts) == pa.Table.from_batches(whole)
     assert len(parts) > len(whole)

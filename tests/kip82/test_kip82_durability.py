@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from letterhead.durable_files import replace_file
+from letterhead._durable_files import replace_file
 from letterhead.kip82 import MessageLog
 from log_samples import encoded, frame, samples
 

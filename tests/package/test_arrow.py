@@ -16,7 +16,7 @@ import pytest
 import letterhead as lh
 from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.header_edits import HeaderEdit
+from letterhead._header_edits import HeaderEdit
 from letterhead.operations import Decode, Edit
 from operations_by_name import apply
 

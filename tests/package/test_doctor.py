@@ -13,7 +13,8 @@ import pytest
 
 import environments
 from command import Result
-from letterhead import _native, doctor
+from letterhead import _doctor as doctor
+from letterhead import _native
 
 
 def installed(tmp_path: Path, *without: str, **wheel: str) -> Path:

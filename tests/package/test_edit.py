@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import letterhead as lh
 import strategies
 from letterhead import arrow as lha
+from letterhead._header_edits import HeaderEdit
 from letterhead.errors import UnseenHeaderWarning
-from letterhead.header_edits import HeaderEdit
 from letterhead.operations import Edit
 from letterhead.values import of_message
 from outcomes import outcome

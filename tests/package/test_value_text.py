@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from letterhead.value_text import UNNAMED, text_of, text_of_key, text_with_type
+from letterhead._value_text import UNNAMED, text_of, text_of_key, text_with_type
 from letterhead.values import VALUE_TYPES, of_message
 
 NUMBERS = {name: width for name, width in VALUE_TYPES.items() if width is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from letterhead.binary_columns import exact_column
+from letterhead._binary_columns import exact_column
 from letterhead.errors import EncodeError
 
 MICROS = pa.timestamp("us", "UTC")

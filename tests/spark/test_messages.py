@@ -320,7 +320,7 @@ def heartbeats(count: int, records: int) -> pa.Array:
 def test_every_batch_that_leaves_is_bounded(spark, monkeypatch):
     batch = pa.record_batch({"data": heartbeats(3, 1000)})
     whole = batches_of(lhs.explode_batches("data", "record-batch", columns=["row", "value"]), batch)
-    monkeypatch.setattr("letterhead.table_batches.BATCH_BYTES", 100_000)
+    monkeypatch.setattr("letterhead._table_batches.BATCH_BYTES", 100_000)
     parts = batches_of(lhs.explode_batches("data", "record-batch", columns=["row", "value"]), batch)
     assert pa.Table.from_batches(parts) == pa.Table.from_batches(whole)
     assert len(parts) > 30

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.row_filter import RowFilter
 from letterhead.where.program import fields_of_format, resolve
+from letterhead.where.row_filter import RowFilter
 from strategies import few
 
 COLUMNS = {"tenant": "string", "retry": "int32", "ratio": "float64", "flag": "bool", "blob": "binary"}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead.errors import DecodeError
-from letterhead.row_filter import Examined, RowFilter, field_type
+from letterhead.where.row_filter import Examined, RowFilter, field_type
 
 Truth: TypeAlias = "bool | None"
 Row: TypeAlias = dict[str, Any]

@@ -22,11 +22,11 @@ from typing import Any
 import letterhead as lh
 from letterhead._formats import format_table
 from letterhead._formatting import iso_time
+from letterhead._value_text import text_of
 from letterhead.cli.exits import Failure
 from letterhead.cli.formats import in_microseconds, row_of
 from letterhead.headers import HeaderValue
 from letterhead.sources.json_values import INTEGER_TYPE, bytes_or_value, headers_value, integer, json_type
-from letterhead.value_text import text_of
 from letterhead.values import of_message
 
 # The format fills in these fields if they are missing.

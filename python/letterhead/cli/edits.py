@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import letterhead as lh
+from letterhead._header_edits import HeaderEdit, hmac, lit
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.options import option
 from letterhead.cli.spelling import read_key, read_value
-from letterhead.header_edits import HeaderEdit, hmac, lit
 from letterhead.kafka.properties import expand
 from letterhead.operations import Edit, ReadOptions, Validate
 from letterhead.values import String

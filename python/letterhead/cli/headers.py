@@ -7,10 +7,10 @@ from rich.text import Text
 
 import letterhead as lh
 from letterhead._formatting import printable, quoted, spaced_hex
+from letterhead._value_text import text_of
 from letterhead.cli.screen import short, table, value_text
 from letterhead.cli.spelling import key_text
 from letterhead.headers import HeaderKey, HeaderValue
-from letterhead.value_text import text_of
 from letterhead.values import Value
 
 SUMMARY_LIMIT = 24

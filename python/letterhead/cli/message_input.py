@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
 from letterhead._arrow_types import is_binary, is_list
+from letterhead._value_text import parse_base64, parse_hex
 from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, reason, usage_errors
 from letterhead.limits import Limits
-from letterhead.value_text import parse_base64, parse_hex
 
 # Magic bytes at the start of files.
 _PARQUET = b"PAR1"

@@ -12,13 +12,13 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 
 from letterhead._arrow_types import is_binary, is_list
 from letterhead._formatting import printable, quoted
+from letterhead._value_text import text_of
 from letterhead.cli.document import headers_of
 from letterhead.cli.render import SETTINGS, bytes_text, screen_width, styled
 from letterhead.cli.row_format import RowWriter
 from letterhead.cli.row_text import in_parts, json_types, time_texts
 from letterhead.cli.spelling import key_text
 from letterhead.headers import HeaderValue
-from letterhead.value_text import text_of
 from letterhead.values import Value
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from letterhead import _native
 from letterhead._names import first_repeated
+from letterhead._table_batches import empty_batch, first_line
 from letterhead.cli.exits import Failure
 from letterhead.cli.output import is_utf8
 from letterhead.cli.row_format import COMPRESSION, STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_table import RowTable
 from letterhead.cli.row_text import csv_column, in_parts, json_types
 from letterhead.cli.sinks import FileSink, Sink, StandardOutput
-from letterhead.table_batches import empty_batch, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

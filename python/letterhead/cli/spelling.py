@@ -12,10 +12,10 @@ from typing import Literal, TypeAlias
 import letterhead as lh
 from letterhead._times import TIME_FORMS, check_unit, epoch_milliseconds, is_compact_date
 from letterhead._times import read_time as read_time_text
+from letterhead._value_text import BYTES, UNNAMED, parse_hex, parse_value, text_with_type
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.render import SETTINGS
 from letterhead.headers import HeaderKey
-from letterhead.value_text import BYTES, UNNAMED, parse_hex, parse_value, text_with_type
 from letterhead.values import VALUE_TYPES, Value, of_message
 
 KeyForm: TypeAlias = Literal["text", "int", "typed"]

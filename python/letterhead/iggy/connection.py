@@ -30,8 +30,8 @@ import ssl
 import struct
 import time
 
+from letterhead._host_addresses import addresses_of
 from letterhead.errors import LetterheadError, ProtocolError
-from letterhead.host_addresses import addresses_of
 from letterhead.iggy.address import Address
 
 __all__ = ["READ", "SEND", "SHORT_REPLY", "Connection", "ServerError", "TooLarge", "length_prefixed"]

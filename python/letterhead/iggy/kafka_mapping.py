@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from letterhead import arrow as lha
-from letterhead.binary_columns import binary_column, exact_column
+from letterhead._binary_columns import binary_column, exact_column
 from letterhead.errors import HeaderError, replaced
 from letterhead.iggy.kafka_gateway import IggyMessage, KafkaRecord, to_message
 

@@ -11,10 +11,18 @@ import pyarrow.compute as pc
 from letterhead.errors import DecodeError, HeaderError, replaced
 from letterhead.iggy.kafka_gateway import to_record
 from letterhead.iggy.rows import PARTITION_COLUMNS, IggyRowReader, topic_in_errors
+from letterhead.offsets.output_columns import (
+    KAFKA_HEADERS,
+    TIMES,
+    Dialect,
+    as_times,
+    check_columns,
+    time_error,
+    times_outside,
+)
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import Select
-from letterhead.output_columns import KAFKA_HEADERS, TIMES, Dialect, as_times, check_columns, time_error, times_outside
-from letterhead.row_filter import RowFilter, field_type
+from letterhead.where.row_filter import RowFilter, field_type
 
 if TYPE_CHECKING:
     from letterhead.fields import Columns

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from letterhead.errors import HeaderError, replaced, without_message_number
+from letterhead.offsets.output_columns import Dialect
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
-from letterhead.output_columns import Dialect
 from letterhead.where.program import fields_of_format
 
 __all__ = ["COLUMNS", "PARTITION_COLUMNS", "FIELDS", "WHERE_FIELDS", "IggyRowReader", "topic_in_errors"]

@@ -28,13 +28,13 @@ import pyarrow as pa
 from letterhead import arrow as lha
 from letterhead._formatting import counted
 from letterhead.errors import DecodeError, HeaderError, replaced
-from letterhead.file_window import FileWindow, check_regular, open_regular
 from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BATCH_LENGTH_AT, FIRST_MESSAGE_LEN, BatchHeader
 from letterhead.iggy.rows import IggyRowReader, topic_in_errors
 from letterhead.kafka.indexes import index_entries
 from letterhead.kafka.log_directory import Paths
 from letterhead.kafka.segment_file import LARGEST_CHECKED
 from letterhead.limits import how_to_raise
+from letterhead.offsets.file_window import FileWindow, check_regular, open_regular
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
 from letterhead.offsets.ranges import EndOfFiles, TimeInFiles
 from letterhead.offsets.reading import rows_up_to_error

@@ -19,10 +19,10 @@ from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
 from letterhead.iggy.kafka_rows import MappedRowReader
 from letterhead.iggy.partitions import FETCH_BYTES, IggyPartitions
 from letterhead.iggy.rows import COLUMNS, IggyRowReader
+from letterhead.offsets.output_columns import default_columns
 from letterhead.offsets.ranges import chosen_partitions, requested_ranges
 from letterhead.offsets.reading import OffsetProgress, read_partitions
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail
-from letterhead.output_columns import default_columns
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ with needed("writing to a topic of Iggy", "'letterhead[arrow]'"):
 
 from letterhead import arrow as lha
 from letterhead._arrow_types import read_table
+from letterhead._binary_columns import binary_column, exact_column
 from letterhead._names import check_name, unknown_name
-from letterhead.binary_columns import binary_column, exact_column
 from letterhead.errors import EncodeError, HeaderError, after_rows
 from letterhead.iggy.address import Address
 from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MessageFields

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from letterhead import arrow as lha
 from letterhead._names import check_name
+from letterhead._table_batches import empty_batch
 from letterhead.errors import HeaderError
 from letterhead.kafka.batch_attributes import CODECS
 from letterhead.kafka.record_sets import BatchHeader, StoredBatches, leader_epoch
 from letterhead.kafka.segment_file import KafkaSegmentFile
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
-from letterhead.table_batches import empty_batch
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError

@@ -17,9 +17,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from letterhead._context_managers import Closing
+from letterhead._host_addresses import AddressInfo, look_up
 from letterhead._optional_dependencies import how_to_install, needed
 from letterhead.errors import ProtocolError
-from letterhead.host_addresses import AddressInfo, look_up
 from letterhead.kafka.oauth import CredentialSource, Tokens
 from letterhead.kafka.reachability import Reachability
 from letterhead.kafka.remedies import login_remedy

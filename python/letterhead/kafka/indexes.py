@@ -24,8 +24,8 @@ from operator import ge
 from pathlib import Path
 from typing import Literal
 
-from letterhead.file_window import open_regular
 from letterhead.kafka.log_directory import LogSegment
+from letterhead.offsets.file_window import open_regular
 
 __all__ = ["index_entries", "offsets_every", "position_before"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from letterhead._formatting import printable
-from letterhead.file_window import check_regular, open_regular
+from letterhead.offsets.file_window import check_regular, open_regular
 
 __all__ = ["Paths", "LogSegment", "partitions"]
 

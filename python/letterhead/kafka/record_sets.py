@@ -16,9 +16,17 @@ import pyarrow as pa
 from letterhead import _native
 from letterhead.errors import HeaderError, replaced
 from letterhead.kafka.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTIONAL_BIT
+from letterhead.offsets.output_columns import (
+    TIME_DETAIL,
+    TIMES,
+    Dialect,
+    as_times,
+    time_error,
+    times_outside,
+    with_errors,
+)
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
-from letterhead.output_columns import TIME_DETAIL, TIMES, Dialect, as_times, time_error, times_outside, with_errors
 from letterhead.where.program import Filter, fields_of_format
 
 __all__ = [

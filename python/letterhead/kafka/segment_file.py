@@ -13,11 +13,11 @@ from letterhead._formatting import counted
 from letterhead._invariants import present
 from letterhead._optional_dependencies import needed
 from letterhead.errors import DecodeError
-from letterhead.file_window import FileWindow
 from letterhead.kafka.indexes import position_before
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import BatchHeader, StoredBatches, batches_of
 from letterhead.limits import how_to_raise
+from letterhead.offsets.file_window import FileWindow
 from letterhead.offsets.segments import DamagedRange
 
 __all__ = ["LARGEST_CHECKED", "MAX_OFFSETS", "BatchError", "DamagedRange", "KafkaSegmentFile", "verified_position"]

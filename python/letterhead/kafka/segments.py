@@ -20,11 +20,11 @@ from letterhead.kafka.record_sets import (
 from letterhead.kafka.segment_file import BatchError, KafkaSegmentFile, verified_position
 from letterhead.kafka.transactions import Transactions, read_transactions
 from letterhead.limits import Limits
+from letterhead.offsets.output_columns import Dialect, with_errors
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
 from letterhead.offsets.ranges import EndOfFiles, TimeInFiles
 from letterhead.offsets.reading import rows_up_to_error
 from letterhead.offsets.segments import DamagedBatches, DamagedRange, SegmentLog, SegmentReports, TruncatedTail
-from letterhead.output_columns import Dialect, with_errors
 from letterhead.where.program import resolve
 
 if TYPE_CHECKING:

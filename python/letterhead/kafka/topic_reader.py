@@ -19,12 +19,12 @@ from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions
 from letterhead.kafka.record_sets import COLUMNS, KafkaRowReader
 from letterhead.kafka.responses import Isolation
 from letterhead.kafka.settings import Settings, SettingsLike, reader_settings
+from letterhead.offsets.output_columns import default_columns
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
 from letterhead.offsets.reading import OffsetProgress, last_of_range, read_partitions, read_ranges
 from letterhead.offsets.rows import POSITION
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_group, check_tail, group_of
-from letterhead.output_columns import default_columns
 from letterhead.reader import Progress, Reader
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ with needed("writing to a topic", "'letterhead[arrow,produce]'"):
 
 from letterhead import arrow as lha
 from letterhead._arrow_types import read_table
+from letterhead._binary_columns import binary_column, exact_column
 from letterhead._names import unknown_name
 from letterhead._signals import DeferredSignals
-from letterhead.binary_columns import binary_column, exact_column
 from letterhead.errors import EncodeError, HeaderError, after_rows
 from letterhead.kafka.settings import SettingsLike, writer_settings
 from letterhead.written import Appended, DeliveryError, Written

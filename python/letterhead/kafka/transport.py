@@ -15,7 +15,7 @@ from kafka.net.sasl import SaslMechanismGSSAPI, get_sasl_mechanism, register_sas
 from kafka.net.sasl.abc import SaslMechanism
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from letterhead.host_addresses import AddressInfo
+from letterhead._host_addresses import AddressInfo
 from letterhead.kafka.iam import IamIdentity
 from letterhead.kafka.kerberos import KerberosSettings
 from letterhead.kafka.oauth import Tokens

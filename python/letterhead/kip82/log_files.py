@@ -13,8 +13,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from letterhead._durable_files import make_directory, sync_directory
 from letterhead._invariants import present
-from letterhead.durable_files import make_directory, sync_directory
 from letterhead.errors import Damage, DamagedLogError, LogClosedError, MessageLogError
 from letterhead.kip82.lock import Lock
 from letterhead.kip82.properties import ANYWHERE, Properties, RequestedProperties

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
-from letterhead.durable_files import replace_file
+from letterhead._durable_files import replace_file
 from letterhead.errors import MessageLogError
 from letterhead.kip82.header_formats import HeaderFormat, check_header_format
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 
+from letterhead._durable_files import replace_file
 from letterhead._warnings import warn
-from letterhead.durable_files import replace_file
 from letterhead.errors import Damage, DamagedLogError, MessageLogError, TruncatedTailWarning
 from letterhead.kip82.segment import FRAME, MAGIC_AT, SegmentFile, StoredMessages
 from letterhead.one_message import validate

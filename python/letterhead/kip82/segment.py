@@ -37,7 +37,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from letterhead.durable_files import sync_directory
+from letterhead._durable_files import sync_directory
 from letterhead.errors import Damage, DecodeError
 from letterhead.kip82.checksums import Checksums
 from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS, HeaderFormat

@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from letterhead._table_batches import bounded_batches
 from letterhead.errors import HeaderError, OffsetsGone
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, TopicPartition
 from letterhead.offsets.ranges import narrowed_ranges
-from letterhead.table_batches import bounded_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa

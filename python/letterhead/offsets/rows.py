@@ -11,9 +11,9 @@ from letterhead._arrow_types import UNUSED_NAME
 from letterhead.errors import ErrorDetail
 from letterhead.fields import columns_of
 from letterhead.limits import Limits
+from letterhead.offsets.output_columns import Dialect, check_columns, first_offset_in_error
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import ExplodeBatches, ReadOptions
-from letterhead.output_columns import Dialect, check_columns, first_offset_in_error
 from letterhead.where.program import Filter, resolve, within_offsets
 
 if TYPE_CHECKING:

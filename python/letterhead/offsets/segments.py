@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from letterhead._formatting import counted, printable
+from letterhead._table_batches import bounded_batches
 from letterhead._warnings import warn
 from letterhead.errors import TruncatedTailWarning
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
@@ -15,7 +16,6 @@ from letterhead.offsets.ranges import EndOfFiles, TimeInFiles, check_range_of_fi
 from letterhead.offsets.reading import last_of_range
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.reader import Reader
-from letterhead.table_batches import bounded_batches
 
 if TYPE_CHECKING:
     from pathlib import Path

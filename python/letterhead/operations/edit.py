@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from letterhead import _native
 from letterhead._arrow_types import ColumnT, import_column, is_list, is_text
 from letterhead._formats import format_info
-from letterhead._names import check_name
-from letterhead._native import Decode, Encode, ReadOptions
-from letterhead._warnings import warn
-from letterhead.errors import HeaderError, UnseenHeaderWarning, after_rows
-from letterhead.fields import plain_key
-from letterhead.header_edits import (
+from letterhead._header_edits import (
     ColumnValues,
     Constant,
     Function,
@@ -26,6 +21,11 @@ from letterhead.header_edits import (
     folded_key,
     header_key,
 )
+from letterhead._names import check_name
+from letterhead._native import Decode, Encode, ReadOptions
+from letterhead._warnings import warn
+from letterhead.errors import HeaderError, UnseenHeaderWarning, after_rows
+from letterhead.fields import plain_key
 from letterhead.operations.remedies import noting_remedy
 from letterhead.values import Value, of_message
 

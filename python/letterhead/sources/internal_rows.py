@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from letterhead._table_batches import no_column
 from letterhead.kafka.internal_topics import InternalTopic
 from letterhead.kafka.record_sets import COLUMNS, WHERE_FIELDS
 from letterhead.offsets.reading import last_rows
 from letterhead.reader import Reader
-from letterhead.row_filter import RowFilter, field_type
-from letterhead.table_batches import no_column
+from letterhead.where.row_filter import RowFilter, field_type
 
 if TYPE_CHECKING:
     from letterhead.sources.base import RowRequest

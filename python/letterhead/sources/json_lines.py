@@ -13,12 +13,12 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from letterhead._names import listed
+from letterhead._table_batches import BATCH_ROWS
+from letterhead._value_text import parse_base64
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits, how_to_raise
 from letterhead.sources.json_kinds import Misfit, arrow_type, converted, described, is_bytes, merged
 from letterhead.sources.json_values import STRING, JsonError, headers_value, parse_json
-from letterhead.table_batches import BATCH_ROWS
-from letterhead.value_text import parse_base64
 from letterhead.values import Value
 
 if TYPE_CHECKING:

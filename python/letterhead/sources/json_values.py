@@ -12,8 +12,8 @@ import re
 from typing import Any, NoReturn
 
 import letterhead as lh
+from letterhead._value_text import checked_type, parse_base64, parse_hex, parse_value
 from letterhead.headers import HeaderKey
-from letterhead.value_text import checked_type, parse_base64, parse_hex, parse_value
 from letterhead.values import String, Value, of_message
 
 __all__ = [

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from letterhead.parquet_files import tables_of
+from letterhead._parquet_files import tables_of
 from letterhead.sources import iggy, kafka
 from letterhead.sources.base import Logins, Source
 from letterhead.sources.table_files import STANDARD_INPUT

@@ -8,12 +8,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from letterhead._parquet_files import Table, open_parquet, parquet_rows, parquet_table
+from letterhead._table_batches import checked_batches, damage, plain_schema
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits, how_to_raise
-from letterhead.parquet_files import Table, open_parquet, parquet_rows, parquet_table
 from letterhead.sources.arrow_messages import CheckedMessages, most_decompressed
 from letterhead.sources.json_lines import BOM, json_lines_table
-from letterhead.table_batches import checked_batches, damage, plain_schema
 
 __all__ = ["STANDARD_INPUT", "open_table"]
 

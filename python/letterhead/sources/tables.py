@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 
 from letterhead._arrow_types import is_list
 from letterhead._names import listed
+from letterhead._parquet_files import Table
+from letterhead._table_batches import empty_batch, no_column
 from letterhead.errors import DecodeError, replaced
 from letterhead.fields import check_distinct, columns_of
 from letterhead.offsets.reading import last_rows
-from letterhead.parquet_files import Table
 from letterhead.reader import Reader
 from letterhead.sources.base import Findings, RowRequest, Source
 from letterhead.sources.table_files import open_table
-from letterhead.table_batches import empty_batch, no_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead.fields import PlainKey
-    from letterhead.row_filter import RowFilter
+    from letterhead.where.row_filter import RowFilter
 
 
 class TableFile(Source):
@@ -177,7 +177,7 @@ class TableView:
             if name not in columns:
                 columns[name] = errors
             elif errors.null_count < len(errors):
-                from letterhead.output_columns import joined_errors
+                from letterhead.offsets.output_columns import joined_errors
 
                 columns[name] = joined_errors(errors, columns[name])
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
@@ -225,7 +225,7 @@ def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
 
 
 def _filter(schema: pa.Schema, request: RowRequest) -> tuple[RowFilter | None, tuple[str, ...]]:
-    from letterhead.row_filter import RowFilter, field_type
+    from letterhead.where.row_filter import RowFilter, field_type
 
     if request.where is None:
         return None, ()

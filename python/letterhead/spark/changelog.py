@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from letterhead._invariants import present
 from letterhead._names import check_name
 from letterhead.errors import DecodeError, replaced
-from letterhead.output_columns import KAFKA_HEADERS
+from letterhead.offsets.output_columns import KAFKA_HEADERS
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
 from letterhead.spark.header_functions import encode_headers
 from letterhead.spark.sail import not_on_sail

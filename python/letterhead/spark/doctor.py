@@ -14,8 +14,8 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-import letterhead.doctor
-from letterhead.doctor import Finding, Report, examine, findings
+import letterhead._doctor
+from letterhead._doctor import Finding, Report, examine, findings
 from letterhead.spark.sail import is_sail
 
 __all__ = ["doctor"]
@@ -123,11 +123,11 @@ def _answers(spark: SparkSession, expected: int | None) -> dict[str, Facts]:
 
 def _answer_function() -> Any:
     """Return a function pickled by value, which needs no letterhead on the worker."""
-    cloudpickle.register_pickle_by_value(letterhead.doctor)
+    cloudpickle.register_pickle_by_value(letterhead._doctor)
     try:
         pickled_examine, hold = cloudpickle.dumps(examine), HOLD
     finally:
-        cloudpickle.unregister_pickle_by_value(letterhead.doctor)
+        cloudpickle.unregister_pickle_by_value(letterhead._doctor)
 
     def answer(_: int) -> str:
         import os

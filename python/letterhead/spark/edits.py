@@ -14,10 +14,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, DecimalType, StringType, StructField, TimestampNTZType
 
+from letterhead._header_edits import Constant, Function, HeaderEdit, Hmac, Lit, Mask, NewValue
 from letterhead._invariants import present
 from letterhead._names import check_name, unknown_name
 from letterhead._shared_parameters import documented
-from letterhead.header_edits import Constant, Function, HeaderEdit, Hmac, Lit, Mask, NewValue
 from letterhead.spark.checks import chosen, guarded, raised
 from letterhead.spark.frame import (
     HEADERS,
@@ -280,7 +280,7 @@ class _EditStep:
         return F.transform(headers, changed)
 
     def _name(self, key: Column) -> Column:
-        """Return a key as keys are compared; see :func:`letterhead.header_edits.folded_key`."""
+        """Return a key as keys are compared; see :func:`letterhead._header_edits.folded_key`."""
         return F.translate(key, ascii_uppercase, ascii_lowercase) if self.ignore_case else key
 
     def _matches(self, key: Column, keys: Any, parameter: str) -> Column:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from letterhead._default_values import default_of
 from letterhead._formats import format_table
 from letterhead._invariants import present
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
-from letterhead.default_values import default_of
+from letterhead._value_text import text_of_key
 from letterhead.fields import Field, field_and_default, plain_key
 from letterhead.operations import ReadOptions, Select
 from letterhead.spark.checks import Check, chosen, guarded, raised
@@ -24,7 +25,6 @@ from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import declared
 from letterhead.types import ValueType, is_only_read, is_text_suffix
-from letterhead.value_text import text_of_key
 
 if TYPE_CHECKING:
     from letterhead.fields import Repeat

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructField, StructType, TimestampNTZType
 
 from letterhead._names import unknown_name
 from letterhead._shared_parameters import documented
+from letterhead._table_batches import empty_batch
 from letterhead.fields import Columns, columns_of
 from letterhead.operations import Pack
 from letterhead.operations.pack import HEADERS
@@ -18,7 +19,6 @@ from letterhead.spark.frame import Input, check_names, check_str, is_column
 from letterhead.spark.schemas import Declared, arrow_schema, spark_type
 from letterhead.spark.transform import ArrowStep, Transform
 from letterhead.spark.writing import GIVE_ZONE
-from letterhead.table_batches import empty_batch
 
 __all__ = ["pack_headers"]
 

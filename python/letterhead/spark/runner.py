@@ -15,11 +15,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from letterhead._formatting import as_text, printable
+from letterhead._table_batches import bounded_batches
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.errors import HeaderError, replaced
 from letterhead.operations import ColumnOperation, ExplodeBatches, Pack, Where
 from letterhead.spark.frame import named
-from letterhead.table_batches import bounded_batches
 
 __all__ = ["ArrowFunction", "Runner"]
 

@@ -124,6 +124,6 @@ def _total(source: ChangelogSource) -> int | None:
     path = Path(source.path)
     if source.brokers is not None or not (path.is_file() if path.suffix == ".parquet" else path.is_dir()):
         return None
-    from letterhead.parquet_files import parquet_table
+    from letterhead._parquet_files import parquet_table
 
     return parquet_table(path).rows or None

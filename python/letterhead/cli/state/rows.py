@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from letterhead._value_text import parse_base64, parse_hex
 from letterhead.cli.exits import Failure, as_options, usage_errors
 from letterhead.cli.render import warn
 from letterhead.cli.spelling import read_time, read_value
@@ -11,7 +12,6 @@ from letterhead.state.reading.directory import StoreFiles
 from letterhead.state.reading.rows import StoreReader, open_store
 from letterhead.state.reading.stores import remarks
 from letterhead.state.storage.keys import MAX_TIME
-from letterhead.value_text import parse_base64, parse_hex
 from letterhead.values import Value
 
 

@@ -9,10 +9,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from letterhead._default_values import json_default
 from letterhead._names import check_name, names_of, unknown_name
 from letterhead._shared_parameters import documented
 from letterhead._times import check_unit
-from letterhead.default_values import json_default
 from letterhead.fields import Columns, ColumnSpec, columns_of, field, normalise
 from letterhead.limits import Limits, parse_limits
 from letterhead.spark.schemas import check_case

@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 
 from letterhead import arrow as lha
 from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreChoiceError, replaced
+from letterhead.offsets.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.operations import ReadOptions, Select
-from letterhead.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
-from letterhead.row_filter import RowFilter, field_type
 from letterhead.state.reading.directory import StoreSegment
 from letterhead.state.reading.key_bounds import KeyBounds
 from letterhead.state.reading.rows import SUFFIXES, StoredVersion, StoreReader
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.keys import MAX_TIME
+from letterhead.where.row_filter import RowFilter, field_type
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError

@@ -16,7 +16,7 @@ with needed("the records of a changelog", "'letterhead[arrow,state]'"):
     import pyarrow.compute as pc
 
 from letterhead._arrow_types import read_table
-from letterhead.parquet_files import parquet_table, tables_of
+from letterhead._parquet_files import parquet_table, tables_of
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def read_path(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         table = parquet_table(path, ROWS)
         yield from table.read([name for name in table.schema.names if name in columns], None)
     else:
-        from letterhead.open_segments import segments
+        from letterhead._open_segments import segments
 
         with segments(path, columns=columns, isolation_level="read_committed") as reader:
             yield from reader

@@ -13,9 +13,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from letterhead._durable_files import make_directory, replace_file, sync_directory
 from letterhead._invariants import present
 from letterhead._names import check_name
-from letterhead.durable_files import make_directory, replace_file, sync_directory
 from letterhead.errors import ProcessorStateError
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.state.base import FORMATS

@@ -9,9 +9,9 @@ import base64
 import binascii
 import re
 
+from letterhead._header_edits import text_or_value
 from letterhead._names import unknown_name
 from letterhead.errors import HeaderError
-from letterhead.header_edits import text_or_value
 from letterhead.headers import GivenKey
 from letterhead.one_message import decode, encode, select
 from letterhead.types import type_name

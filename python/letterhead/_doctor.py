@@ -78,8 +78,8 @@ def report() -> Report:
 
     Examples
     --------
-    >>> from letterhead import doctor
-    >>> seen = doctor.report()
+    >>> from letterhead import _doctor
+    >>> seen = _doctor.report()
     >>> seen.places["driver"]["decode"], seen.ok
     ('right', True)
     """

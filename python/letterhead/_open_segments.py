@@ -15,9 +15,9 @@ from letterhead._names import check_name
 from letterhead.kafka.log_directory import Paths, partitions
 from letterhead.kafka.record_sets import COLUMNS
 from letterhead.kafka.segments import KafkaSegments, SegmentRowReader
+from letterhead.offsets.output_columns import default_columns
 from letterhead.offsets.segments import SegmentsReader
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail
-from letterhead.output_columns import default_columns
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from letterhead._formatting import counted
+from letterhead._table_batches import BATCH_ROWS, checked_batches, damage, first_line, plain_schema
 from letterhead.errors import DamagedTableError
-from letterhead.table_batches import BATCH_ROWS, checked_batches, damage, first_line, plain_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -165,7 +165,7 @@ def open_parquet(file: Any) -> pq.ParquetFile:
 def parquet_rows(
     parquet: pq.ParquetFile, columns: Sequence[str], label: str, last: int | None, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """Read a Parquet file as a :class:`Table` is read, as :func:`letterhead.table_batches.checked_batches` of it."""
+    """Read a Parquet file as a :class:`Table` is read, as :func:`letterhead._table_batches.checked_batches` of it."""
     names = parquet.schema_arrow.names
     # pyarrow reads a dot in a column name as a path to a nested field.
     is_plain = len(set(names)) == len(names) and not any("." in name for name in columns)
