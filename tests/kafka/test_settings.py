@@ -399,6 +399,19 @@ JAAS_PIECES = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("M required a=/\nb\nc;", {"a": "c"}),
+        ("M required a=//\nb;", {"a": "b"}),
+        ("M required a=/b\nc;", {"a": "c"}),
+        ("'' required;", None),
+    ],
+)
+def test_a_slash_comments_out_the_rest_of_a_line_or_the_next_one(text, options):
+    assert parse_jaas(text) == (None if options is None else ("M", options))
+
+
 @pytest.mark.jvm
 def test_logins_are_read_as_java_reads_them(tmp_path):
     generator = random.Random(5)
@@ -414,7 +427,10 @@ def test_logins_are_read_as_java_reads_them(tmp_path):
             for quote in generator.choices("\"'", k=generator.randrange(4))
         ]  # fmt: skip
         ending = generator.choice([";", " ;", ";\n", ";;", "", "; M2 required;"])
-        texts.append(text(12) if number % 4 == 0 else f"org.example.M required {' '.join(options)}{ending}")
+        module = generator.choice(["org.example.M"] * 19 + ["''"])
+        whole = text(12) if number % 4 == 0 else f"{module} required {' '.join(options)}{ending}"
+        at = generator.randrange(len(whole) + 1)
+        texts.append(whole[:at] + generator.choice([""] * 40 + ["/\n", "/", *JAAS_PIECES]) + whole[at:])
     (tmp_path / "Jaas.java").write_text(JAAS_PROGRAM)
     jars = ":".join(f"{directory}/*" for directory in built("kafka").rglob("*") if directory.is_dir())
     lines = subprocess.run(

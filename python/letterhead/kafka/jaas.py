@@ -15,10 +15,10 @@ __all__ = ["parse_jaas"]
 _FLAGS = ("REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL")
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 # A number begins with a digit, a dot or a hyphen, and a word with any other character of words. A hyphen alone, and a slash that
-# begins no comment of several lines, are a character and the rest of a line.
+# begins no comment of several lines, are a character and the rest of a line; the slash takes a line end that follows it, too.
 _TOKEN = re.compile(
     r"""
-      (?P<blank>  [\x00-\x20]+ | /\*.*?(?:\*/|\Z) | /[^\r\n]*)
+      (?P<blank>  [\x00-\x20]+ | /\*.*?(?:\*/|\Z) | /.?[^\r\n]*)
     | (?P<number> (?=[0-9.]|-[0-9.]) -?[0-9]*\.?[0-9]*)
     | (?P<word>   [A-Za-z_$\xa0-\U0010ffff][-A-Za-z_$0-9.\xa0-\U0010ffff]*)
     | (?P<quoted> "(?:\\.|[^\\"\r\n]++)*+(?:"|(?=[\r\n])|\\?\Z) | '(?:\\.|[^\\'\r\n]++)*+(?:'|(?=[\r\n])|\\?\Z))
@@ -47,7 +47,7 @@ def parse_jaas(text: str) -> tuple[str, dict[str, str]] | None:
     """
     tokens = _tokens(text)
     module, flag = next(tokens, None), next(tokens, None)
-    if module is None or module.text is None or flag is None or (flag.text or "").upper() not in _FLAGS:
+    if module is None or not module.text or flag is None or (flag.text or "").upper() not in _FLAGS:
         return None
     options: dict[str, str] = {}
     for key in tokens:
