@@ -509,21 +509,22 @@ def test_messages_between_those_that_change_stay_where_they_are(changes: Any, co
 def edits(draw: st.DrawFn, format: str, keys: list[Any]) -> editing.PlainEdit:
     """Draw an edit without contradictions; most keys are those of the messages."""
     form = FORMATS[format].traits.keys
-    other = st.sampled_from([3, 7] if form == "int" else ["other", "k" * 40])
+    other = st.sampled_from([3, 1, 2, 7] if form == "int" else ["other", "b", "a", "k" * 40])
     some_key = (st.sampled_from(keys) | other) if keys else other
-    free = draw(st.lists(some_key, unique=True, max_size=6))
+    free = draw(st.lists(some_key, unique=True, max_size=8))
     values = new_values(format)
     drop, rename, set = (
         free[:1],
         [(key, draw(some_key)) for key in free[1:2]],
-        [(key, draw(values)) for key in free[2:3]],
+        [(key, draw(values)) for key in free[4:]],
     )
     rename = [(old, new) for old, new in rename if new not in [key for key, _ in set]]
     masks = st.sampled_from(["hash", "redact", "last4"])
-    replace = [(key, draw(values | masks)) for key in free[3:5]]
+    replace = [(key, draw(values | masks)) for key in free[2:4]]
     append = draw(st.lists(st.tuples(some_key, values), max_size=2))
     if draw(st.booleans()):
-        return editing.PlainEdit([*free[1:5]], [], rename, replace, set, append)
+        only = draw(st.permutations(free[1:]))
+        return editing.PlainEdit(only, [], rename, replace, set, append)
     return editing.PlainEdit(None, drop, rename, replace, set, append)
 
 
