@@ -8,10 +8,7 @@ use crate::formats::batch::{iggy_batch, iggy_polled_2023, kip82_messages, record
 use crate::formats::headers::{Bare, iggy, iggy_2023, iggy_auto, kafka, kip82_int, kip82_typed};
 use crate::formats::message::kip82_message::{Int, Kip82Message, Typed, Wrapped};
 use crate::formats::message::{iggy_message, iggy_message_2023, kip82_wrapper, streams, streams_timestamped};
-use crate::header::KeyForm;
-use crate::traits::{BatchFormat, Carries, Class, Field, HeadersFormat, MessageFormat};
-use crate::value::ByteOrder;
-use crate::value_type::TypeCodes;
+use crate::traits::{BatchFormat, Info, MessageFormat};
 
 /// An operation that is generic over the format.
 pub trait Visitor {
@@ -20,22 +17,6 @@ pub trait Visitor {
     fn visit<E: MessageFormat>(self) -> Self::Out;
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out;
-}
-
-/// The row of a format in the table.
-#[derive(Debug, Clone, Copy)]
-pub struct Info {
-    pub name: &'static str,
-    pub class: Class,
-    pub source: &'static str,
-    pub layout: &'static str,
-    pub fields: &'static [Field],
-    pub keys: KeyForm,
-    pub types: TypeCodes,
-    pub order: ByteOrder,
-    pub carries: Carries,
-    /// It can be written, by `encode` and by `convert`.
-    pub is_target: bool,
 }
 
 macro_rules! formats {
@@ -52,6 +33,13 @@ macro_rules! formats {
                 match self {
                     $(Format::$variant => visitor.visit::<$of>(),)*
                     $(Format::$batch => visitor.visit_batch::<$batch_of>()),*
+                }
+            }
+
+            pub fn info(self) -> &'static Info {
+                match self {
+                    $(Format::$variant => &<$of as MessageFormat>::INFO,)*
+                    $(Format::$batch => &<$batch_of as BatchFormat>::INFO),*
                 }
             }
         }
@@ -94,34 +82,5 @@ impl Format {
             .copied()
             .find(|format| format.info().name == name)
             .ok_or_else(|| unknown_name("format", name, names))
-    }
-
-    pub fn info(self) -> Info {
-        struct ReadInfo;
-        impl Visitor for ReadInfo {
-            type Out = Info;
-
-            fn visit<E: MessageFormat>(self) -> Info {
-                Info {
-                    name: E::NAME,
-                    class: E::CLASS,
-                    source: E::SOURCE,
-                    layout: E::LAYOUT,
-                    fields: E::FIELDS,
-                    keys: E::Headers::KEYS,
-                    types: E::Headers::TYPES,
-                    order: E::Headers::ORDER,
-                    carries: E::Headers::CARRIES,
-                    is_target: E::Headers::IS_TARGET,
-                }
-            }
-
-            fn visit_batch<B: BatchFormat>(self) -> Info {
-                let message = self.visit::<B::Message>();
-                let (name, source, layout) = (B::NAME, B::SOURCE, B::LAYOUT);
-                Info { name, class: Class::Batch, source, layout, is_target: false, ..message }
-            }
-        }
-        self.visit(ReadInfo)
     }
 }

@@ -92,6 +92,9 @@ impl Carries {
     pub const ALL: Carries = Carries { nulls: true, part_len: (0, i32::MAX as usize), checks: Checks::Nothing };
 }
 
+/// An order of headers.
+pub type HeaderOrder = fn(&Header<'_>, &Header<'_>) -> Ordering;
+
 /// The bytes of all headers of one message.
 pub trait HeadersFormat: 'static {
     const NAME: &'static str;
@@ -108,7 +111,7 @@ pub trait HeadersFormat: 'static {
     /// It can be written: a reader of several layouts cannot.
     const IS_TARGET: bool = true;
     /// The order of headers, if the format defines one.
-    const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = None;
+    const CANONICAL: Option<HeaderOrder> = None;
 
     /// How the kernels find its headers; [`crate::kernel::layout::NoKernels`] if there are none for it.
     type Layout: WireLayout;
@@ -247,6 +250,24 @@ pub enum Encoded {
 /// How the kernels find the headers of a message.
 pub type LayoutOf<E> = <<E as MessageFormat>::Headers as HeadersFormat>::Layout;
 
+/// The row of a format in the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Info {
+    pub name: &'static str,
+    pub class: Class,
+    pub source: &'static str,
+    pub layout: &'static str,
+    pub fields: &'static [Field],
+    pub keys: KeyForm,
+    pub types: TypeCodes,
+    pub order: ByteOrder,
+    pub carries: Carries,
+    /// It can be written, by `encode` and by `convert`.
+    pub is_target: bool,
+    /// The order of headers, if the format defines one.
+    pub canonical: Option<HeaderOrder>,
+}
+
 /// A message format: headers and the fields around them. A format of headers alone is one without other fields.
 pub trait MessageFormat: Sized + 'static {
     const NAME: &'static str;
@@ -269,6 +290,21 @@ pub trait MessageFormat: Sized + 'static {
 
     type Headers: HeadersFormat;
     type Fields<'a>: AsRef<[FieldValue<'a>]>;
+
+    /// The format as a value.
+    const INFO: Info = Info {
+        name: Self::NAME,
+        class: Self::CLASS,
+        source: Self::SOURCE,
+        layout: Self::LAYOUT,
+        fields: Self::FIELDS,
+        keys: Self::Headers::KEYS,
+        types: Self::Headers::TYPES,
+        order: Self::Headers::ORDER,
+        carries: Self::Headers::CARRIES,
+        is_target: Self::Headers::IS_TARGET,
+        canonical: Self::Headers::CANONICAL,
+    };
 
     /// Finds the headers and the fields of a serialized message. A format whose messages only occur in batches has
     /// none.
@@ -437,6 +473,16 @@ pub trait BatchFormat: Sized {
     type Message: MessageFormat;
     /// The fields of a message as the parser passes them on.
     type Fields<'a>: Fields<'a>;
+
+    /// The format as a value, with the fields and headers of its messages.
+    const INFO: Info = Info {
+        name: Self::NAME,
+        class: Class::Batch,
+        source: Self::SOURCE,
+        layout: Self::LAYOUT,
+        is_target: false,
+        ..Self::Message::INFO
+    };
 
     /// Passes on every message of a batch, in order; a fatal error ends the batch.
     fn messages<'a, V: MessageReceiver<Batch = Self>>(

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 
 use super::column::{Column, Data};
 use super::input::Bytes;
-use super::rows::{Appended, Next, Parsed, RowSource};
+use super::rows::{Appended, Buffers, Next, Parsed, RowSource};
 use super::run::{Plan, Rows, run};
 use super::sink::{Row, RowSink};
 use super::{Input, Output, Work, schema};
@@ -19,7 +19,7 @@ use crate::error::{Direction, Error};
 use crate::kernel::bitmap::Validity;
 use crate::kernel::buffer::{Progress, Values as _};
 use crate::limits::Limits;
-use crate::log::{Log, OnError, Result};
+use crate::log::{EitherLog, Log, OnError, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 use crate::types::Type;
 use crate::value::{UUID_LEN, uuid_digits};
@@ -74,7 +74,7 @@ impl Work for ReadAmqp {
             let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
             Ok(ValueSink { of, dialect, max_offset, primitives, primitive: None, column, mark: 0 })
         };
-        let Rows { sink, findings, until } = run(&AmqpRows(primitives), input.from, &plan, make)?;
+        let Rows { sink, findings, until } = run(&AmqpRows(primitives), input.from, &plan, &make)?;
         let columns = vec![sink.column.finish()];
         Ok(Output::new(self.output_type()?, columns, None, &plan, findings, input.from..until))
     }
@@ -94,22 +94,17 @@ fn as_bytes(column: &dyn Array) -> Option<ArrayRef> {
 struct AmqpRows<'a>(Bytes<'a>);
 
 impl<'a> RowSource<'a, ValueSink<'a>> for AmqpRows<'a> {
-    type Block = ();
-
-    fn block(&self) -> Self::Block {}
-
     fn column(&self) -> &'a dyn Array {
         self.0.array()
     }
 
     /// The sink reads the rows itself, up to the first that it cannot append.
-    fn append(&self, _: &mut Self::Block, next: Next, to: &mut Row<'_, 'a, ValueSink<'a>>) -> Appended {
+    fn append(&self, _: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, ValueSink<'a>>) -> Option<Appended> {
         let appended = to.sink.append_from(next.rows.start);
-        Appended { offered: appended, appended }
+        Some(Appended { offered: appended, appended })
     }
 
-    #[inline]
-    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, _: &mut R, to: &mut Row<'_, 'a, ValueSink<'a>>) -> Parsed {
+    fn parse(&self, row: usize, _: &mut Buffers<'a>, _: EitherLog<'_>, to: &mut Row<'_, 'a, ValueSink<'a>>) -> Parsed {
         if let Some(primitive) = self.0.get(row) {
             to.fields(&[FieldValue::Binary(primitive)]);
         }

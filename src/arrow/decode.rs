@@ -1,6 +1,5 @@
 //! [`ListSink`]: headers as a list column, the other fields of messages as columns beside it.
 
-use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ use crate::kernel::layout::WireLayout;
 use crate::kernel::scan::Hits;
 use crate::log::{Log, Result};
 use crate::memory;
-use crate::traits::{self, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence};
+use crate::traits::{self, Field, FieldType, FieldValue, Info, Presence};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
@@ -108,8 +107,10 @@ macro_rules! match_values {
 }
 
 /// The list column of all headers and the columns of the other fields, as they grow.
-pub struct ListSink<E> {
+pub struct ListSink {
     headers: HeaderColumns,
+    /// The type of a header, without views.
+    header_fields: Fields,
     lists: Lists,
     /// Whether headers are kept, and not only validated.
     with_headers: bool,
@@ -118,43 +119,39 @@ pub struct ListSink<E> {
     has_message: Validity,
     /// Rows before the current one.
     row: usize,
-    text_keys: bool,
     /// The byte order of typed values.
     order: ByteOrder,
-    format: PhantomData<fn() -> E>,
+    /// The fields of a message.
+    message: &'static [Field],
 }
 
-impl<E: MessageFormat> ListSink<E> {
+impl ListSink {
     /// `views`: fields that are text or bytes, and values of headers, become views of this input.
-    pub fn new(text_keys: bool, views: Option<&ViewInput>) -> Self {
-        let types = E::FIELDS.iter().filter_map(|field| schema::field_type(field.of));
+    pub fn new(format: &Info, text_keys: bool, views: Option<&ViewInput>) -> Self {
+        let (message, header_fields) = (format.fields, schema::header_fields(format, text_keys));
+        let types = message.iter().filter_map(|field| schema::field_type(field.of));
         let column = |of| match views {
             Some(input) => Column::new(schema::with_views(&of), input),
             None => Column::new(of, &ViewInput::default()),
         };
         let fields: Vec<_> = types.map(column).enumerate().collect();
         ListSink {
-            headers: HeaderColumns::new(&schema::header_fields::<E::Headers>(text_keys), column(DataType::Binary)),
+            headers: HeaderColumns::new(&header_fields, column(DataType::Binary)),
+            header_fields,
             lists: Lists::default(),
             with_headers: true,
             row: 0,
             fields,
             has_message: Validity::default(),
-            text_keys,
-            order: E::Headers::ORDER,
-            format: PhantomData,
+            order: format.order,
+            message,
         }
-    }
-
-    /// The byte order of typed values, where it is not that of the format.
-    pub fn with_order(self, order: ByteOrder) -> Self {
-        ListSink { order, ..self }
     }
 
     /// Keeps only these fields; called before any row. Headers that are not kept are still validated.
     pub fn keep(mut self, is_requested: impl Fn(&Field) -> bool) -> Self {
-        self.with_headers = E::FIELDS.iter().any(|field| field.of == FieldType::Headers && is_requested(field));
-        let others: Vec<_> = E::FIELDS.iter().filter(|field| field.of != FieldType::Headers).collect();
+        self.with_headers = self.message.iter().any(|field| field.of == FieldType::Headers && is_requested(field));
+        let others: Vec<_> = self.message.iter().filter(|field| field.of != FieldType::Headers).collect();
         self.fields.retain(|(place, _)| is_requested(others[*place]));
         self
     }
@@ -168,14 +165,8 @@ impl<E: MessageFormat> ListSink<E> {
         for (place, column) in &mut self.fields {
             let values = messages.iter().map(|message| message.value(*place));
             let pushed = memory::hold(|| column.push_fields(values, progress));
-            pushed.unwrap_or_else(|held| held.resume(Self::field_name(*place)));
+            pushed.unwrap_or_else(|held| held.resume(field_name(self.message, *place)));
         }
-    }
-
-    /// The name of a field other than the headers.
-    fn field_name(place: usize) -> &'static str {
-        let mut others = E::FIELDS.iter().filter(|field| field.of != FieldType::Headers);
-        others.nth(place).map_or("", |field| field.name)
     }
 
     pub fn row_count(&self) -> usize {
@@ -242,7 +233,7 @@ impl<E: MessageFormat> ListSink<E> {
     }
 
     /// Appends the key; returns false if it is rejected, which was reported.
-    #[inline]
+    #[inline(always)]
     fn push_key<R: Log>(&mut self, header: &Header<'_>, log: &mut R) -> Result<bool> {
         let HeaderColumns { key_types, keys, .. } = &mut self.headers;
         match (keys.parts_mut().0, key_types, &header.key) {
@@ -294,11 +285,12 @@ impl<E: MessageFormat> ListSink<E> {
 
     /// The columns of the fields that are kept, in the order of the format's table, and which rows have a message.
     pub fn finish(self) -> (Vec<ArrayRef>, Validity) {
-        let headers = self.headers.finish(&schema::header_fields::<E::Headers>(self.text_keys));
+        let headers = self.headers.finish(&self.header_fields);
         let lists = self.lists.finish(headers);
         let mut columns: Vec<_> = self.fields.into_iter().map(|(place, column)| (place, column.finish())).collect();
         if self.with_headers {
-            let place = E::FIELDS.iter().position(|field| field.of == FieldType::Headers).unwrap_or(E::FIELDS.len());
+            let place = self.message.iter().position(|field| field.of == FieldType::Headers);
+            let place = place.unwrap_or(self.message.len());
             let before = columns.iter().take_while(|(other, _)| *other < place).count();
             columns.insert(before, (place, lists));
         }
@@ -311,7 +303,13 @@ fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
     columns.iter_mut().for_each(|(place, column)| column.push(value_of(&values[*place])));
 }
 
-impl<'a, E: MessageFormat> BlockSink<'a> for ListSink<E> {
+/// The name of a field other than the headers.
+fn field_name(message: &[Field], place: usize) -> &'static str {
+    let mut others = message.iter().filter(|field| field.of != FieldType::Headers);
+    others.nth(place).map_or("", |field| field.name)
+}
+
+impl<'a> BlockSink<'a> for ListSink {
     fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         let is_kept = self.with_headers && (F::TYPED_KEYS == self.headers.key_types.is_some());
         // At most `max_bytes` of the input are appended, and fields are parts of it.
@@ -336,12 +334,12 @@ impl<'a, E: MessageFormat> BlockSink<'a> for ListSink<E> {
     }
 }
 
-impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
+impl<'a> RowSink<'a> for ListSink {
     type Found = ();
 
     const KEEPS_PARTS: bool = false;
 
-    #[inline]
+    #[inline(always)] // A header that is passed through memory costs more than reading it.
     fn header<R: Log>(&mut self, _: &mut (), header: Header<'a>, log: &mut R) -> Result {
         if !self.push_key(&header, log)? {
             return Ok(());
@@ -376,7 +374,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
         extended.unwrap_or_else(|held| held.resume(HEADERS));
         for ((place, column), (_, other)) in self.fields.iter_mut().zip(&other.fields) {
             let extended = memory::hold(|| column.extend(other, progress));
-            extended.unwrap_or_else(|held| held.resume(Self::field_name(*place)));
+            extended.unwrap_or_else(|held| held.resume(field_name(self.message, *place)));
         }
     }
 

@@ -10,9 +10,9 @@ use arrow_schema::DataType;
 
 use super::binary;
 use super::input::{Bytes, Texts};
-use super::rows::{Appended, Next, Parsed, RowSource, fill_block};
+use super::rows::{Appended, Buffers, Next, Parsed, RowSource, fill_block};
 use super::run::{Plan, Rows, run};
-use super::sink::{Row, RowSink};
+use super::sink::{Row, RowSink, parse_row};
 use super::{Input, Operation, Output, binary_column, schema, written_type};
 use crate::error::{Direction, Error};
 use crate::header::{Header, RequestedKey};
@@ -20,15 +20,13 @@ use crate::kernel::bitmap::Validity;
 use crate::kernel::buffer::{Progress, Runs, Values as _};
 use crate::kernel::edit::{Hit, find};
 use crate::kernel::keys::{Keep, KeySet, Requested};
-use crate::kernel::layout::{TEXT, WireLayout as _};
+use crate::kernel::layout::{TEXT, WireLayout};
 use crate::kernel::scan::Scratch;
 use crate::kernel::{RowBlock, Span};
-use crate::log::{Fast, Log, OnError, OnLoss, Result};
+use crate::log::{EitherLog, Fast, Log, OnError, OnLoss, Result};
 use crate::memory;
-use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece, ReadMessage, RowEdit, headers_end};
-use crate::traits::{
-    Class, Encoded, FieldValue, HeadersFormat as _, LayoutOf, MessageFormat, Presence, ReadOptions, parse_message,
-};
+use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece, ReadMessage, RowEdit};
+use crate::traits::{Class, Encoded, FieldValue, LayoutOf, MessageFormat, Presence, ReadOptions, parse_message};
 use crate::value::bits_of;
 use crate::value_type::{Scalar, ValueType};
 
@@ -74,12 +72,12 @@ impl Operation for EditColumn {
     const DIRECTION: Direction = Direction::Convert;
 
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        Editor::<E>::new(&self.edit)?;
+        Editor::new::<E>(&self.edit)?;
         Ok(written_type(OnLoss::Raise, self.on_error))
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let editor = Editor::<E>::new(&self.edit)?;
+        let editor = Editor::new::<E>(&self.edit)?;
         let (messages, columns) = match input.column.as_struct_opt() {
             Some(parts) if self.edit.has_columns() && parts.num_columns() > 0 => {
                 let columns = parts.columns()[1..].iter().map(|column| NewColumn::new(column.as_ref()));
@@ -88,10 +86,10 @@ impl Operation for EditColumn {
             _ => (input.column, Vec::new()),
         };
         let rows =
-            EditRows::<E> { messages: binary_column::<E>(messages)?, options: self.options, format: PhantomData };
+            EditRows::<E> { messages: binary_column(messages, &E::INFO)?, options: self.options, format: PhantomData };
         let plan = input.plan(E::NAME, Direction::Decode, self.on_error, self.options.limits);
         let plan = Plan { target: Some(E::NAME), ..plan };
-        let Rows { sink, findings, until } = run(&rows, input.from, &plan, || Ok(EditSink::new(&editor, &columns)))?;
+        let Rows { sink, findings, until } = run(&rows, input.from, &plan, &|| Ok(EditSink::new(&editor, &columns)))?;
         self.seen.iter().for_each(|seen| seen.note(&sink.seen, until - input.from));
         let of = written_type(plan.on_loss, plan.on_error);
         let column = binary::binary(sink.messages, binary::nulls(sink.valid));
@@ -155,8 +153,8 @@ struct EditRows<'a, E> {
 }
 
 /// Edited messages as a growing column, and the one that is being read.
-struct EditSink<'a, 'e, E> {
-    editor: &'e Editor<'e, E>,
+struct EditSink<'a, 'e> {
+    editor: &'e Editor<'e>,
     columns: &'e [NewColumn<'a>],
     /// The keys of the entries for the kernels; `None` if there are too many.
     keys: Option<KeySet>,
@@ -180,13 +178,13 @@ struct EditSink<'a, 'e, E> {
     scratch: Scratch,
 }
 
-impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
-    fn new(editor: &'e Editor<'e, E>, columns: &'e [NewColumn<'a>]) -> Self {
+impl<'a, 'e> EditSink<'a, 'e> {
+    fn new(editor: &'e Editor<'e>, columns: &'e [NewColumn<'a>]) -> Self {
         let requested = |(place, key): (usize, &RequestedKey)| {
             let (key, key_type) = match key {
                 RequestedKey::Text(text) => (text.as_bytes().to_vec(), TEXT),
                 RequestedKey::Typed(value_type, bits) => {
-                    (bits_of(*value_type, bits, E::Headers::ORDER).into_owned(), *value_type)
+                    (bits_of(*value_type, bits, editor.format().order).into_owned(), *value_type)
                 }
                 RequestedKey::Int(_) => return None,
             };
@@ -214,11 +212,11 @@ impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
     }
 
     /// Appends edited rows of a block, up to the first that needs the slow path, and returns how many.
-    fn append(&mut self, messages: Bytes<'a>, block: &RowBlock<'a>, limit: usize, next: &Next) -> usize {
+    fn append<F: WireLayout>(&mut self, messages: Bytes<'a>, block: &RowBlock<'a>, limit: usize, next: &Next) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         self.hits.clear();
         let others = self.editor.edit().drops_others;
-        let done = find::<LayoutOf<E>>(block, limit, &mut self.scratch, keys, others, &mut self.hits);
+        let done = find::<F>(block, limit, &mut self.scratch, keys, others, &mut self.hits);
         self.hits.iter().filter_map(|hit| hit.place).for_each(|place| self.seen[place] = true);
         self.messages.reserve_rest(done, block.byte_len(), next.progress);
         let appended = self.splice(messages, &block.rows()[..done], next);
@@ -275,8 +273,8 @@ impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
 }
 
 /// Appends one edited message.
-fn splice_one<E: MessageFormat, R: Log>(
-    editor: &Editor<'_, E>,
+fn splice_one<R: Log>(
+    editor: &Editor<'_>,
     data: &[u8],
     row: &RowEdit<'_, RowValues<'_, '_>>,
     counts: &mut Counts,
@@ -291,7 +289,7 @@ fn splice_one<E: MessageFormat, R: Log>(
     })
 }
 
-impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
+impl<'a> RowSink<'a> for EditSink<'a, '_> {
     type Found = ();
 
     const KEEPS_PARTS: bool = false;
@@ -301,7 +299,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
         if let Some(place) = hit.and_then(|hit| hit.place) {
             self.seen[place] = true;
         }
-        if E::CLASS != Class::Headers {
+        if self.editor.format().class != Class::Headers {
             memory::push(&mut self.headers, header);
             return Ok(());
         }
@@ -334,11 +332,11 @@ impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
     fn end_row<R: Log>(&mut self, _: &mut (), presence: Presence, log: &mut R) -> Result {
         let EditSink { editor, columns, row, data, end, headers, fields, hits, counts, messages, .. } = self;
         let values = RowValues { columns, row: *row };
-        let encoded = match E::CLASS {
+        let encoded = match editor.format().class {
             Class::Headers => {
                 // A lenient read accepts bytes after the last header. An appended header would follow them, and they would be
                 // read as a header.
-                let data = if editor.touches(hits, &values) { &data[..headers_end::<E>(data, *end)] } else { *data };
+                let data = if editor.touches(hits, &values) { &data[..editor.headers_end(data, *end)] } else { *data };
                 splice_one(editor, data, &RowEdit { hits, values }, counts, log, messages)?;
                 Encoded::Message
             }
@@ -370,39 +368,40 @@ impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
     }
 }
 
-impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e, E>> for EditRows<'a, E> {
-    type Block = RowBlock<'a>;
-
-    fn block(&self) -> Self::Block {
-        RowBlock::default()
-    }
-
+impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a, E> {
     fn column(&self) -> &'a dyn Array {
         self.messages.array()
     }
 
-    fn append(&self, block: &mut Self::Block, next: Next, to: &mut Row<'_, 'a, EditSink<'a, 'e, E>>) -> Appended {
+    fn append(
+        &self,
+        buffers: &mut Buffers<'a>,
+        next: Next,
+        to: &mut Row<'_, 'a, EditSink<'a, 'e>>,
+    ) -> Option<Appended> {
+        let block = &mut buffers.block;
         if LayoutOf::<E>::READS.is_none() || E::CLASS != Class::Headers {
-            return Appended::NONE;
+            return None;
         }
         fill_block::<LayoutOf<E>>(block, self.messages, next.rows.clone(), self.options, true);
-        match block.rows().len() {
+        Some(match block.rows().len() {
             0 => Appended::NONE,
-            offered => {
-                Appended { offered, appended: to.sink.append(self.messages, block, self.options.limits.headers, &next) }
-            }
-        }
+            offered => Appended {
+                offered,
+                appended: to.sink.append::<LayoutOf<E>>(self.messages, block, self.options.limits.headers, &next),
+            },
+        })
     }
 
-    fn parse<R: Log>(
+    fn parse(
         &self,
         row: usize,
-        _: &mut Self::Block,
-        log: &mut R,
-        to: &mut Row<'_, 'a, EditSink<'a, 'e, E>>,
+        _: &mut Buffers<'a>,
+        log: EitherLog<'_>,
+        to: &mut Row<'_, 'a, EditSink<'a, 'e>>,
     ) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         (to.sink.row, to.sink.data) = (row, data.peek_rest());
-        parse_message::<E, R, _>(data, self.options, log, to)
+        parse_row!(log, to, |log, to| parse_message::<E, _, _>(data, self.options, log, to))
     }
 }

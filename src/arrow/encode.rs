@@ -15,14 +15,14 @@ use crate::kernel::layout::{Rules, WireLayout};
 use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::Scratch;
 use crate::log::{Log, OnLoss, Result};
-use crate::op::write::{Origin, Writer};
-use crate::traits::{Class, Encoded, FieldValue, HeadersFormat, LayoutOf, MessageFormat, Presence, Sink, WriteOptions};
+use crate::op::write::{Origin, Target, Writer};
+use crate::traits::{Class, Encoded, FieldValue, Presence, Sink, WriteOptions};
 use crate::type_option::TypeOption;
 use crate::value_type::{Scalar, ValueType};
 
 /// A growing column of serialized messages, and the message that is being written.
-pub struct EncodeSink<'a, E> {
-    writer: Writer<'a, E>,
+pub struct EncodeSink<'a> {
+    writer: Writer<'a>,
     messages: Runs,
     valid: Validity,
     /// Rows before the current one.
@@ -32,11 +32,12 @@ pub struct EncodeSink<'a, E> {
     scratch: Scratch,
 }
 
-impl<E: MessageFormat> EncodeSink<'_, E> {
+impl EncodeSink<'_> {
     /// Rejects options that make no sense for the format.
-    pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
+    pub fn new(target: Target, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
         let plainly = options.on_loss != OnLoss::Report && !options.canonical;
-        let is_simple = E::CLASS == Class::Headers && plainly && !matches!(options.types, TypeOption::ByKey(_));
+        let is_simple =
+            target.info.class == Class::Headers && plainly && !matches!(options.types, TypeOption::ByKey(_));
         let rules = is_simple.then(|| Rules {
             default_type: (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary)),
             untyped: match options.types {
@@ -45,10 +46,10 @@ impl<E: MessageFormat> EncodeSink<'_, E> {
             },
             drops: options.on_loss == OnLoss::Drop,
             refuses_nulls: options.refuse_null_headers,
-            max_bytes: E::Headers::MAX_WRITTEN,
+            max_bytes: target.max_written,
         });
         Ok(EncodeSink {
-            writer: Writer::new(options, origin)?,
+            writer: Writer::new(target, options, origin)?,
             messages: Runs::default(),
             valid: Validity::default(),
             mark: 0,
@@ -62,7 +63,7 @@ impl<E: MessageFormat> EncodeSink<'_, E> {
     }
 }
 
-impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
+impl<'a> RowSink<'a> for EncodeSink<'a> {
     type Found = ();
 
     const KEEPS_PARTS: bool = false;
@@ -112,9 +113,9 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
     }
 }
 
-impl<'a, E: MessageFormat> ListsSink<'a> for EncodeSink<'a, E> {
+impl<'a> ListsSink<'a> for EncodeSink<'a> {
     fn room_for_lists<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
-        self.room(max_offset)
+        self.room::<F>(max_offset)
     }
 
     fn append_lists<F: WireLayout>(&mut self, _: &mut (), lists: &ListBlock<'a>, progress: Progress) -> usize {
@@ -129,16 +130,21 @@ impl<'a, E: MessageFormat> ListsSink<'a> for EncodeSink<'a, E> {
     }
 }
 
-impl<'a, E: MessageFormat> EncodeSink<'a, E> {
+impl<'a> EncodeSink<'a> {
     /// The bytes that kernels can append before the output passes an offset; `None` if the options or the layout need the
     /// slow path.
-    pub fn room(&self, max_offset: usize) -> Option<usize> {
-        self.rules.filter(|_| LayoutOf::<E>::WRITES).map(|_| max_offset.saturating_sub(self.messages.byte_len()))
+    pub fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
+        self.rules.filter(|_| F::WRITES).map(|_| max_offset.saturating_sub(self.messages.byte_len()))
     }
 
-    /// Appends rows of layout `S` up to the first that needs the slow path, and returns how many.
-    pub fn append_converted<S: WireLayout>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
-        let fits = |rules: &Rules| match (S::TYPED, LayoutOf::<E>::TYPED) {
+    /// Appends rows of layout `S` in layout `F` up to the first that needs the slow path, and returns how many.
+    pub fn append_converted<S: WireLayout, F: WireLayout>(
+        &mut self,
+        block: &RowBlock<'a>,
+        limit: usize,
+        progress: Progress,
+    ) -> usize {
+        let fits = |rules: &Rules| match (S::TYPED, F::TYPED) {
             (false, false) => true,
             (false, true) => rules.default_type.is_some(),
             (true, false) => rules.untyped.is_some(),
@@ -146,7 +152,7 @@ impl<'a, E: MessageFormat> EncodeSink<'a, E> {
         };
         let Some(rules) = self.rules.filter(fits) else { return 0 };
         let Self { scratch, messages, .. } = self;
-        let done = encode::convert::<S, LayoutOf<E>>(block, limit, rules, scratch, progress, messages);
+        let done = encode::convert::<S, F>(block, limit, rules, scratch, progress, messages);
         self.valid.push_all(done);
         done
     }

@@ -32,7 +32,7 @@ use crate::kernel::layout::WireLayout;
 use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::{Hits, Scratch};
 use crate::log::{Log, Result};
-use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat as _, MessageFormat, Presence};
+use crate::traits::{Field, FieldType, FieldValue, Fields, Info, Presence};
 use crate::value::ByteOrder;
 
 /// The messages that are evaluated at once: one for each bit of a word.
@@ -219,14 +219,14 @@ pub(crate) enum Known {
 
 impl Filter {
     /// Rejects keys and fields that a format does not have.
-    pub fn check<E: MessageFormat>(&self, format: &str) -> Result<(), Error> {
-        check_keys(&self.selections, format, E::Headers::KEYS)?;
-        self.places::<E>().map(|_| ())
+    pub fn check(&self, format: &Info) -> Result<(), Error> {
+        check_keys(&self.selections, format)?;
+        self.places(format).map(|_| ())
     }
 
     /// The places of the fields among all fields of a message but its headers.
-    pub fn places<E: MessageFormat>(&self) -> Result<Vec<usize>, Error> {
-        let others: Vec<&Field> = E::FIELDS.iter().filter(|field| field.of != FieldType::Headers).collect();
+    pub fn places(&self, format: &Info) -> Result<Vec<usize>, Error> {
+        let others: Vec<&Field> = format.fields.iter().filter(|field| field.of != FieldType::Headers).collect();
         let place = |name: &String| {
             let place = others.iter().position(|field| field.name == name);
             place.ok_or_else(|| unknown_name("field", name, others.iter().map(|field| field.name)))
@@ -439,11 +439,11 @@ pub(crate) struct FilterSink {
 
 impl FilterSink {
     /// `order` is the byte order of typed numbers in the input.
-    pub fn new<E: MessageFormat>(filter: &Arc<Filter>, order: ByteOrder) -> Result<Self, Error> {
-        let of: Vec<_> = E::FIELDS.iter().filter_map(|field| schema::field_type(field.of)).collect();
+    pub fn new(filter: &Arc<Filter>, format: &Info, order: ByteOrder) -> Result<Self, Error> {
+        let of: Vec<_> = format.fields.iter().filter_map(|field| schema::field_type(field.of)).collect();
         let column = |place: usize| (place, Column::new(of[place].clone(), &ViewInput::default()));
-        let fields = filter.places::<E>()?.into_iter().map(column).collect();
-        let has_types = E::Headers::TYPES.is_typed();
+        let fields = filter.places(format)?.into_iter().map(column).collect();
+        let has_types = format.types.is_typed();
         let headers = SelectSink::new(&filter.selections, Dialect::Arrow, order, has_types, None);
         Ok(FilterSink { filter: Arc::clone(filter), headers, fields, row: 0 })
     }

@@ -20,7 +20,7 @@ use super::{Input, Operation, Output, binary_column, list_rows};
 use crate::error::{Code, Direction, Error};
 use crate::log::{OnError, no_reason};
 use crate::memory;
-use crate::traits::{BatchFormat, HeadersFormat as _, MessageFormat, ReadOptions};
+use crate::traits::{BatchFormat, Info, MessageFormat, ReadOptions};
 use crate::value::ByteOrder;
 
 /// The operands of the filter are read from all rows first; the operation gets the rows that are selected.
@@ -51,25 +51,14 @@ impl<O: Operation> Operation for Filtered<O> {
     const DIRECTION: Direction = O::DIRECTION;
 
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        self.filter.check::<E>(E::NAME)?;
+        self.filter.check(&E::INFO)?;
         self.operation.output_type::<E>()
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         self.output_type::<E>()?;
-        let Selected { rows, errors, until } = Selected::of::<E>(&self.filter, input, self.options, self.on_error)?;
-        let column = taken(input.column, &rows);
-        let selected = Input { column: &column, from: 0, rows_before: 0, ..input };
-        let row_of = |error: Error| match error.row().and_then(|row| rows.get(row)) {
-            Some(row) => error.in_row(Some(input.rows_before + row)),
-            None => error,
-        };
-        let mut output = self.operation.apply::<E>(selected).map_err(row_of)?;
-        if let Some(errors) = errors {
-            output.column = with_errors(&output.column, &errors);
-        }
-        output.until = rows.get(output.until).copied().unwrap_or(until);
-        Ok(output)
+        let selected = Selected::of::<E>(&self.filter, input, self.options, self.on_error)?;
+        selected.pass_to(input, &|input| self.operation.apply::<E>(input))
     }
 
     fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
@@ -79,19 +68,48 @@ impl<O: Operation> Operation for Filtered<O> {
 
 impl Operation for Matches {
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        self.filter.check::<E>(E::NAME)?;
+        self.filter.check(&E::INFO)?;
         let fields = schema::with_errors(vec![schema::nullable("selected", DataType::Boolean)], self.on_error);
         Ok(DataType::Struct(fields.into()))
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let DataType::Struct(fields) = self.output_type::<E>()? else { unreachable!("the type is a struct") };
-        let Selected { rows, errors, until } = Selected::of::<E>(&self.filter, input, self.options, self.on_error)?;
+        let of = self.output_type::<E>()?;
+        Ok(Selected::of::<E>(&self.filter, input, self.options, self.on_error)?.mark(input, &of, self.on_error))
+    }
+}
+
+impl Selected {
+    /// Applies an operation to the rows that are selected.
+    fn pass_to(
+        self,
+        input: Input<'_>,
+        operation: &dyn Fn(Input<'_>) -> Result<Output, Error>,
+    ) -> Result<Output, Error> {
+        let Selected { rows, errors, until } = self;
+        let column = taken(input.column, &rows);
+        let selected = Input { column: &column, from: 0, rows_before: 0, ..input };
+        let row_of = |error: Error| match error.row().and_then(|row| rows.get(row)) {
+            Some(row) => error.in_row(Some(input.rows_before + row)),
+            None => error,
+        };
+        let mut output = operation(selected).map_err(row_of)?;
+        if let Some(errors) = errors {
+            output.column = with_errors(&output.column, &errors);
+        }
+        output.until = rows.get(output.until).copied().unwrap_or(until);
+        Ok(output)
+    }
+
+    /// Whether each row is selected, and its errors.
+    fn mark(self, input: Input<'_>, of: &DataType, on_error: OnError) -> Output {
+        let DataType::Struct(fields) = of else { unreachable!("the type is a struct") };
+        let Selected { rows, errors, until } = self;
         let mut selected = memory::vec_of(until - input.from);
         selected.resize(until - input.from, false);
         rows.iter().for_each(|row| selected[row - input.from] = true);
         let mut columns: Vec<ArrayRef> = vec![Arc::new(BooleanArray::from(selected))];
-        if self.on_error == OnError::Column {
+        if on_error == OnError::Column {
             // Those of the rows that are not selected are not returned.
             let of = fields[1].data_type();
             let errors = errors.unwrap_or_else(|| new_null_array(of, rows.len()));
@@ -104,11 +122,9 @@ impl Operation for Matches {
             }
             columns.push(make_array(column.freeze()));
         }
-        Ok(Output { column: Arc::new(StructArray::new(fields, columns, None)), until })
+        Output { column: Arc::new(StructArray::new(fields.clone(), columns, None)), until }
     }
-}
 
-impl Selected {
     fn of<E: MessageFormat>(
         filter: &Arc<Filter>,
         input: Input<'_>,
@@ -123,18 +139,20 @@ impl Selected {
                 Err(Error::Value(format!("where: a list of headers has no field '{field}'")))
             }
             Some(_) => {
-                Self::select::<E, _>(filter, &list_rows::<E>(input.column)?, plan, input, (ByteOrder::Big, is_strict))
+                let rows = list_rows::<E>(input.column)?;
+                Self::select(filter, &rows, &E::INFO, plan, input, (ByteOrder::Big, is_strict))
             }
             None => {
-                let messages = MessageRows::<E>::new(binary_column::<E>(input.column)?, options);
-                Self::select::<E, _>(filter, &messages, plan, input, (E::Headers::ORDER, is_strict))
+                let messages = MessageRows::<E>::new(binary_column(input.column, &E::INFO)?, options);
+                Self::select(filter, &messages, &E::INFO, plan, input, (E::INFO.order, is_strict))
             }
         }
     }
 
-    fn select<'a, E: MessageFormat, R: RowSource<'a, FilterSink>>(
+    fn select<'a>(
         filter: &Arc<Filter>,
-        rows: &R,
+        rows: &dyn RowSource<'a, FilterSink>,
+        format: &Info,
         plan: Plan,
         input: Input<'a>,
         (order, is_strict): (ByteOrder, bool),
@@ -143,8 +161,8 @@ impl Selected {
         let policy = plan.on_error;
         let on_error = if policy == OnError::Raise { OnError::Column } else { policy };
         let plan = Plan { on_error, ..plan };
-        let make = || Ok(FilterSink::new::<E>(filter, order)?.strict(is_strict));
-        let Rows { sink, findings, until } = run(rows, input.from, &plan, make)?;
+        let make = || Ok(FilterSink::new(filter, format, order)?.strict(is_strict));
+        let Rows { sink, findings, until } = run(rows, input.from, &plan, &make)?;
         let errors = (on_error == OnError::Column).then(|| findings.errors.finish());
         let errors = errors.filter(|errors| errors.null_count() < errors.len());
         let (mut selected, mut decided, mut failed) = (Vec::new(), Vec::new(), false);
@@ -156,7 +174,9 @@ impl Selected {
                 let is_failed = errors.as_ref().is_some_and(|errors| errors.is_valid(row)) && excluded >> bit & 1 == 0;
                 if is_failed && policy == OnError::Raise {
                     let plan = Plan { on_error: OnError::Raise, ..plan };
-                    return Err(run(rows, input.from + row, &plan, make).err().unwrap_or_else(|| no_reason(E::NAME)));
+                    return Err(run(rows, input.from + row, &plan, &make)
+                        .err()
+                        .unwrap_or_else(|| no_reason(format.name)));
                 }
                 let is_true = truth.yes >> bit & 1 == 1;
                 if is_failed || is_true {

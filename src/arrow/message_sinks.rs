@@ -17,14 +17,14 @@ use crate::kernel::layout::WireLayout;
 use crate::kernel::scan;
 use crate::log::{Log, Result};
 use crate::memory;
-use crate::traits::{FieldValue, Fields, HeadersFormat as _, MessageFormat, Presence};
+use crate::traits::{FieldValue, Fields, Info, Presence};
 
-pub(super) struct MessageSinks<E> {
+pub(super) struct MessageSinks {
     /// The row of the input that each message comes from.
     rows: Vec<i64>,
     /// The row of the input that is read now.
     pub row: i64,
-    list: ListSink<E>,
+    list: ListSink,
     select: SelectSink,
     /// The operands of the filter, for the messages that are read now.
     pub filter: Option<FilterSink>,
@@ -54,11 +54,11 @@ fn has_room(room: Option<usize>, rows: &RowBlock<'_>) -> bool {
     room.is_some_and(|room| rows.byte_len() <= room)
 }
 
-impl<E: MessageFormat> MessageSinks<E> {
-    pub fn new(operation: &Messages) -> Self {
-        let list = ListSink::new(operation.options.text_keys, None);
+impl MessageSinks {
+    pub fn new(operation: &Messages, format: &'static Info) -> Self {
+        let list = ListSink::new(format, operation.options.text_keys, None);
         let strict = operation.options.strict_types;
-        let filter = operation.filter.as_ref().and_then(|filter| FilterSink::new::<E>(filter, E::Headers::ORDER).ok());
+        let filter = operation.filter.as_ref().and_then(|filter| FilterSink::new(filter, format, format.order).ok());
         let filter = filter.map(|filter| filter.strict(strict));
         MessageSinks {
             rows: Vec::new(),
@@ -68,8 +68,8 @@ impl<E: MessageFormat> MessageSinks<E> {
             select: SelectSink::new(
                 &operation.selections,
                 operation.dialect,
-                E::Headers::ORDER,
-                E::Headers::TYPES.is_typed(),
+                format.order,
+                format.types.is_typed(),
                 None,
             )
             .strict(strict),
@@ -194,7 +194,7 @@ impl<E: MessageFormat> MessageSinks<E> {
     }
 }
 
-impl<'a, E: MessageFormat> RowSink<'a> for MessageSinks<E> {
+impl<'a> RowSink<'a> for MessageSinks {
     type Found = MessageFound<'a>;
 
     const KEEPS_PARTS: bool = true;

@@ -10,11 +10,11 @@ use arrow_schema::{DataType, FieldRef};
 use super::filter::{Filter, ones, runs};
 use super::input::Bytes;
 use super::message_sinks::{MessageFound, MessageSinks, Until};
-use super::rows::{Parsed, regular_span};
-use super::run::{ParseRow, Plan, RangeRun, RowEnd, Rows, share, too_large};
+use super::rows::regular_span;
+use super::run::{Plan, RangeRun, RowEnd, Rows, share, too_large};
 use super::schema;
 use super::select::Selection;
-use super::sink::{Row, RowSink as _};
+use super::sink::{Row, RowSink as _, parse_row};
 use super::{Input, Operation, Output, binary_column, check_keys, struct_of};
 use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
@@ -23,11 +23,11 @@ use crate::interrupt;
 use crate::kernel::buffer::Progress;
 use crate::kernel::layout::WireLayout as _;
 use crate::kernel::{ROWS, RowBlock};
-use crate::log::{CollectErrors, Log, OnError, OnLoss, Result, Stop};
+use crate::log::{CollectErrors, EitherLog, Log, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
-    BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, LayoutOf, MessageFormat, MessageReceiver, Presence,
-    ReadOptions, Receiver, Sink as _, message_len, parse_batch,
+    BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, Info, LayoutOf, MessageFormat, MessageReceiver,
+    Presence, ReadOptions, Receiver, Sink as _, message_len, parse_batch,
 };
 
 /// The column with the input row that a message comes from.
@@ -55,9 +55,9 @@ impl Messages {
     }
 
     /// The columns of the sinks, the row first, and the positions of the requested columns among them.
-    fn places<B: BatchFormat>(&self) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
+    fn places(&self, format: &Info) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
-        known.extend(schema::message_fields::<B::Message>(self.options.text_keys));
+        known.extend(schema::message_fields(format, self.options.text_keys));
         let produced = known.iter().filter(|field| field.name() == ROW || self.requests(field.name()));
         let produced: Vec<_> = produced.map(Arc::clone).collect();
         let places = match &self.columns {
@@ -73,10 +73,10 @@ impl Messages {
         Ok((produced, places))
     }
 
-    fn fields<B: BatchFormat>(&self) -> Result<Vec<FieldRef>, Error> {
-        check_keys(&self.selections, B::NAME, <B::Message as MessageFormat>::Headers::KEYS)?;
-        self.filter.iter().try_for_each(|filter| filter.check::<B::Message>(B::NAME))?;
-        let (produced, places) = self.places::<B>()?;
+    fn fields(&self, format: &Info) -> Result<Vec<FieldRef>, Error> {
+        check_keys(&self.selections, format)?;
+        self.filter.iter().try_for_each(|filter| filter.check(format))?;
+        let (produced, places) = self.places(format)?;
         let mut fields: Vec<_> = places.into_iter().map(|place| Arc::clone(&produced[place])).collect();
         fields.extend(
             self.selections.iter().map(|selection| schema::nullable(&selection.output, selection.arrow(self.dialect))),
@@ -95,13 +95,13 @@ impl Operation for Messages {
     }
 
     fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
-        Ok(DataType::Struct(self.fields::<B>()?.into()))
+        Ok(DataType::Struct(self.fields(&B::INFO)?.into()))
     }
 
     fn apply_batch<B: BatchFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let fields = self.fields::<B>()?;
-        let (_, places) = self.places::<B>()?;
-        let batches = binary_column::<B::Message>(input.column)?;
+        let fields = self.fields(&B::INFO)?;
+        let (_, places) = self.places(&B::INFO)?;
+        let batches = binary_column(input.column, &B::INFO)?;
         let plan = input.plan(B::NAME, Direction::Decode, self.on_error, self.options.limits);
         let all = input.from..input.column.len();
         let run = |range| BatchRun::<B>::new(self, &plan, batches, range);
@@ -133,8 +133,10 @@ struct BatchRun<'v, 'a, B: BatchFormat> {
 
 impl<'v, 'a, B: BatchFormat> BatchRun<'v, 'a, B> {
     fn new(operation: &'v Messages, plan: &'v Plan, batches: Bytes<'a>, range: Range<usize>) -> Self {
-        let (rows, progress) = (Rows::new(MessageSinks::new(operation), range.start), Progress { bytes: 0, all: 0 });
-        let reader = BatchReader { operation, plan, rows, row: 0, progress, ended: None, buffer: Vec::new() };
+        let (rows, progress) =
+            (Rows::new(MessageSinks::new(operation, &B::INFO), range.start), Progress { bytes: 0, all: 0 });
+        let (buffer, format) = (Vec::new(), PhantomData);
+        let reader = BatchReader { operation, plan, rows, row: 0, progress, ended: None, buffer, format };
         BatchRun { batches, range, count: 0, reader, held: Held::default() }
     }
 
@@ -146,12 +148,12 @@ impl<'v, 'a, B: BatchFormat> BatchRun<'v, 'a, B> {
     }
 }
 
-impl<'a, B: BatchFormat> RangeRun<'a, MessageSinks<B::Message>> for BatchRun<'_, 'a, B> {
-    fn rows(&self) -> &Rows<MessageSinks<B::Message>> {
+impl<'a, B: BatchFormat> RangeRun<'a, MessageSinks> for BatchRun<'_, 'a, B> {
+    fn rows(&self) -> &Rows<MessageSinks> {
         &self.reader.rows
     }
 
-    fn into_rows(self) -> Rows<MessageSinks<B::Message>> {
+    fn into_rows(self) -> Rows<MessageSinks> {
         self.reader.rows
     }
 
@@ -175,7 +177,7 @@ impl<'a, B: BatchFormat> RangeRun<'a, MessageSinks<B::Message>> for BatchRun<'_,
         Ok(true)
     }
 
-    fn append(&mut self, next: Rows<MessageSinks<B::Message>>) {
+    fn append(&mut self, next: Rows<MessageSinks>) {
         let progress = self.progress(next.until);
         self.reader.rows.extend(next, progress);
         self.count = self.reader.rows.sink.row_count();
@@ -268,13 +270,14 @@ impl<'a, B: BatchFormat> MessageBlock<'a, B> {
 struct BatchReader<'v, B: BatchFormat> {
     operation: &'v Messages,
     plan: &'v Plan,
-    rows: Rows<MessageSinks<B::Message>>,
+    rows: Rows<MessageSinks>,
     /// The row of the input that is read now, as errors count it.
     row: usize,
     progress: Progress,
     ended: Option<End>,
     /// Memory for compressed sets.
     buffer: Vec<u8>,
+    format: PhantomData<fn() -> B>,
 }
 
 /// Why no more messages are read.
@@ -461,15 +464,20 @@ impl<B: BatchFormat> BatchReader<'_, B> {
     ) -> Result {
         let values = fields.values();
         let fields = values.as_ref();
-        let mut message = ParsedMessage::<B> { fields, headers, options: self.operation.options, format: PhantomData };
-        let BatchReader { rows, plan, row, .. } = self;
+        let BatchReader { operation: Messages { options, .. }, rows, plan, row, .. } = self;
+        let mut parse = |log: EitherLog<'_>, to: &mut Row<'_, 'a, MessageSinks>| {
+            to.fields(fields);
+            let Some(cursor) = headers else { return Ok(Presence::Absent) };
+            parse_row!(log, to, |log, to| <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, to))?;
+            Ok(Presence::Whole)
+        };
         let ended = if !log.errors().is_empty() {
             rows.sink.begin_row(found);
-            rows.append_failed_row(plan, *row, found, &mut message, log)
+            rows.append_failed_row(plan, *row, found, &mut parse, log)
         } else if rows.sink.excludes(fields) {
             Ok(RowEnd::Excluded)
         } else {
-            rows.append_row(plan, *row, found, &mut message, Some(log))
+            rows.append_row(plan, *row, found, &mut parse, Some(log))
         };
         self.note(ended)
     }
@@ -483,23 +491,6 @@ impl<B: BatchFormat> BatchReader<'_, B> {
             columns.push(findings.errors.finish());
         }
         columns
-    }
-}
-
-/// A message of a batch, whose frame was opened.
-struct ParsedMessage<'f, 'a, B> {
-    fields: &'f [FieldValue<'a>],
-    headers: Option<Cursor<'a>>,
-    options: ReadOptions,
-    format: PhantomData<fn() -> B>,
-}
-
-impl<'a, B: BatchFormat> ParseRow<'a, MessageSinks<B::Message>> for ParsedMessage<'_, 'a, B> {
-    fn parse<R: Log>(&mut self, log: &mut R, to: &mut Row<'_, 'a, MessageSinks<B::Message>>) -> Parsed {
-        to.fields(self.fields);
-        let Some(cursor) = self.headers else { return Ok(Presence::Absent) };
-        <B::Message as MessageFormat>::Headers::parse(cursor, self.options, log, to)?;
-        Ok(Presence::Whole)
     }
 }
 

@@ -39,13 +39,12 @@ use arrow_schema::{DataType, Fields};
 use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
 use crate::format::{Format, Visitor};
-use crate::header::KeyForm;
 use crate::limits::Limits;
 use crate::log::{OnError, OnLoss};
 use crate::op::batch_needs_messages;
 use crate::op::convert::{Reader, no_target, not_one_by_one};
-use crate::op::write::{Origin, check_written};
-use crate::traits::{BatchFormat, Class, HeadersFormat, LayoutOf, MessageFormat, ReadOptions, WriteOptions};
+use crate::op::write::{Origin, Target, check_written};
+use crate::traits::{BatchFormat, Class, Info, LayoutOf, MessageFormat, ReadOptions, WriteOptions};
 use crate::value::ByteOrder;
 
 use binary::ViewInput;
@@ -53,7 +52,7 @@ use decode::ListSink;
 use encode::EncodeSink;
 use errors::Findings;
 use input::{Bytes, ListInput};
-use rows::{BatchRows, ConvertedRows, ListRows, MessageRows, RowSource, StructRows};
+use rows::{BatchRows, ConvertedRows, LayoutRows, ListRows, MessageRows, RowSource, StructRows};
 use run::{MAX_OFFSET, Plan, Rows, run};
 use select::{SelectSink, Selection};
 use validate::ErrorsOnly;
@@ -209,25 +208,40 @@ pub struct Decode {
 
 impl Operation for Decode {
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        let of = match self.on_error {
-            OnError::Column => {
-                let fields = schema::message_fields::<E>(self.options.text_keys);
-                DataType::Struct(schema::with_errors(fields, self.on_error).into())
-            }
-            OnError::Raise | OnError::Null => schema::decoded_type::<E>(self.options.text_keys),
-        };
-        Ok(if self.views { schema::with_views(&of) } else { of })
+        Ok(self.of(&E::INFO))
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let messages = binary_column::<E>(input.column)?;
-        let rows = MessageRows::<E>::new(messages, self.options);
-        let plan = input.plan(E::NAME, Direction::Decode, self.on_error, self.options.limits);
+        let messages = binary_column(input.column, &E::INFO)?;
+        self.run_rows(&MessageRows::<E>::new(messages, self.options), messages, input, &E::INFO)
+    }
+}
+
+impl Decode {
+    fn of(&self, format: &Info) -> DataType {
+        let of = match self.on_error {
+            OnError::Column => {
+                let fields = schema::message_fields(format, self.options.text_keys);
+                DataType::Struct(schema::with_errors(fields, self.on_error).into())
+            }
+            OnError::Raise | OnError::Null => schema::decoded_type(format, self.options.text_keys),
+        };
+        if self.views { schema::with_views(&of) } else { of }
+    }
+
+    fn run_rows<'a>(
+        &self,
+        rows: &dyn RowSource<'a, ListSink>,
+        messages: Bytes<'a>,
+        input: Input<'a>,
+        format: &Info,
+    ) -> Result<Output, Error> {
+        let plan = input.plan(format.name, Direction::Decode, self.on_error, self.options.limits);
         let views = self.views.then(|| ViewInput::new(messages));
-        let make = || Ok(ListSink::<E>::new(self.options.text_keys, views.as_ref()));
-        let Rows { sink, findings, until } = run(&rows, input.from, &plan, make)?;
+        let make = || Ok(ListSink::new(format, self.options.text_keys, views.as_ref()));
+        let Rows { sink, findings, until } = run(rows, input.from, &plan, &make)?;
         let (columns, has_message) = sink.finish();
-        let (of, nulls) = (self.output_type::<E>()?, binary::nulls(has_message));
+        let (of, nulls) = (self.of(format), binary::nulls(has_message));
         Ok(Output::new(of, columns, nulls, &plan, findings, input.from..until))
     }
 }
@@ -244,23 +258,28 @@ impl Operation for Encode {
     const DIRECTION: Direction = Direction::Encode;
 
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        check_written::<E>(&self.options)?;
+        check_written(&E::INFO, &self.options)?;
         Ok(written_type(self.options.on_loss, OnError::Raise))
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let plan = input.plan(E::NAME, Direction::Encode, OnError::Raise, self.limits);
-        let plan = Plan { on_loss: self.options.on_loss, ..plan };
         match E::CLASS {
-            Class::Headers => {
-                let rows = list_rows::<E>(input.column)?;
-                write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::USER)
-            }
-            Class::Message | Class::Batch => {
-                let rows = StructRows::<LayoutOf<E>>::new::<E>(input.column)?;
-                write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::USER)
-            }
+            Class::Headers => self.run_rows(&list_rows::<E>(input.column)?, input, Target::new::<E>()),
+            _ => self.run_rows(&StructRows::new(input.column, &E::INFO)?, input, Target::new::<E>()),
         }
+    }
+}
+
+impl Encode {
+    fn run_rows<'a>(
+        &self,
+        rows: &dyn RowSource<'a, EncodeSink<'a>>,
+        input: Input<'a>,
+        target: Target,
+    ) -> Result<Output, Error> {
+        let plan = input.plan(target.info.name, Direction::Encode, OnError::Raise, self.limits);
+        let plan = Plan { on_loss: self.options.on_loss, ..plan };
+        write_rows(rows, input, &plan, target, &self.options, Origin::USER)
     }
 }
 
@@ -282,7 +301,7 @@ impl Operation for Convert {
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let messages = binary_column::<E>(input.column)?;
+        let messages = binary_column(input.column, &E::INFO)?;
         self.target.visit(ConvertInto { operation: self, messages, source: Reader::new::<E>(), input })
     }
 
@@ -302,7 +321,7 @@ impl Visitor for CheckWritten<'_> {
     type Out = Result<(), Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        check_written::<E>(self.0)
+        check_written(&E::INFO, self.0)
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
@@ -322,19 +341,26 @@ impl Visitor for ConvertInto<'_> {
     type Out = Result<Output, Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        let ConvertInto { operation, messages, source, input } = self;
-        let plan = Plan {
-            target: Some(E::NAME),
-            on_loss: operation.write.on_loss,
-            ..input.plan(source.name, Direction::Decode, operation.on_error, operation.read.limits)
-        };
-        let origin = Origin { order: source.order, keys: source.keys, direction: Direction::Convert };
-        let rows = ConvertedRows::<E>::new(messages, operation.read, source);
-        write_rows::<E, _>(&rows, input, &plan, operation.write.clone(), origin)
+        let ConvertInto { operation, messages, source, .. } = self;
+        let rows = ConvertedRows::<LayoutOf<E>>::new(messages, operation.read, source, E::FIELDS);
+        self.run_rows(&rows, Target::new::<E>())
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         Err(no_target(B::NAME))
+    }
+}
+
+impl<'a> ConvertInto<'a> {
+    fn run_rows(&self, rows: &dyn RowSource<'a, EncodeSink<'a>>, target: Target) -> Result<Output, Error> {
+        let ConvertInto { operation, ref source, input, .. } = *self;
+        let plan = Plan {
+            target: Some(target.info.name),
+            on_loss: operation.write.on_loss,
+            ..input.plan(source.info.name, Direction::Decode, operation.on_error, operation.read.limits)
+        };
+        let origin = Origin { order: source.info.order, keys: source.info.keys, direction: Direction::Convert };
+        write_rows(rows, input, &plan, target, &operation.write, origin)
     }
 }
 
@@ -351,15 +377,16 @@ fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
     }
 }
 
-fn write_rows<'a, E: MessageFormat, R: RowSource<'a, EncodeSink<'a, E>>>(
-    rows: &R,
+fn write_rows<'a>(
+    rows: &dyn RowSource<'a, EncodeSink<'a>>,
     input: Input<'a>,
     plan: &Plan,
-    options: WriteOptions,
+    target: Target,
+    options: &WriteOptions,
     origin: Origin,
 ) -> Result<Output, Error> {
-    let make = || EncodeSink::<E>::new(options.clone(), origin);
-    let Rows { sink, findings, until } = run(rows, input.from, plan, make)?;
+    let make = || EncodeSink::new(target, options.clone(), origin);
+    let Rows { sink, findings, until } = run(rows, input.from, plan, &make)?;
     let of = written_type(plan.on_loss, plan.on_error);
     Ok(Output::new(of, vec![sink.finish()], None, plan, findings, input.from..until))
 }
@@ -385,42 +412,42 @@ impl Select {
         DataType::Struct(schema::with_errors(fields, self.on_error).into())
     }
 
-    fn run_rows<'a, R: RowSource<'a, SelectSink>>(
+    fn run_rows<'a>(
         &self,
-        rows: &R,
+        rows: &dyn RowSource<'a, SelectSink>,
         input: Input<'a>,
-        format: &'static str,
+        format: &Info,
         order: ByteOrder,
-        has_types: bool,
     ) -> Result<Output, Error> {
-        let plan = input.plan(format, Direction::Decode, self.on_error, self.options.limits);
+        let has_types = format.types.is_typed();
+        let plan = input.plan(format.name, Direction::Decode, self.on_error, self.options.limits);
         let views = Bytes::of_values(input.column).filter(|_| self.views).map(ViewInput::new);
         let strict = self.options.strict_types;
         let make =
             || Ok(SelectSink::new(&self.selections, self.dialect, order, has_types, views.as_ref()).strict(strict));
-        let Rows { sink, findings, until } = run(rows, input.from, &plan, make)?;
+        let Rows { sink, findings, until } = run(rows, input.from, &plan, &make)?;
         Ok(Output::new(self.of(), sink.finish(), None, &plan, findings, input.from..until))
     }
 }
 
 impl Operation for Select {
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        check_keys(&self.selections, E::NAME, E::Headers::KEYS)?;
+        check_keys(&self.selections, &E::INFO)?;
         Ok(self.of())
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        check_keys(&self.selections, E::NAME, E::Headers::KEYS)?;
+        check_keys(&self.selections, &E::INFO)?;
         match ListInput::of(input.column) {
             // A typed value in a list is its bits, most significant byte first.
             Some(_) => {
                 let rows = list_rows::<E>(input.column)?;
-                self.run_rows(&rows, input, E::NAME, ByteOrder::Big, E::Headers::TYPES.is_typed())
+                self.run_rows(&rows, input, &E::INFO, ByteOrder::Big)
             }
             None => {
-                let messages = binary_column::<E>(input.column)?;
+                let messages = binary_column(input.column, &E::INFO)?;
                 let rows = MessageRows::<E>::new(messages, self.options);
-                self.run_rows(&rows, input, E::NAME, E::Headers::ORDER, E::Headers::TYPES.is_typed())
+                self.run_rows(&rows, input, &E::INFO, E::INFO.order)
             }
         }
     }
@@ -433,12 +460,14 @@ pub struct Validate {
 }
 
 impl Validate {
-    fn run_rows<'a, R>(&self, rows: &R, input: Input<'a>, format: &'static str) -> Result<Output, Error>
-    where
-        R: RowSource<'a, ErrorsOnly>,
-    {
+    fn run_rows<'a>(
+        &self,
+        rows: &dyn RowSource<'a, ErrorsOnly>,
+        input: Input<'a>,
+        format: &'static str,
+    ) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, OnError::Column, self.options.limits);
-        let Rows { findings, until, .. } = run(rows, input.from, &plan, || Ok(ErrorsOnly::default()))?;
+        let Rows { findings, until, .. } = run(rows, input.from, &plan, &|| Ok(ErrorsOnly::default()))?;
         Ok(Output { column: findings.errors.finish(), until })
     }
 }
@@ -453,21 +482,23 @@ impl Operation for Validate {
     }
 
     fn apply_batch<B: BatchFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let messages = binary_column::<B::Message>(input.column)?;
+        let messages = binary_column(input.column, &B::INFO)?;
         self.run_rows(&BatchRows::<B>::new(messages, self.options), input, B::NAME)
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         match ListInput::of(input.column) {
             Some(_) => self.run_rows(&list_rows::<E>(input.column)?, input, E::NAME),
-            None => {
-                self.run_rows(&MessageRows::<E>::new(binary_column::<E>(input.column)?, self.options), input, E::NAME)
-            }
+            None => self.run_rows(
+                &MessageRows::<E>::new(binary_column(input.column, &E::INFO)?, self.options),
+                input,
+                E::NAME,
+            ),
         }
     }
 }
 
-fn binary_column<E: MessageFormat>(column: &dyn Array) -> Result<Bytes<'_>, Error> {
+fn binary_column<'a>(column: &'a dyn Array, format: &Info) -> Result<Bytes<'a>, Error> {
     Bytes::of(column).ok_or_else(|| {
         let actual = schema::type_name(column.data_type());
         let advice = match ListInput::of(column) {
@@ -475,17 +506,17 @@ fn binary_column<E: MessageFormat>(column: &dyn Array) -> Result<Bytes<'_>, Erro
             None => "",
         };
         let fits = "read from binary, large_binary or binary_view";
-        Error::Type(format!("the column is {actual}, and {} is {fits}{advice}", E::NAME))
+        Error::Type(format!("the column is {actual}, and {} is {fits}{advice}", format.name))
     })
 }
 
-fn list_rows<E: MessageFormat>(column: &dyn Array) -> Result<ListRows<'_, LayoutOf<E>>, Error> {
-    ListRows::new(column, E::Headers::KEYS, &schema::headers_type::<E::Headers>(false))
+fn list_rows<E: MessageFormat>(column: &dyn Array) -> Result<LayoutRows<'_, LayoutOf<E>>, Error> {
+    Ok(LayoutRows::new(ListRows::new(column, E::INFO.keys, &schema::headers_type(&E::INFO, false))?))
 }
 
-fn check_keys(selections: &[Selection], format: &str, form: KeyForm) -> Result<(), Error> {
+fn check_keys(selections: &[Selection], format: &Info) -> Result<(), Error> {
     let mut keys = selections.iter().filter(|selection| !selection.is_of_every_header());
-    keys.try_for_each(|selection| selection.key.check(format, form))
+    keys.try_for_each(|selection| selection.key.check(format.name, format.keys))
 }
 
 fn struct_of(fields: impl Into<Fields>, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>, rows: usize) -> ArrayRef {

@@ -1,6 +1,5 @@
 //! [`Pack`]: columns of values → lists of headers, the inverse of [`super::select::SelectSink`].
 
-use std::marker::PhantomData;
 use std::ops::Range;
 
 use arrow_array::builder::BooleanBufferBuilder;
@@ -18,21 +17,20 @@ use memchr::memmem::Finder;
 use super::binary;
 use super::decode::ListSink;
 use super::input::{Bytes, Texts};
-use super::rows::{ListRows, Parsed, RowSource};
-use super::run::{Plan, Rows, run};
-use super::sink::Row;
+use super::rows::{Buffers, ListRows, Parsed, RowSource};
+use super::run::{Rows, run};
+use super::sink::{Row, parse_row};
 use super::{Input, Operation, Output, schema};
 use crate::encoding::{Encoding, in_range, is_integer, read_text, typed, untyped};
 use crate::error::{Code, Direction, Error, ErrorDetail, bad_length};
-use crate::formats::headers::Bare;
 use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::{Runs, Values as _};
 use crate::limits::Limits;
-use crate::log::{Log, OnError, Result};
+use crate::log::{EitherLog, Log, OnError, Result};
 use crate::memory;
 use crate::op::edit::{key_of, writable_key};
 use crate::text_form::{TextForm, Unit, date_text, iso_text, time, write_base64, write_hex};
-use crate::traits::{HeadersFormat, LayoutOf, MessageFormat, Presence, Sink};
+use crate::traits::{Carries, Field, Info, MessageFormat, Presence, Sink};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, guid_order, invalid};
 use crate::value_type::{Scalar, ValueType};
@@ -63,57 +61,64 @@ impl Operation for Pack {
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
         for column in &self.columns {
             let Packed::Values { key, of, .. } = column else { continue };
-            writable_key::<E>(key)?;
-            stored::<E>(*of).map_err(|message| Error::Value(format!("{}: header {key}: {message}", E::NAME)))?;
+            writable_key(key, &E::INFO)?;
+            stored(*of, &E::INFO).map_err(|message| Error::Value(format!("{}: header {key}: {message}", E::NAME)))?;
         }
-        Ok(schema::headers_type::<E::Headers>(false))
+        Ok(schema::headers_type(&E::INFO, false))
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let of = self.output_type::<E>()?;
+        self.run(input, self.output_type::<E>()?, &E::INFO)
+    }
+}
+
+impl Pack {
+    fn run(&self, input: Input<'_>, of: DataType, format: &Info) -> Result<Output, Error> {
         let structs = input.column.as_struct_opt().filter(|structs| structs.num_columns() == self.columns.len());
         let structs = structs.ok_or_else(|| Error::Type("pack reads a struct of the columns".into()))?;
         let encoded = self.columns.iter().zip(structs.columns()).map(|(packed, column)| match packed {
             Packed::Headers => Ok(None),
             Packed::Values { key, of, lists, split } => {
                 let encode = || {
-                    let encoded = encode::<E>(column.as_ref(), *of, *lists, self.truncates)?;
+                    let encoded = encode(column.as_ref(), *of, format, *lists, self.truncates)?;
                     match split {
-                        Some(separator) => encoded.joined::<E>(separator, self.skips_nulls),
+                        Some(separator) => encoded.joined(separator, self.skips_nulls, format),
                         None => Ok(encoded),
                     }
                 };
                 let encoded = memory::hold(encode).unwrap_or_else(|held| held.resume(&key.to_string()));
-                encoded.map(Some).map_err(|error| error.located::<E>(key, input.rows_before))
+                encoded.map(Some).map_err(|error| error.located(key, format, input.rows_before))
             }
         });
         let encoded: Vec<_> = encoded.collect::<Result<_, Error>>()?;
         let parts = self.columns.iter().zip(structs.columns()).zip(&encoded).map(|((packed, column), encoded)| {
             Ok(match (packed, encoded) {
                 (Packed::Values { key, .. }, Some(encoded)) => Part::Values { key, encoded },
-                _ => Part::Headers(Box::new(ListRows::new(column.as_ref(), E::Headers::KEYS, &of)?)),
+                _ => Part::Headers(Box::new(ListRows::new(column.as_ref(), format.keys, &of)?)),
             })
         });
-        let rows = PackRows::<E> {
+        let rows = PackRows {
             structs,
             parts: parts.collect::<Result<_, Error>>()?,
             skips_nulls: self.skips_nulls,
-            format: PhantomData,
+            carries_nulls: format.carries.nulls,
         };
-        let plan = Plan { ..input.plan(E::NAME, Direction::Encode, OnError::Raise, Limits::DEFAULT) };
-        let make = || Ok(ListSink::<Bare<E::Headers>>::new(false, None).with_order(ByteOrder::Big));
-        let Rows { sink, findings, until } = run(&rows, input.from, &plan, make)?;
+        let plan = input.plan(format.name, Direction::Encode, OnError::Raise, Limits::DEFAULT);
+        // A typed value is its bits, most significant byte first.
+        let lists = Info { fields: &[Field::HEADERS], order: ByteOrder::Big, ..*format };
+        let make = || Ok(ListSink::new(&lists, false, None));
+        let Rows { sink, findings, until } = run(&rows, input.from, &plan, &make)?;
         let (columns, has_message) = sink.finish();
         Ok(Output::new(of, columns, binary::nulls(has_message), &plan, findings, input.from..until))
     }
 }
 
 /// The type that a format stores for values of a type, if it stores one.
-fn stored<E: MessageFormat>(of: Type) -> Result<Option<ValueType>, String> {
+fn stored(of: Type, format: &Info) -> Result<Option<ValueType>, String> {
     if !matches!(of.coding, Coding::Plain(_) | Coding::Guid | Coding::Text(_)) {
         return Err("the type can be read, but not written".into());
     }
-    if !E::Headers::TYPES.is_typed() {
+    if !format.types.is_typed() {
         return Ok(None);
     }
     let value_type = ValueType::Named(match of.scalar {
@@ -121,7 +126,7 @@ fn stored<E: MessageFormat>(of: Type) -> Result<Option<ValueType>, String> {
         Scalar::TimestampMs => Scalar::Int64,
         scalar => scalar,
     });
-    match E::Headers::TYPES.code(value_type) {
+    match format.types.code(value_type) {
         Some(_) => Ok(Some(value_type)),
         None => Err(format!("the format has no values of type {}", value_type.name())),
     }
@@ -142,7 +147,7 @@ struct EncodedColumn<'a> {
 
 impl<'a> EncodedColumn<'a> {
     /// One value for each list, with a separator between its elements.
-    fn joined<E: MessageFormat>(self, separator: &[u8], skips_nulls: bool) -> Result<EncodedColumn<'a>, Failed> {
+    fn joined(self, separator: &[u8], skips_nulls: bool, format: &Info) -> Result<EncodedColumn<'a>, Failed> {
         let Some(lists) = self.lists else { return Ok(self) };
         let (mut values, mut joined, mut has_value) = (Runs::default(), Vec::new(), Vec::new());
         let separators = Finder::new(separator);
@@ -169,13 +174,12 @@ impl<'a> EncodedColumn<'a> {
         }
         let nulls = Some(NullBuffer::from(has_value));
         let joined = EncodedColumn { values, nulls, is_joined: true, offset: 0, ..self };
-        joined.check_lengths::<E>()?;
+        joined.check_lengths(format.carries)?;
         Ok(joined)
     }
 
     /// Refuses values that are longer than the format can write.
-    fn check_lengths<E: MessageFormat>(&self) -> Result<(), Failed> {
-        let carries = E::Headers::CARRIES;
+    fn check_lengths(&self, carries: Carries) -> Result<(), Failed> {
         let places = self.offset..self.offset + self.values.count();
         let bad_len = |place: usize| self.get(place).map(<[u8]>::len).filter(|len| !carries.fits(*len));
         let Some((place, len)) = places.into_iter().find_map(|place| Some((place, bad_len(place)?))) else {
@@ -234,7 +238,7 @@ enum Failed {
 }
 
 impl Failed {
-    fn located<E: MessageFormat>(self, key: &RequestedKey, rows_before: usize) -> Error {
+    fn located(self, key: &RequestedKey, format: &Info, rows_before: usize) -> Error {
         match self {
             Failed::Type(message) => Error::Type(format!("header {key}: {message}")),
             Failed::Value(row, error) => {
@@ -242,19 +246,20 @@ impl Failed {
                     key: Some(key.to_string()),
                     ..ErrorDetail::of_message(error.code, format!("header {key}: {}", error.message))
                 };
-                detail.located(Direction::Encode, E::NAME, Some(rows_before + row))
+                detail.located(Direction::Encode, format.name, Some(rows_before + row))
             }
         }
     }
 }
 
 /// Encodes all values of a column.
-fn encode<E: MessageFormat>(
-    column: &dyn Array,
+fn encode<'a>(
+    column: &'a dyn Array,
     of: Type,
+    format: &Info,
     is_list: bool,
     truncates: bool,
-) -> Result<EncodedColumn<'_>, Failed> {
+) -> Result<EncodedColumn<'a>, Failed> {
     let lists = match column.data_type() {
         DataType::List(_) | DataType::LargeList(_) if is_list => Some(column),
         _ if is_list => {
@@ -277,7 +282,7 @@ fn encode<E: MessageFormat>(
         Some(lists) => places_of(lists, 0).start..places_of(lists, lists.len() - 1).end,
         None => 0..array.len(),
     };
-    let value_type = stored::<E>(of).map_err(Failed::Type)?;
+    let value_type = stored(of, format).map_err(Failed::Type)?;
     // A format with types has one encoding for each. A UUID is bytes there, in the order that is requested.
     let encoding = match (value_type, of.coding) {
         (None | Some(ValueType::Named(Scalar::Binary)), Coding::Plain(encoding)) => encoding,
@@ -296,7 +301,7 @@ fn encode<E: MessageFormat>(
     })?;
     let ValueWriter { values, nulls, .. } = writer;
     let encoded = EncodedColumn { value_type, values, nulls, lists, is_joined: false, offset };
-    encoded.check_lengths::<E>()?;
+    encoded.check_lengths(format.carries)?;
     Ok(encoded)
 }
 
@@ -576,35 +581,31 @@ fn check_rest(has_rest: bool, of: Type) -> Result<(), Box<InvalidValue>> {
 }
 
 /// A column as headers.
-enum Part<'a, L> {
+enum Part<'a> {
     Values { key: &'a RequestedKey, encoded: &'a EncodedColumn<'a> },
-    Headers(Box<ListRows<'a, L>>),
+    Headers(Box<ListRows<'a>>),
 }
 
 /// The rows of a struct, each a list of headers.
-struct PackRows<'a, E: MessageFormat> {
+struct PackRows<'a> {
     structs: &'a StructArray,
-    parts: Vec<Part<'a, LayoutOf<E>>>,
+    parts: Vec<Part<'a>>,
     skips_nulls: bool,
-    format: PhantomData<fn() -> E>,
+    carries_nulls: bool,
 }
 
-impl<'a, E: MessageFormat> RowSource<'a, ListSink<Bare<E::Headers>>> for PackRows<'a, E> {
-    type Block = ();
-
-    fn block(&self) -> Self::Block {}
-
+impl<'a> RowSource<'a, ListSink> for PackRows<'a> {
     fn column(&self) -> &'a dyn Array {
         self.structs
     }
 
-    fn parse<R: Log>(
-        &self,
-        row: usize,
-        _: &mut (),
-        log: &mut R,
-        sink: &mut Row<'_, 'a, ListSink<Bare<E::Headers>>>,
-    ) -> Parsed {
+    fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, sink: &mut Row<'_, 'a, ListSink>) -> Parsed {
+        parse_row!(log, sink, |log, sink| self.parse_row(row, log, sink))
+    }
+}
+
+impl<'a> PackRows<'a> {
+    fn parse_row<R: Log, S: Sink<'a>>(&self, row: usize, log: &mut R, sink: &mut S) -> Parsed {
         for part in &self.parts {
             let (key, encoded) = match part {
                 Part::Values { key, encoded } => (key, encoded),
@@ -618,7 +619,7 @@ impl<'a, E: MessageFormat> RowSource<'a, ListSink<Bare<E::Headers>>> for PackRow
                 if value.is_none() && self.skips_nulls {
                     continue;
                 }
-                if value.is_none() && !E::Headers::CARRIES.nulls {
+                if value.is_none() && !self.carries_nulls {
                     let message = || format!("header {key}: the value is null: pass nulls=\"skip\"");
                     return Err(log.fatal(Code::NullNotCarried, None, message));
                 }

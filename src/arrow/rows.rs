@@ -15,7 +15,7 @@ use super::binary;
 use super::encode::EncodeSink;
 use super::input::{Bytes, ListInput, Texts};
 use super::schema;
-use super::sink::{BlockSink, ListsSink, Row, RowSink};
+use super::sink::{BlockSink, ListsSink, Row, RowSink, parse_row};
 use crate::cursor::Cursor;
 use crate::error::{Code, Error};
 use crate::formats::headers::iggy::Iggy;
@@ -24,7 +24,7 @@ use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::buffer::Progress;
 use crate::kernel::encode::{max_bytes, max_converted};
 use crate::kernel::layout::{ReadableLayout, WireLayout};
-use crate::kernel::lists::{Bits, Columns, Names, Strings};
+use crate::kernel::lists::{Bits, Columns, ListBlock, Names, Strings};
 use crate::kernel::scan::has_named_types;
 use crate::kernel::typed_layout::TypedLayout;
 use crate::kernel::varint_layout::VarintLayout;
@@ -34,7 +34,7 @@ use crate::op::convert::{Reader, hand_over};
 use crate::op::inspect::batch_errors;
 use crate::op::values::MessageSink;
 use crate::traits::{
-    BatchFormat, FieldType, FieldValue, HeadersFormat, LayoutOf, MessageFormat, Presence, ReadOptions, Sink,
+    BatchFormat, Field, FieldType, FieldValue, Info, LayoutOf, MessageFormat, Presence, ReadOptions, Sink,
     open_checked, parse_message,
 };
 use crate::value::ByteOrder;
@@ -42,11 +42,6 @@ use crate::value_type::ValueType;
 
 /// Rows of a column, each a message's headers and fields, for a sink. Several threads may read them.
 pub trait RowSource<'a, S: RowSink<'a>>: Sync {
-    /// Memory for a block and for a row, reused for the next.
-    type Block;
-
-    fn block(&self) -> Self::Block;
-
     fn column(&self) -> &'a dyn Array;
 
     /// The rows without a message.
@@ -54,12 +49,21 @@ pub trait RowSource<'a, S: RowSink<'a>>: Sync {
         self.column().nulls()
     }
 
-    /// Lets the sink append some of these rows at once.
-    fn append(&self, _block: &mut Self::Block, _next: Next, _to: &mut Row<'_, 'a, S>) -> Appended {
-        Appended::NONE
+    /// Lets the sink append some of these rows at once; `None` if it can do that with no row of a run.
+    fn append(&self, _buffers: &mut Buffers<'a>, _next: Next, _to: &mut Row<'_, 'a, S>) -> Option<Appended> {
+        None
     }
 
-    fn parse<R: Log>(&self, row: usize, block: &mut Self::Block, log: &mut R, to: &mut Row<'_, 'a, S>) -> Parsed;
+    /// Parses a row; called again, with another log, for a row with errors.
+    fn parse(&self, row: usize, buffers: &mut Buffers<'a>, log: EitherLog<'_>, to: &mut Row<'_, 'a, S>) -> Parsed;
+}
+
+/// Memory for a block and for a row, reused for the next.
+#[derive(Default)]
+pub struct Buffers<'a> {
+    pub block: kernel::RowBlock<'a>,
+    lists: Option<ListBlock<'a>>,
+    message: MessageSink<'a>,
 }
 
 /// How many rows a sink was offered at once, and how many of these it appended. The first that it did not append has to be
@@ -99,22 +103,14 @@ impl<'a, E: MessageFormat> MessageRows<'a, E> {
 }
 
 impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a, E> {
-    type Block = kernel::RowBlock<'a>;
-
-    fn block(&self) -> Self::Block {
-        kernel::RowBlock::default()
-    }
-
     fn column(&self) -> &'a dyn Array {
         self.messages.array()
     }
 
-    fn append(&self, block: &mut Self::Block, next: Next, to: &mut Row<'_, 'a, S>) -> Appended {
-        if LayoutOf::<E>::READS.is_none() {
-            return Appended::NONE;
-        }
-        let Row { sink, found } = to;
-        let Some(room) = sink.room::<LayoutOf<E>>(next.max_offset) else { return Appended::NONE };
+    fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, S>) -> Option<Appended> {
+        LayoutOf::<E>::READS?;
+        let (Row { sink, found }, block) = (to, &mut buffers.block);
+        let room = sink.room::<LayoutOf<E>>(next.max_offset)?;
         block.clear();
         // The bytes of messages that still fit.
         let mut left = room.min(BYTES);
@@ -141,19 +137,18 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
             block.push(Some(span));
             left -= len;
         }
-        match block.rows().len() {
+        Some(match block.rows().len() {
             0 => Appended::NONE,
             offered => {
                 let appended = sink.append::<LayoutOf<E>>(found, block, self.options.limits.headers, next.progress);
                 Appended { offered, appended }
             }
-        }
+        })
     }
 
-    #[inline]
-    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, to: &mut Row<'_, 'a, S>) -> Parsed {
+    fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, to: &mut Row<'_, 'a, S>) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
-        parse_message::<E, R, _>(data, self.options, log, to)
+        parse_row!(log, to, |log, to| parse_message::<E, _, _>(data, self.options, log, to))
     }
 }
 
@@ -170,27 +165,25 @@ impl<'a, B: BatchFormat> BatchRows<'a, B> {
 }
 
 impl<'a, B: BatchFormat, S: RowSink<'a>> RowSource<'a, S> for BatchRows<'a, B> {
-    type Block = ();
-
-    fn block(&self) -> Self::Block {}
-
     fn column(&self) -> &'a dyn Array {
         self.batches.array()
     }
 
-    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, _: &mut Row<'_, 'a, S>) -> Parsed {
-        let (Some(data), EitherLog::Collect(log)) = (self.batches.get(row), log.either()) else { return Err(Stop) };
+    fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, _: &mut Row<'_, 'a, S>) -> Parsed {
+        let (Some(data), EitherLog::Collect(log)) = (self.batches.get(row), log) else { return Err(Stop) };
         log.add_errors(batch_errors::<B>(data, self.options));
         Ok(Presence::Absent)
     }
 }
 
-/// Serialized messages of a format that are written in the format `E`.
-pub struct ConvertedRows<'a, E> {
+/// Serialized messages of a format that are written in a format with headers of layout `F`.
+pub struct ConvertedRows<'a, F> {
     messages: Bytes<'a>,
     options: ReadOptions,
     source: Reader,
-    target: PhantomData<fn() -> E>,
+    /// The fields of the target.
+    fields: &'static [Field],
+    target: PhantomData<fn() -> F>,
 }
 
 /// The bytes of headers for the kernels. They read the same with every option but `strict_types`: a row that is valid only
@@ -224,9 +217,9 @@ pub(super) fn fill_block<'a, L: WireLayout>(
     }
 }
 
-impl<'a, E: MessageFormat> ConvertedRows<'a, E> {
-    pub fn new(messages: Bytes<'a>, options: ReadOptions, source: Reader) -> Self {
-        ConvertedRows { messages, options, source, target: PhantomData }
+impl<'a, F: WireLayout> ConvertedRows<'a, F> {
+    pub fn new(messages: Bytes<'a>, options: ReadOptions, source: Reader, fields: &'static [Field]) -> Self {
+        ConvertedRows { messages, options, source, fields, target: PhantomData }
     }
 
     /// Lets the sink append a block of rows of a layout.
@@ -235,40 +228,29 @@ impl<'a, E: MessageFormat> ConvertedRows<'a, E> {
         block: &mut kernel::RowBlock<'a>,
         room: usize,
         next: Next,
-        sink: &mut EncodeSink<'a, E>,
+        sink: &mut EncodeSink<'a>,
     ) -> Appended {
         fill_block::<L>(block, self.messages, next.rows, self.options, false);
         let limit = self.options.limits.headers;
         match block.rows().len() {
-            offered @ 1.. if max_converted::<L, LayoutOf<E>>(block) <= room => {
-                Appended { offered, appended: sink.append_converted::<L>(block, limit, next.progress) }
+            offered @ 1.. if max_converted::<L, F>(block) <= room => {
+                Appended { offered, appended: sink.append_converted::<L, F>(block, limit, next.progress) }
             }
             _ => Appended::NONE,
         }
     }
 }
 
-impl<'a, E: MessageFormat> RowSource<'a, EncodeSink<'a, E>> for ConvertedRows<'a, E> {
-    type Block = (Option<kernel::RowBlock<'a>>, MessageSink<'a>);
-
-    fn block(&self) -> Self::Block {
-        let has_kernel = match self.source.layout {
-            Some(ReadableLayout::Varint) => true,
-            Some(ReadableLayout::Iggy | ReadableLayout::Iggy2023) => !LayoutOf::<E>::TYPED,
-            None => false,
-        };
-        let is_simple = LayoutOf::<E>::WRITES && has_kernel;
-        (is_simple.then(kernel::RowBlock::default), MessageSink::default())
-    }
-
-    fn append(&self, (block, _): &mut Self::Block, next: Next, to: &mut Row<'_, 'a, EncodeSink<'a, E>>) -> Appended {
-        let sink = &mut *to.sink;
-        let (Some(block), Some(room)) = (block, sink.room(next.max_offset)) else { return Appended::NONE };
-        match self.source.layout {
-            Some(ReadableLayout::Varint) => self.convert::<VarintLayout>(block, room, next, sink),
-            Some(ReadableLayout::Iggy) => self.convert::<TypedLayout<Iggy>>(block, room, next, sink),
-            Some(ReadableLayout::Iggy2023) => self.convert::<TypedLayout<Iggy2023>>(block, room, next, sink),
-            None => Appended::NONE,
+impl<'a, F: WireLayout> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a, F> {
+    fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, EncodeSink<'a>>) -> Option<Appended> {
+        let (sink, block) = (&mut *to.sink, &mut buffers.block);
+        let room = sink.room::<F>(next.max_offset)?;
+        match self.source.layout? {
+            ReadableLayout::Varint => Some(self.convert::<VarintLayout>(block, room, next, sink)),
+            // No kernel changes types.
+            ReadableLayout::Iggy | ReadableLayout::Iggy2023 if F::TYPED => None,
+            ReadableLayout::Iggy => Some(self.convert::<TypedLayout<Iggy>>(block, room, next, sink)),
+            ReadableLayout::Iggy2023 => Some(self.convert::<TypedLayout<Iggy2023>>(block, room, next, sink)),
         }
     }
 
@@ -276,19 +258,21 @@ impl<'a, E: MessageFormat> RowSource<'a, EncodeSink<'a, E>> for ConvertedRows<'a
         self.messages.array()
     }
 
-    fn parse<R: Log>(
+    fn parse(
         &self,
         row: usize,
-        block: &mut Self::Block,
-        log: &mut R,
-        to: &mut Row<'_, 'a, EncodeSink<'a, E>>,
+        buffers: &mut Buffers<'a>,
+        log: EitherLog<'_>,
+        to: &mut Row<'_, 'a, EncodeSink<'a>>,
     ) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
-        let (_, message) = block;
+        let message = &mut buffers.message;
         message.clear();
-        let presence = (self.source.gather)(data, self.options, log.either(), message)?;
-        hand_over(message, presence, self.source.fields, E::FIELDS, log, to)?;
-        Ok(presence)
+        parse_row!(log, to, |log, to| {
+            let presence = (self.source.gather)(data, self.options, log.either(), message)?;
+            hand_over(message, presence, self.source.info.fields, self.fields, log, to)?;
+            Ok(presence)
+        })
     }
 }
 
@@ -352,8 +336,8 @@ fn bits(nulls: &NullBuffer) -> Bits<'_> {
     Bits { bytes: nulls.validity(), offset: nulls.offset() }
 }
 
-/// Headers that are a list of structs already, for a format with this layout.
-pub struct ListRows<'a, F> {
+/// Headers that are a list of structs already.
+pub struct ListRows<'a> {
     array: &'a dyn Array,
     lists: ListInput<'a>,
     elements: &'a StructArray,
@@ -362,10 +346,9 @@ pub struct ListRows<'a, F> {
     values: Bytes<'a>,
     /// All headers, if their columns have the types that the kernels read.
     columns: Option<Columns<'a>>,
-    frame: PhantomData<fn() -> F>,
 }
 
-impl<'a, F: WireLayout> ListRows<'a, F> {
+impl<'a> ListRows<'a> {
     /// Finds keys, types and values by their names; `expected` is the type that the error names.
     pub fn new(array: &'a dyn Array, keys: KeyForm, expected: &DataType) -> Result<Self, Error> {
         let mismatch = || schema::mismatch(expected, array.data_type());
@@ -382,7 +365,7 @@ impl<'a, F: WireLayout> ListRows<'a, F> {
             None => None,
         };
         let columns = keys.beside(types, values, elements, lists.places());
-        Ok(ListRows { array, lists, elements, keys, types, values, columns, frame: PhantomData })
+        Ok(ListRows { array, lists, elements, keys, types, values, columns })
     }
 
     /// Parses the headers of a row. Generic over the representation of keys, so that the loop does not branch on it.
@@ -441,15 +424,21 @@ fn or_null<K, R: Log>(key: Option<K>, log: &mut R) -> Result<Option<K>> {
     Ok(key)
 }
 
-impl<'a, F: WireLayout, S: ListsSink<'a>> RowSource<'a, S> for ListRows<'a, F> {
-    type Block = Option<kernel::lists::ListBlock<'a>>;
+/// Lists of headers for a format with this layout.
+pub struct LayoutRows<'a, F> {
+    rows: ListRows<'a>,
+    layout: PhantomData<fn() -> F>,
+}
 
-    fn block(&self) -> Self::Block {
-        self.columns.map(kernel::lists::ListBlock::new)
+impl<'a, F> LayoutRows<'a, F> {
+    pub fn new(rows: ListRows<'a>) -> Self {
+        LayoutRows { rows, layout: PhantomData }
     }
+}
 
+impl<'a, F: WireLayout, S: ListsSink<'a>> RowSource<'a, S> for LayoutRows<'a, F> {
     fn column(&self) -> &'a dyn Array {
-        self.array
+        self.rows.array
     }
 
     /// A null list is a message without a headers field, not a missing message.
@@ -457,26 +446,24 @@ impl<'a, F: WireLayout, S: ListsSink<'a>> RowSource<'a, S> for ListRows<'a, F> {
         None
     }
 
-    fn append(&self, block: &mut Self::Block, next: Next, to: &mut Row<'_, 'a, S>) -> Appended {
+    fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, S>) -> Option<Appended> {
         let Row { sink, found } = to;
-        let Some(lists) = block else { return Appended::NONE };
-        let Some(room) = sink.room_for_lists::<F>(next.max_offset) else { return Appended::NONE };
-        match self.lists.fill(next.rows, lists) {
+        let (columns, room) = (self.rows.columns?, sink.room_for_lists::<F>(next.max_offset)?);
+        let lists = buffers.lists.get_or_insert_with(|| ListBlock::new(columns));
+        Some(match self.rows.lists.fill(next.rows, lists) {
             offered @ 1.. if max_bytes::<F>(lists) <= room => {
                 Appended { offered, appended: sink.append_lists::<F>(found, lists, next.progress) }
             }
             _ => Appended::NONE,
-        }
+        })
     }
 
-    #[inline]
-    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, to: &mut Row<'_, 'a, S>) -> Parsed {
-        self.parse_row(row, log, to)
+    fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, to: &mut Row<'_, 'a, S>) -> Parsed {
+        parse_row!(log, to, |log, to| self.rows.parse_row(row, log, to))
     }
 }
 
-impl<'a, F: WireLayout> ListRows<'a, F> {
-    #[inline]
+impl<'a> ListRows<'a> {
     pub(super) fn parse_row<R: Log, S: Sink<'a>>(&self, row: usize, log: &mut R, sink: &mut S) -> Parsed {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
         match self.keys {
@@ -506,9 +493,9 @@ impl<'a, F: WireLayout> ListRows<'a, F> {
 }
 
 /// Messages as structs of their fields, in any order.
-pub struct StructRows<'a, F> {
+pub struct StructRows<'a> {
     structs: &'a StructArray,
-    headers: ListRows<'a, F>,
+    headers: ListRows<'a>,
     fields: Vec<FieldColumn<'a>>,
 }
 
@@ -555,22 +542,22 @@ impl<'a> FieldColumn<'a> {
     }
 }
 
-impl<'a, F: WireLayout> StructRows<'a, F> {
-    /// Finds the fields of `E` by their names.
-    pub fn new<E: MessageFormat>(array: &'a dyn Array) -> Result<Self, Error> {
-        let expected = schema::decoded_type::<E>(false);
+impl<'a> StructRows<'a> {
+    /// Finds the fields of a format by their names.
+    pub fn new(array: &'a dyn Array, format: &Info) -> Result<Self, Error> {
+        let expected = schema::decoded_type(format, false);
         let mismatch = || schema::mismatch(&expected, array.data_type());
         let structs = array.as_struct_opt().ok_or_else(mismatch)?;
-        if structs.num_columns() != E::FIELDS.len() {
+        if structs.num_columns() != format.fields.len() {
             return Err(mismatch());
         }
         let (mut headers, mut fields) = (None, Vec::new());
-        for field in E::FIELDS {
+        for field in format.fields {
             let column = structs.column_by_name(field.name).ok_or_else(mismatch)?;
             match field.of {
                 FieldType::Headers => {
-                    let expected = schema::headers_type::<E::Headers>(false);
-                    headers = Some(ListRows::new(column, E::Headers::KEYS, &expected)?);
+                    let expected = schema::headers_type(format, false);
+                    headers = Some(ListRows::new(column, format.keys, &expected)?);
                 }
                 of => fields.push(FieldColumn::of(of, column).ok_or_else(mismatch)?),
             }
@@ -579,22 +566,20 @@ impl<'a, F: WireLayout> StructRows<'a, F> {
     }
 }
 
-impl<'a, F: WireLayout, S: RowSink<'a>> RowSource<'a, S> for StructRows<'a, F> {
-    type Block = ();
-
-    fn block(&self) -> Self::Block {}
-
+impl<'a, S: RowSink<'a>> RowSource<'a, S> for StructRows<'a> {
     fn column(&self) -> &'a dyn Array {
         self.structs
     }
 
-    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, to: &mut Row<'_, 'a, S>) -> Parsed {
-        let mut fields = [FieldValue::Null; MAX_FIELDS];
-        for (value, column) in fields.iter_mut().zip(&self.fields) {
-            *value = column.get(row, log)?;
-        }
-        to.fields(&fields[..self.fields.len()]);
-        self.headers.parse_row(row, log, to)
+    fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, to: &mut Row<'_, 'a, S>) -> Parsed {
+        parse_row!(log, to, |log, to| {
+            let mut fields = [FieldValue::Null; MAX_FIELDS];
+            for (value, column) in fields.iter_mut().zip(&self.fields) {
+                *value = column.get(row, log)?;
+            }
+            to.fields(&fields[..self.fields.len()]);
+            self.headers.parse_row(row, log, to)
+        })
     }
 }
 

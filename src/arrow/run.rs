@@ -7,14 +7,14 @@ use arrow_buffer::NullBuffer;
 
 use super::errors::{Decision, FailedRow, Findings, attribute_to_condition, is_excluded};
 use super::input::Bytes;
-use super::rows::{Appended, Next, Parsed, RowSource};
+use super::rows::{Appended, Buffers, Next, Parsed, RowSource};
 use super::sink::{Row, RowSink};
 use super::threads;
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss, interrupted};
 use crate::interrupt;
 use crate::kernel::ROWS;
 use crate::kernel::buffer::Progress;
-use crate::log::{CollectErrors, Fast, Log, OnError, OnLoss, Stop, no_reason};
+use crate::log::{CollectErrors, EitherLog, Fast, Log, OnError, OnLoss, Stop, no_reason};
 use crate::traits::Presence;
 
 /// The largest offset that a 32-bit column can hold.
@@ -51,9 +51,7 @@ pub struct Rows<S> {
 }
 
 /// Parses a row into a sink; called again, with another log, for a row with errors.
-pub trait ParseRow<'a, S: RowSink<'a>> {
-    fn parse<R: Log>(&mut self, log: &mut R, to: &mut Row<'_, 'a, S>) -> Parsed;
-}
+pub type ParseRow<'p, 'a, S> = dyn FnMut(EitherLog<'_>, &mut Row<'_, 'a, S>) -> Parsed + 'p;
 
 /// Outcome of appending a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,12 +70,12 @@ impl<S> Rows<S> {
 
     /// Appends a row without the kernels. `row` is its number in errors, and `log` collects them.
     #[inline]
-    pub fn append_row<'a, P: ParseRow<'a, S>>(
+    pub fn append_row<'a>(
         &mut self,
         plan: &Plan,
         row: usize,
         found: &mut S::Found,
-        parser: &mut P,
+        parse: &mut impl FnMut(EitherLog<'_>, &mut Row<'_, 'a, S>) -> Parsed,
         log: Option<&mut CollectErrors>,
     ) -> Result<RowEnd, Error>
     where
@@ -85,29 +83,29 @@ impl<S> Rows<S> {
     {
         self.sink.begin_row(found);
         let mut fast = Fast::new(plan.on_loss);
-        let parsed = parser.parse(&mut fast, &mut Row { sink: &mut self.sink, found });
+        let parsed = parse(EitherLog::Fast(&mut fast), &mut Row { sink: &mut self.sink, found });
         match parsed.and_then(|headers| self.sink.end_row(found, headers, &mut fast)) {
             Ok(()) if self.sink.is_selected() == Some(false) => {
                 self.sink.abort_row(found);
                 Ok(RowEnd::Excluded)
             }
-            Ok(()) => Ok(self.end_row(plan, found, Vec::new(), Vec::new())),
+            Ok(()) => Ok(self.end_row(plan, found)),
             Err(Stop) => {
                 let mut own = None;
                 let log = log.unwrap_or_else(|| own.insert(CollectErrors::new(plan.on_loss, plan.reports)));
-                self.append_failed_row(plan, row, found, parser, log)
+                self.append_failed_row(plan, row, found, parse, log)
             }
         }
     }
 
     /// Appends a row that was begun and has errors, some of which may be in the log.
     #[cold]
-    pub fn append_failed_row<'a, P: ParseRow<'a, S>>(
+    pub fn append_failed_row<'a>(
         &mut self,
         plan: &Plan,
         row: usize,
         found: &mut S::Found,
-        parser: &mut P,
+        parse: &mut ParseRow<'_, 'a, S>,
         log: &mut CollectErrors,
     ) -> Result<RowEnd, Error>
     where
@@ -115,7 +113,7 @@ impl<S> Rows<S> {
     {
         self.sink.abort_row(found);
         let ((parsed, is_readable, ended), is_broken) = log.inside_frame(|log| {
-            let parsed = parser.parse(log, &mut Row { sink: &mut self.sink, found });
+            let parsed = parse(EitherLog::Collect(log), &mut Row { sink: &mut self.sink, found });
             let headers = match parsed {
                 Err(Stop) => Presence::Broken,
                 Ok(Presence::Whole) if log.has_header_errors() => Presence::Damaged,
@@ -136,7 +134,7 @@ impl<S> Rows<S> {
                 return Err(no_reason(format));
             }
             log.reject_losses(format).map_err(|error| error.in_row(Some(row)))?;
-            return Ok(self.end_row(plan, found, Vec::new(), log.take_losses()));
+            return Ok(self.end_reported_row(plan, found, Vec::new(), log.take_losses()));
         }
         let failed =
             FailedRow { is_broken, is_appended: ended.is_ok() && plan.target.is_none(), keeps_parts: S::KEEPS_PARTS };
@@ -194,14 +192,27 @@ impl<S> Rows<S> {
             }
             Decision::Keep | Decision::Null => {
                 let is_reported = plan.on_error == OnError::Column;
-                Ok(self.end_row(plan, found, if is_reported { errors } else { Vec::new() }, Vec::new()))
+                Ok(self.end_reported_row(plan, found, if is_reported { errors } else { Vec::new() }, Vec::new()))
             }
         }
     }
 
     /// Keeps the row that the sink has ended, or takes it back where it does not fit.
     #[inline]
-    fn end_row<'a>(
+    fn end_row<'a>(&mut self, plan: &Plan, found: &mut S::Found) -> RowEnd
+    where
+        S: RowSink<'a>,
+    {
+        if self.sink.max_offset() > plan.max_offset {
+            self.sink.abort_row(found);
+            return RowEnd::Full;
+        }
+        self.findings.push_whole(1, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
+        RowEnd::Appended
+    }
+
+    /// As `end_row`, with the errors and losses of the row.
+    fn end_reported_row<'a>(
         &mut self,
         plan: &Plan,
         found: &mut S::Found,
@@ -212,12 +223,8 @@ impl<S> Rows<S> {
         S: RowSink<'a>,
     {
         let Rows { sink, findings, .. } = self;
-        let is_reported = !errors.is_empty() || !losses.is_empty();
-        if is_reported {
-            findings.cut(&mut errors, &mut losses, plan.reports);
-        }
-        let is_too_long = is_reported && findings.would_pass(&errors, &losses, plan.max_offset);
-        if is_too_long || sink.max_offset() > plan.max_offset {
+        findings.cut(&mut errors, &mut losses, plan.reports);
+        if findings.would_pass(&errors, &losses, plan.max_offset) || sink.max_offset() > plan.max_offset {
             sink.abort_row(found);
             return RowEnd::Full;
         }
@@ -252,11 +259,11 @@ impl<S> Rows<S> {
 }
 
 /// Appends all rows from `from` on to new sinks: blocks by the kernels, the rows between them one by one.
-pub fn run<'a, R: RowSource<'a, S>, S: RowSink<'a>>(
-    rows: &R,
+pub fn run<'a, S: RowSink<'a>>(
+    rows: &dyn RowSource<'a, S>,
     from: usize,
     plan: &Plan,
-    make: impl Fn() -> Result<S, Error> + Sync,
+    make: &(dyn Fn() -> Result<S, Error> + Sync),
 ) -> Result<Rows<S>, Error> {
     let all = from..rows.column().len();
     let whole = Run::new(rows, plan, all.clone(), make()?);
@@ -302,25 +309,48 @@ pub fn share<'a, S: RowSink<'a>, T: RangeRun<'a, S>>(
 }
 
 /// A run over a range of rows, up to `rows.until`.
-struct Run<'r, 'a, R: RowSource<'a, S>, S: RowSink<'a>> {
-    source: &'r R,
+struct Run<'r, 'a, S: RowSink<'a>> {
+    source: &'r dyn RowSource<'a, S>,
     plan: &'r Plan,
     range: Range<usize>,
     nulls: Option<&'a NullBuffer>,
     /// The column, if it is of bytes.
     bytes: Option<Bytes<'a>>,
-    block: R::Block,
+    buffers: Buffers<'a>,
     /// Rows of the next block: fewer after one that a kernel could not read, so that many of these cost little.
     step: usize,
+    /// The sink can append several rows at once.
+    has_blocks: bool,
     rows: Rows<S>,
     found: S::Found,
 }
 
-impl<'r, 'a, R: RowSource<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
-    fn new(source: &'r R, plan: &'r Plan, range: Range<usize>, sink: S) -> Self {
+impl<'r, 'a, S: RowSink<'a>> Run<'r, 'a, S> {
+    fn new(source: &'r dyn RowSource<'a, S>, plan: &'r Plan, range: Range<usize>, sink: S) -> Self {
         let (nulls, bytes) = (source.nulls(), Bytes::of(source.column()));
-        let (block, rows, found) = (source.block(), Rows::new(sink, range.start), S::Found::default());
-        Run { source, plan, range, nulls, bytes, block, step: ROWS, rows, found }
+        let (buffers, rows, found) = (Buffers::default(), Rows::new(sink, range.start), S::Found::default());
+        Run { source, plan, range, nulls, bytes, buffers, step: ROWS, has_blocks: true, rows, found }
+    }
+
+    /// Has the sink append a block of rows; returns false where the next row has to be parsed.
+    #[inline]
+    fn append_block(&mut self, end: usize) -> bool {
+        let rows = self.rows.until..end.min(self.rows.until + self.step);
+        let next = Next { rows, max_offset: self.plan.max_offset, progress: self.progress() };
+        let Run { source, plan, buffers, rows, found, .. } = self;
+        let Some(Appended { offered, appended }) =
+            source.append(buffers, next, &mut Row { sink: &mut rows.sink, found })
+        else {
+            self.has_blocks = false;
+            return false;
+        };
+        rows.findings.push_whole(appended, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
+        rows.until += appended;
+        let is_whole = offered > 0 && offered == appended;
+        if offered > 0 {
+            self.step = if is_whole { (2 * self.step).min(ROWS) } else { 1 };
+        }
+        is_whole
     }
 
     /// How much of the range is processed, in bytes or rows.
@@ -331,7 +361,7 @@ impl<'r, 'a, R: RowSource<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
     }
 }
 
-impl<'a, R: RowSource<'a, S>, S: RowSink<'a>> RangeRun<'a, S> for Run<'_, 'a, R, S> {
+impl<'a, S: RowSink<'a>> RangeRun<'a, S> for Run<'_, 'a, S> {
     fn rows(&self) -> &Rows<S> {
         &self.rows
     }
@@ -351,28 +381,18 @@ impl<'a, R: RowSource<'a, S>, S: RowSink<'a>> RangeRun<'a, S> for Run<'_, 'a, R,
             if interrupt::is_requested() {
                 return Err(interrupted());
             }
-            let rows = self.rows.until..end.min(self.rows.until + self.step);
-            let next = Next { rows, max_offset: plan.max_offset, progress: self.progress() };
-            let Run { source, block, rows, found, .. } = self;
-            let mut to = Row { sink: &mut rows.sink, found: &mut *found };
-            let Appended { offered, appended } = source.append(block, next, &mut to);
-            rows.findings.push_whole(appended, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
-            rows.until += appended;
-            if offered > 0 && offered == appended {
-                self.step = (2 * self.step).min(ROWS);
+            if self.has_blocks && self.append_block(end) {
                 continue;
             }
-            if offered > 0 {
-                self.step = 1;
-            }
+            let Run { source, buffers, rows, found, .. } = self;
             let row = rows.until;
             let ended = if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
                 rows.sink.begin_row(found);
                 rows.sink.null_row();
-                rows.end_row(plan, found, Vec::new(), Vec::new())
+                rows.end_row(plan, found)
             } else {
-                let mut parser = RowAt { source: *source, row, block };
-                rows.append_row(plan, plan.rows_before + row, found, &mut parser, None)?
+                let mut parse = |log: EitherLog<'_>, to: &mut Row<'_, 'a, S>| source.parse(row, &mut *buffers, log, to);
+                rows.append_row(plan, plan.rows_before + row, found, &mut parse, None)?
             };
             if ended == RowEnd::Full {
                 if row > self.range.start {
@@ -384,20 +404,6 @@ impl<'a, R: RowSource<'a, S>, S: RowSink<'a>> RangeRun<'a, S> for Run<'_, 'a, R,
             rows.until += 1;
         }
         Ok(true)
-    }
-}
-
-/// A row of a source.
-struct RowAt<'r, R, B> {
-    source: &'r R,
-    row: usize,
-    block: &'r mut B,
-}
-
-impl<'a, S: RowSink<'a>, R: RowSource<'a, S>> ParseRow<'a, S> for RowAt<'_, R, R::Block> {
-    #[inline]
-    fn parse<L: Log>(&mut self, log: &mut L, to: &mut Row<'_, 'a, S>) -> Parsed {
-        self.source.parse(self.row, self.block, log, to)
     }
 }
 

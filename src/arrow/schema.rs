@@ -10,7 +10,7 @@ use crate::arrow::types::Dialect;
 use crate::error::Error;
 use crate::header::KeyForm;
 use crate::log::OnError;
-use crate::traits::{self, Class, FieldType, HeadersFormat, MessageFormat};
+use crate::traits::{self, Class, FieldType, Info};
 use crate::value_type::Scalar;
 
 pub fn nullable(name: &str, of: DataType) -> FieldRef {
@@ -22,21 +22,21 @@ pub fn list_of(of: DataType) -> DataType {
 }
 
 /// The fields of one header; `text_keys`: typed keys as text.
-pub fn header_fields<B: HeadersFormat>(text_keys: bool) -> Fields {
-    let mut fields = match B::KEYS {
+pub fn header_fields(format: &Info, text_keys: bool) -> Fields {
+    let mut fields = match format.keys {
         KeyForm::Int => vec![nullable("key", DataType::Int32)],
         KeyForm::Typed if !text_keys => vec![nullable("key_type", DataType::Utf8), nullable("key", DataType::Binary)],
         KeyForm::Text | KeyForm::Typed => vec![nullable("key", DataType::Utf8)],
     };
-    if B::TYPES.is_typed() {
+    if format.types.is_typed() {
         fields.push(nullable("type", DataType::Utf8));
     }
     fields.push(nullable("value", DataType::Binary));
     fields.into()
 }
 
-pub fn headers_type<B: HeadersFormat>(text_keys: bool) -> DataType {
-    list_of(DataType::Struct(header_fields::<B>(text_keys)))
+pub fn headers_type(format: &Info, text_keys: bool) -> DataType {
+    list_of(DataType::Struct(header_fields(format, text_keys)))
 }
 
 /// The same type with views for text and bytes; in headers, only for values.
@@ -72,15 +72,15 @@ pub fn field_type(of: FieldType) -> Option<DataType> {
 }
 
 /// The fields of a decoded message; headers alone are one field.
-pub fn message_fields<E: MessageFormat>(text_keys: bool) -> Vec<FieldRef> {
-    let of = |field: &traits::Field| field_type(field.of).unwrap_or_else(|| headers_type::<E::Headers>(text_keys));
-    E::FIELDS.iter().map(|field| nullable(field.name, of(field))).collect()
+pub fn message_fields(format: &Info, text_keys: bool) -> Vec<FieldRef> {
+    let of = |field: &traits::Field| field_type(field.of).unwrap_or_else(|| headers_type(format, text_keys));
+    format.fields.iter().map(|field| nullable(field.name, of(field))).collect()
 }
 
-pub fn decoded_type<E: MessageFormat>(text_keys: bool) -> DataType {
-    match E::CLASS {
-        Class::Headers => headers_type::<E::Headers>(text_keys),
-        Class::Message | Class::Batch => DataType::Struct(message_fields::<E>(text_keys).into()),
+pub fn decoded_type(format: &Info, text_keys: bool) -> DataType {
+    match format.class {
+        Class::Headers => headers_type(format, text_keys),
+        Class::Message | Class::Batch => DataType::Struct(message_fields(format, text_keys).into()),
     }
 }
 

@@ -2,27 +2,21 @@
 //! fields are gathered, fields are mapped by their roles, and the writer reports what cannot be carried.
 
 use super::values::MessageSink;
-use super::write::{Origin, TypeHint, Writer};
+use super::write::{Origin, Target, TypeHint, Writer};
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
-use crate::header::KeyForm;
 use crate::kernel::layout::{ReadableLayout, WireLayout as _};
 use crate::log::{CollectErrors, EitherLog, Fast, Log, Result, cut};
 use crate::traits::{
-    BatchFormat, Class, Encoded, Field, FieldType, FieldValue, HeadersFormat, LayoutOf, MessageFormat, Presence,
-    ReadOptions, Role, Sink, WriteOptions, parse_message,
+    BatchFormat, Class, Encoded, Field, FieldType, FieldValue, Info, LayoutOf, MessageFormat, Presence, ReadOptions,
+    Role, Sink, WriteOptions, parse_message,
 };
-use crate::value::ByteOrder;
 
 /// A format that is read, as a value: conversion is not compiled for every pair of formats.
 #[derive(Clone, Copy)]
 pub struct Reader {
-    pub name: &'static str,
-    pub fields: &'static [Field],
-    /// The byte order of typed values.
-    pub order: ByteOrder,
-    pub keys: KeyForm,
+    pub info: &'static Info,
     /// The kernels' layout of a message that is headers and nothing else.
     pub layout: Option<ReadableLayout>,
     pub gather: Gather,
@@ -34,10 +28,7 @@ type Gather = for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, &mut MessageSin
 impl Reader {
     pub fn new<E: MessageFormat>() -> Reader {
         Reader {
-            name: E::NAME,
-            fields: E::FIELDS,
-            order: E::Headers::ORDER,
-            keys: E::Headers::KEYS,
+            info: &E::INFO,
             layout: LayoutOf::<E>::READS.filter(|_| E::CLASS == Class::Headers),
             gather: |data, options, log, out| match log {
                 EitherLog::Fast(log) => parse_message::<E, Fast, _>(data, options, log, out),
@@ -213,20 +204,30 @@ impl Visitor for WriteInto<'_> {
     type Out = Result<Converted, Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        let WriteInto { data, reader, read, write } = self;
+        self.convert(Target::new::<E>())
+    }
+
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
+        Err(no_target(B::NAME))
+    }
+}
+
+impl WriteInto<'_> {
+    fn convert(self, target: Target) -> Result<Converted, Error> {
+        let (WriteInto { data, reader, read, write }, Info { name, fields, .. }) = (self, target.info);
         let on_loss = write.on_loss;
-        let origin = Origin { order: reader.order, keys: reader.keys, direction: Direction::Convert };
-        let mut writer = Writer::<E>::new(write, origin)?;
+        let origin = Origin { order: reader.info.order, keys: reader.info.keys, direction: Direction::Convert };
+        let mut writer = Writer::new(target, write, origin)?;
         writer.most_hints = read.limits.reports;
         let mut log = CollectErrors::new(on_loss, read.limits.reports);
         let mut message = MessageSink::default();
         let gathered = (reader.gather)(Cursor::new(data), read, EitherLog::Collect(&mut log), &mut message);
-        let presence = log.ended(gathered, Direction::Decode, reader.name)?;
+        let presence = log.ended(gathered, Direction::Decode, reader.info.name)?;
         let mut data = Vec::new();
-        let encoded = hand_over(&mut message, presence, reader.fields, E::FIELDS, &mut log, &mut writer)
+        let encoded = hand_over(&mut message, presence, reader.info.fields, fields, &mut log, &mut writer)
             .and_then(|()| writer.encode(presence, &mut log, &mut data));
-        let encoded = log.ended(encoded, Direction::Encode, E::NAME)?;
-        log.reject_losses(E::NAME)?;
+        let encoded = log.ended(encoded, Direction::Encode, name)?;
+        log.reject_losses(name)?;
         let data = (encoded == Encoded::Message).then_some(data);
         let mut losses = log.take_losses();
         let is_cut = losses.last().is_some_and(|last| last.code == Code::LimitExceeded);
@@ -235,9 +236,5 @@ impl Visitor for WriteInto<'_> {
             cut(&mut losses, usize::MAX, read.limits.reports);
         }
         Ok(Converted { data, losses, type_hints: writer.type_hints })
-    }
-
-    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        Err(no_target(B::NAME))
     }
 }

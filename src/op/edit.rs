@@ -9,17 +9,16 @@ use std::collections::HashMap;
 use crate::error::{Code, Error, bad_length};
 use crate::header::{Header, Key, RequestedKey, TypedKey};
 use crate::kernel::edit::Hit;
-use crate::kernel::layout::WireLayout as _;
 use crate::log::{CollectErrors, Log, OnLoss, Result};
 use crate::memory;
 use crate::op::mask::Mask;
-use crate::op::write::check_target;
-use crate::traits::{Contents, Encoded, FieldValue, HeadersFormat, LayoutOf, MessageFormat, Presence, Role};
+use crate::op::write::{Target, check_target};
+use crate::traits::{Contents, Encoded, FieldValue, Info, MessageFormat, Presence, Role};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::{Scalar, ValueType};
 use crate::varint;
 
-pub use splice::{Piece, RowEdit, headers_end};
+pub use splice::{Piece, RowEdit};
 
 const STRING: ValueType = ValueType::Named(Scalar::String);
 
@@ -97,8 +96,9 @@ pub type NewBits<'v> = (Option<ValueType>, Option<&'v [u8]>);
 type WrittenBits<'v> = (Option<ValueType>, Option<Cow<'v, [u8]>>);
 
 /// An [`Edit`] for messages of a format.
-pub struct Editor<'e, E> {
+pub struct Editor<'e> {
     edit: &'e Edit,
+    target: Target,
     entries: Vec<Written<'e>>,
     appended: Vec<Written<'e>>,
     /// Headers may be dropped or added: the number of headers may change.
@@ -109,7 +109,6 @@ pub struct Editor<'e, E> {
     counts: bool,
     /// The entries by their keys, if there are many.
     places: Option<HashMap<&'e RequestedKey, usize>>,
-    format: std::marker::PhantomData<fn() -> E>,
 }
 
 /// The key under which a header is written, and its value.
@@ -137,21 +136,26 @@ pub struct Counts {
     header: Vec<u8>,
 }
 
-impl<'e, E: MessageFormat> Editor<'e, E> {
+impl<'e> Editor<'e> {
     /// Rejects keys that the format cannot have, and values that it cannot carry.
-    pub fn new(edit: &'e Edit) -> Result<Self, Error> {
-        check_target::<E>()?;
+    pub fn new<E: MessageFormat>(edit: &'e Edit) -> Result<Self, Error> {
+        Editor::of_target(edit, Target::new::<E>())
+    }
+
+    fn of_target(edit: &'e Edit, target: Target) -> Result<Self, Error> {
+        let format = target.info;
+        check_target(format)?;
         let written = |key: &'e RequestedKey, value: Option<&'e NewValue>| {
-            let key = writable_key::<E>(key)?;
+            let key = writable_key(key, format)?;
             let ready = match value {
                 Some(NewValue::Constant(value_type, bits)) => {
-                    check::<E>(*value_type, bits.as_deref())
-                        .map_err(|(_, message)| Error::Value(format!("{}: header {key}: {message}", E::NAME)))?;
-                    Ready::Constant(header_bytes::<E>(&key, *value_type, bits.as_deref()))
+                    check(format, *value_type, bits.as_deref())
+                        .map_err(|(_, message)| Error::Value(format!("{}: header {key}: {message}", format.name)))?;
+                    Ready::Constant(header_bytes(&target, &key, *value_type, bits.as_deref()))
                 }
                 Some(NewValue::Masked(mask)) => {
-                    let text = E::Headers::TYPES.is_typed().then_some(STRING);
-                    let lengths = mask.texts().map(|value| header_bytes::<E>(&key, text, Some(value)));
+                    let text = format.types.is_typed().then_some(STRING);
+                    let lengths = mask.texts().map(|value| header_bytes(&target, &key, text, Some(value)));
                     Ready::Masked(mask, lengths)
                 }
                 _ => Ready::Nothing,
@@ -159,7 +163,7 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
             Ok(Written { key, value, ready })
         };
         let entry = |entry: &'e Entry| {
-            entry.key.check(E::NAME, E::Headers::KEYS)?;
+            entry.key.check(format.name, format.keys)?;
             match &entry.change {
                 Change::Keep | Change::Drop => match &entry.renamed {
                     Some(renamed) => written(renamed, None),
@@ -177,6 +181,7 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         let places = || edit.entries.iter().enumerate().map(|(place, entry)| (&entry.key, place)).collect();
         Ok(Editor {
             edit,
+            target,
             places: (edit.entries.len() > FEW_ENTRIES).then(places),
             changes_count: drops || sets || !edit.appended.is_empty(),
             adds: sets || !edit.appended.is_empty(),
@@ -187,12 +192,16 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
                 .iter()
                 .map(|(key, value)| written(key, Some(value)))
                 .collect::<Result<_, Error>>()?,
-            format: std::marker::PhantomData,
         })
     }
 
     pub fn edit(&self) -> &'e Edit {
         self.edit
+    }
+
+    /// The format of the messages.
+    pub fn format(&self) -> &'static Info {
+        self.target.info
     }
 
     /// Whether a message with these hits is changed at all.
@@ -263,7 +272,8 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         nth: usize,
         log: &mut R,
     ) -> Result<WrittenBits<'v>> {
-        let text = E::Headers::TYPES.is_typed().then_some(STRING);
+        let format = self.target.info;
+        let text = format.types.is_typed().then_some(STRING);
         let (value_type, bits) = match (value, original) {
             (None, Some(original)) => return Ok(original.written()),
             (Some(NewValue::Constant(value_type, bits)), _) => (*value_type, bits.as_deref().map(Cow::Borrowed)),
@@ -284,7 +294,7 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
             }
             (None | Some(NewValue::Masked(_)), None) => unreachable!("only a header that exists is renamed or masked"),
         };
-        match check::<E>(value_type, bits.as_deref()) {
+        match check(format, value_type, bits.as_deref()) {
             Ok(()) => Ok((value_type, bits)),
             Err((code, message)) => Err(log.fatal(code, None, || format!("header {}: {message}", written.key))),
         }
@@ -306,7 +316,8 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
             return Ok(Encoded::Message);
         }
         counts.clear(self.entries.len());
-        let originals: Vec<_> = headers.iter().map(Original::of::<E>).collect();
+        let format = self.target.info;
+        let originals: Vec<_> = headers.iter().map(|header| Original::of(header, format.order)).collect();
         let mut edited: Vec<(Key<'_>, WrittenBits<'_>)> = Vec::new();
         for (header, original) in headers.iter().zip(&originals) {
             let decision = match self.hit(header) {
@@ -331,14 +342,15 @@ impl<'e, E: MessageFormat> Editor<'e, E> {
         let headers: Vec<_> =
             edited.iter().map(|(key, (value_type, bits))| new_header(key, *value_type, bits.as_deref())).collect();
         // Computed fields, such as checksums, belong to the original message.
-        let others = E::FIELDS.iter().filter(|field| field.role != Role::Headers);
+        let others = format.fields.iter().filter(|field| field.role != Role::Headers);
         let fields: Vec<_> = others
             .zip(fields)
             .map(|(field, value)| if field.role == Role::Derived { FieldValue::Null } else { *value })
             .collect();
         let has_headers_field = presence != Presence::Absent || !headers.is_empty();
         let mut writing = CollectErrors::new(OnLoss::Raise, 1);
-        let encoded = E::encode(Contents { fields: &fields, headers: &headers, has_headers_field }, &mut writing, out);
+        let contents = Contents { fields: &fields, headers: &headers, has_headers_field };
+        let encoded = self.target.encode(contents, &mut writing, out);
         // Nobody agreed to a loss, so that what the message cannot carry is an error of its row.
         let lost = writing.take_losses().into_iter().map(|loss| (loss.code, loss.message));
         match writing.take_errors().into_iter().map(|error| (error.code, error.message)).chain(lost).next() {
@@ -405,9 +417,9 @@ impl<'a> Original<'a> {
         Original { value_type, bits: (!is_null).then_some(bits) }
     }
 
-    fn of<E: MessageFormat>(header: &Header<'a>) -> Self {
+    fn of(header: &Header<'a>, order: ByteOrder) -> Self {
         let (bytes, is_null) = (header.value.unwrap_or_default(), header.value.is_none());
-        Original::new(header.value_type, bytes, is_null, E::Headers::ORDER)
+        Original::new(header.value_type, bytes, is_null, order)
     }
 
     fn written(&self) -> WrittenBits<'_> {
@@ -425,19 +437,14 @@ pub fn key_of(key: &RequestedKey) -> Key<'_> {
 }
 
 /// As `key_of`; rejects a key that the format cannot have.
-pub fn writable_key<E: MessageFormat>(key: &RequestedKey) -> Result<Key<'_>, Error> {
-    key.check(E::NAME, E::Headers::KEYS)?;
+pub fn writable_key<'k>(key: &'k RequestedKey, format: &Info) -> Result<Key<'k>, Error> {
+    key.check(format.name, format.keys)?;
     let len = key_of(key).byte_len();
-    if !E::Headers::CARRIES.fits(len) {
-        let (_, message) = bad_length("key", len, E::Headers::CARRIES.part_len.1);
-        return Err(Error::Value(format!("{}: header {key}: {message}", E::NAME)));
+    if !format.carries.fits(len) {
+        let (_, message) = bad_length("key", len, format.carries.part_len.1);
+        return Err(Error::Value(format!("{}: header {key}: {message}", format.name)));
     }
     Ok(key_of(key))
-}
-
-/// Bytes in front of a single header.
-fn count_len<E: MessageFormat>() -> usize {
-    if LayoutOf::<E>::MAX_COUNT == 0 { 0 } else { varint::count_len(1) }
 }
 
 fn new_header<'a>(key: &Key<'a>, value_type: Option<ValueType>, value: Option<&'a [u8]>) -> Header<'a> {
@@ -445,7 +452,8 @@ fn new_header<'a>(key: &Key<'a>, value_type: Option<ValueType>, value: Option<&'
 }
 
 /// Appends a header, with a buffer for its bytes.
-fn push_header<E: MessageFormat>(
+fn push_header(
+    target: &Target,
     key: &Key<'_>,
     (value_type, bits): WrittenBits<'_>,
     bytes: &mut Vec<u8>,
@@ -457,34 +465,35 @@ fn push_header<E: MessageFormat>(
         bytes,
         key.byte_len().saturating_add(bits.as_deref().map_or(0, <[u8]>::len)).saturating_add(MAX_FRAMING),
     );
-    E::Headers::encode_into(&header, bytes);
-    memory::extend(out, &bytes[count_len::<E>()..]);
+    (target.encode_headers)(&header, bytes);
+    let count_len = if target.has_count { varint::count_len(1) } else { 0 };
+    memory::extend(out, &bytes[count_len..]);
 }
 
-fn header_bytes<E: MessageFormat>(key: &Key<'_>, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Vec<u8> {
+fn header_bytes(target: &Target, key: &Key<'_>, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Vec<u8> {
     let (mut buffer, mut bytes) = (Vec::new(), Vec::new());
-    push_header::<E>(key, (value_type, bits.map(Cow::Borrowed)), &mut buffer, &mut bytes);
+    push_header(target, key, (value_type, bits.map(Cow::Borrowed)), &mut buffer, &mut bytes);
     bytes
 }
 
 /// Rejects a value that a format cannot carry, with the reason.
-fn check<E: MessageFormat>(value_type: Option<ValueType>, bits: Option<&[u8]>) -> Result<(), (Code, String)> {
-    let carries = E::Headers::CARRIES;
+fn check(format: &Info, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Result<(), (Code, String)> {
+    let carries = format.carries;
     let Some(bits) = bits else {
         return if carries.nulls { Ok(()) } else { Err((Code::NullNotCarried, "the value is null".into())) };
     };
     if !carries.fits(bits.len()) {
         return Err(bad_length("value", bits.len(), carries.part_len.1));
     }
-    match (value_type, E::Headers::TYPES.is_typed()) {
+    match (value_type, format.types.is_typed()) {
         (None, false) => Ok(()),
-        (Some(value_type), true) if E::Headers::TYPES.code(value_type).is_some() => {
+        (Some(value_type), true) if format.types.code(value_type).is_some() => {
             crate::value::Checks::Value.check(value_type, bits).map_err(|invalid| (invalid.code, invalid.message))
         }
         (Some(value_type), _) => {
-            let bytes = if E::Headers::TYPES.is_typed() { "" } else { ": pass its bytes, such as lh.Int64(3).bits" };
-            Err((Code::TypeNotCarried, format!("{} has no values of type {}{bytes}", E::NAME, value_type.name())))
+            let bytes = if format.types.is_typed() { "" } else { ": pass its bytes, such as lh.Int64(3).bits" };
+            Err((Code::TypeNotCarried, format!("{} has no values of type {}{bytes}", format.name, value_type.name())))
         }
-        (None, true) => Err((Code::UnknownType, format!("{} values need a type", E::NAME))),
+        (None, true) => Err((Code::UnknownType, format!("{} values need a type", format.name))),
     }
 }

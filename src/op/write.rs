@@ -2,7 +2,6 @@
 //! carry, and written by [`Writer`].
 
 use std::borrow::Cow;
-use std::marker::PhantomData;
 use std::mem;
 use std::ops::Range;
 
@@ -10,12 +9,14 @@ use super::adapt;
 use crate::encoding::{Encoding, is_other_nan, typed, untyped};
 use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, RequestedKey, Text};
+use crate::kernel::layout::WireLayout as _;
 use crate::kernel::recycled;
 use crate::limits::Limits;
-use crate::log::{CollectErrors, Fast, Log, OnLoss, Result};
+use crate::log::{CollectErrors, EitherLog, Fast, Log, OnLoss, Result};
 use crate::memory;
 use crate::traits::{
-    BatchFormat, Contents, Encoded, FieldValue, HeadersFormat, MessageFormat, Presence, Sink, WriteOptions,
+    BatchFormat, Contents, Encoded, FieldValue, HeadersFormat, Info, LayoutOf, MessageFormat, Presence, Sink,
+    WriteOptions,
 };
 use crate::type_option::{EncodedType, TypeOption};
 use crate::value::{ByteOrder, Checks, InvalidValue, bits_of};
@@ -44,8 +45,41 @@ pub struct TypeHint {
     pub lost: bool,
 }
 
-/// The current message, to be written in the format `E`.
-pub struct Writer<'a, E> {
+/// A format that is written, as a value.
+#[derive(Clone, Copy)]
+pub struct Target {
+    pub info: &'static Info,
+    /// The most bytes that the headers of a message may take.
+    pub max_written: usize,
+    /// A count is in front of the headers.
+    pub has_count: bool,
+    encode: fn(Contents<'_>, EitherLog<'_>, &mut Vec<u8>) -> Result<Encoded>,
+    pub encode_headers: fn(&[Header<'_>], &mut Vec<u8>),
+}
+
+impl Target {
+    pub fn new<E: MessageFormat>() -> Target {
+        Target {
+            info: &E::INFO,
+            max_written: E::Headers::MAX_WRITTEN,
+            has_count: LayoutOf::<E>::MAX_COUNT > 0,
+            encode: |contents, log, out| match log {
+                EitherLog::Fast(log) => E::encode(contents, log, out),
+                EitherLog::Collect(log) => E::encode(contents, log, out),
+            },
+            encode_headers: E::Headers::encode_into,
+        }
+    }
+
+    /// Appends a message. Nothing is written on failure.
+    pub fn encode<R: Log>(&self, contents: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
+        (self.encode)(contents, log.either(), out)
+    }
+}
+
+/// The current message, to be written in a format.
+pub struct Writer<'a> {
+    target: Target,
     options: WriteOptions,
     origin: Origin,
     /// The type of untyped values.
@@ -64,15 +98,15 @@ pub struct Writer<'a, E> {
     pub most_hints: usize,
     pub hints_left_out: bool,
     fields: Vec<FieldValue<'a>>,
-    format: PhantomData<fn() -> E>,
 }
 
-impl<'a, E: MessageFormat> Writer<'a, E> {
+impl<'a> Writer<'a> {
     /// Rejects options as [`check_written`] does.
-    pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
-        check_written::<E>(&options)?;
+    pub fn new(target: Target, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
+        check_written(target.info, &options)?;
         let default_type = (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary));
         Ok(Writer {
+            target,
             options,
             origin,
             default_type,
@@ -85,7 +119,6 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             most_hints: Limits::DEFAULT.reports,
             hints_left_out: false,
             fields: Vec::new(),
-            format: PhantomData,
         })
     }
 
@@ -109,9 +142,10 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             return Err(log.fatal(Code::NullNotCarried, None, rejected));
         }
         let has_headers_field = headers != Presence::Absent;
-        let canonical = E::Headers::CANONICAL.filter(|_| self.options.canonical);
+        let canonical = self.target.info.canonical.filter(|_| self.options.canonical);
         if self.places.is_empty() && canonical.is_none() {
-            return E::encode(Contents { fields: &self.fields, headers: &self.headers, has_headers_field }, log, out);
+            let contents = Contents { fields: &self.fields, headers: &self.headers, has_headers_field };
+            return self.target.encode(contents, log, out);
         }
         let mut headers = recycled(mem::take(&mut self.scratch));
         headers.extend_from_slice(&self.headers);
@@ -121,7 +155,8 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         if let Some(compare) = canonical {
             headers.sort_by(compare);
         }
-        let done = E::encode(Contents { fields: &self.fields, headers: &headers, has_headers_field }, log, out);
+        let contents = Contents { fields: &self.fields, headers: &headers, has_headers_field };
+        let done = self.target.encode(contents, log, out);
         self.scratch = recycled(headers);
         done
     }
@@ -138,7 +173,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
     fn retype<R: Log>(
         &mut self,
         header: &mut Header<'a>,
-        source: &Key<'a>,
+        source: Option<Key<'a>>,
         bytes: &'a [u8],
         log: &mut R,
     ) -> Result<Option<Cow<'a, [u8]>>> {
@@ -146,18 +181,19 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             Some(value_type) => bits_of(value_type, bytes, self.origin.order),
             None => Cow::Borrowed(bytes),
         };
-        if !E::Headers::TYPES.is_typed() {
+        if !self.target.info.types.is_typed() {
             return self.without_type(header, bits, log);
         }
-        let Some((value_type, bits)) = self.with_requested_type(header, source, bits, log)? else { return Ok(None) };
+        let source = source.unwrap_or_else(|| header.key.clone());
+        let Some((value_type, bits)) = self.with_requested_type(header, &source, bits, log)? else { return Ok(None) };
         let Some(Carried { value_type, bits, original }) = self.with_carried_type(header, value_type, bits, log)?
         else {
             return Ok(None);
         };
-        if let Err(invalid) = E::Headers::CARRIES.checks.check(value_type, &bits) {
+        if let Err(invalid) = self.target.info.carries.checks.check(value_type, &bits) {
             return self.invalid(header, *invalid, log);
         }
-        if E::Headers::CARRIES.fits(bits.len()) {
+        if self.target.info.carries.fits(bits.len()) {
             let is_lost = original.is_some();
             self.remember(&header.key, || original.unwrap_or_else(|| value_type.name().into_owned()), is_lost);
         }
@@ -175,7 +211,8 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         let Some(value_type) = header.value_type.take() else { return Ok(Some(bits)) };
         let TypeOption::Untyped(encoding) = self.options.types else {
             let how = "pass types=\"be\", \"le\" or \"text\" (--types be)";
-            let what = || format!("{} carries no types: {how} to write {} values", E::NAME, value_type.name());
+            let what =
+                || format!("{} carries no types: {how} to write {} values", self.target.info.name, value_type.name());
             return drop_header(header, Code::TypeNotCarried, what, log);
         };
         // Only bits that are a value of the type can be restored to it.
@@ -192,7 +229,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             written: Some(encoding_name(value_type, encoding)),
             ..type_lost(header, value_type)
         })?;
-        if E::Headers::CARRIES.fits(written.len()) {
+        if self.target.info.carries.fits(written.len()) {
             self.remember(&header.key, original, true);
         }
         Ok(Some(written))
@@ -227,7 +264,12 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             (None, None) => {
                 let how =
                     "pass types={\"retry\": \"int32\"} (--types retry=int32) or types=\"binary\" (--types binary)";
-                drop_header(header, Code::UnknownType, || format!("{} values need a type: {how}", E::NAME), log)
+                drop_header(
+                    header,
+                    Code::UnknownType,
+                    || format!("{} values need a type: {how}", self.target.info.name),
+                    log,
+                )
             }
         }
     }
@@ -240,7 +282,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         bits: Cow<'a, [u8]>,
         log: &mut R,
     ) -> Result<Option<Carried<'a>>> {
-        if E::Headers::TYPES.code(value_type).is_some() {
+        if self.target.info.types.code(value_type).is_some() {
             return Ok(Some(Carried { value_type, bits, original: None }));
         }
         if let Err(invalid) = Checks::Value.check(value_type, &bits) {
@@ -269,19 +311,21 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
 }
 
 /// Rejects a format that can only be read, and options that make no sense for it.
-pub fn check_written<E: MessageFormat>(options: &WriteOptions) -> Result<(), Error> {
-    check_target::<E>()?;
-    if options.canonical && E::Headers::CANONICAL.is_none() {
-        return Err(Error::Value(format!("canonical=True: {} has no order of its own for headers", E::NAME)));
+pub fn check_written(format: &Info, options: &WriteOptions) -> Result<(), Error> {
+    check_target(format)?;
+    if options.canonical && format.canonical.is_none() {
+        return Err(Error::Value(format!("canonical=True: {} has no order of its own for headers", format.name)));
     }
-    options.types.check(E::NAME, E::Headers::TYPES)
+    options.types.check(format.name, format.types)
 }
 
 /// Rejects a format that can only be read.
-pub fn check_target<E: MessageFormat>() -> Result<(), Error> {
-    match E::Headers::IS_TARGET {
+pub fn check_target(format: &Info) -> Result<(), Error> {
+    match format.is_target {
         true => Ok(()),
-        false => Err(Error::Value(format!("{} reads either layout and is no target: name iggy or iggy-2023", E::NAME))),
+        false => {
+            Err(Error::Value(format!("{} reads either layout and is no target: name iggy or iggy-2023", format.name)))
+        }
     }
 }
 
@@ -329,30 +373,28 @@ fn encoding_name(value_type: ValueType, encoding: Encoding) -> &'static str {
     }
 }
 
-impl<'a, E: MessageFormat> Writer<'a, E> {
+impl<'a> Writer<'a> {
     /// Whether a header can be written as it is: true for nearly all.
     #[inline(always)]
     fn is_plain(&self, header: &Header<'a>) -> bool {
         if self.options.on_loss == OnLoss::Report {
             return false; // The type of every value is part of the report.
         }
-        let carries = E::Headers::CARRIES;
+        let &Info { keys, types, carries, .. } = self.target.info;
         let fits = |len: usize| carries.fits(len);
-        let has_form = adapt::is_key_of(E::Headers::KEYS, E::Headers::TYPES, &header.key);
-        let is_value = !matches!(&header.key, Key::Typed(typed) if typed.check(carries.checks).is_err());
-        let key_fits = has_form && fits(header.key.byte_len()) && is_value;
         let value_fits = match (header.value, header.value_type) {
             (None, None) => carries.nulls,
-            (Some(value), None) => !E::Headers::TYPES.is_typed() && fits(value.len()),
+            (Some(value), None) => !types.is_typed() && fits(value.len()),
             // Their bytes are the same in every encoding: only the type is lost, as agreed.
             (Some(value), Some(ValueType::Named(scalar @ (Scalar::String | Scalar::Binary))))
                 if matches!(self.options.types, TypeOption::Untyped(_)) =>
             {
                 fits(value.len()) && (scalar == Scalar::Binary || Text::new(value).is_ok())
             }
+            (Some(_), Some(_)) if !types.is_typed() => false,
             (Some(value), Some(value_type)) => {
                 let turned = self.origin.order == ByteOrder::Little && value_type.width().is_some();
-                E::Headers::TYPES.code(value_type).is_some()
+                types.code(value_type).is_some()
                     && !turned
                     && !matches!(self.options.types, TypeOption::ByKey(_))
                     && fits(value.len())
@@ -360,22 +402,25 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             }
             (None, Some(_)) => false,
         };
-        key_fits && value_fits
+        value_fits
+            && adapt::is_key_of(keys, types, &header.key)
+            && fits(header.key.byte_len())
+            && !matches!(&header.key, Key::Typed(typed) if typed.check(carries.checks).is_err())
     }
 
     /// Adapts a header that the target may not be able to carry as it is.
     #[inline(never)]
     fn adapt_header<R: Log>(&mut self, mut header: Header<'a>, log: &mut R) -> Result {
-        let source = match adapt::is_key_of(E::Headers::KEYS, E::Headers::TYPES, &header.key) {
+        let source = match adapt::is_key_of(self.target.info.keys, self.target.info.types, &header.key) {
             true => None,
             false => {
-                let Some(key) = adapt::key_for(E::Headers::KEYS, self.origin.keys, &header, log)? else {
+                let Some(key) = adapt::key_for(self.target.info.keys, self.origin.keys, &header, log)? else {
                     return Ok(());
                 };
                 Some(std::mem::replace(&mut header.key, key))
             }
         };
-        let carries = E::Headers::CARRIES;
+        let carries = self.target.info.carries;
         if !adapt::part_fits(carries, "key", &header, header.key.byte_len(), log)? {
             return Ok(());
         }
@@ -391,9 +436,8 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
                 let lost = || adapt::lost(header.index, &header.key, Code::NullNotCarried, "the value is null".into());
                 return log.loss(false, lost);
             }
-            Some(bytes) if header.value_type.is_some() || E::Headers::TYPES.is_typed() => {
-                let source = source.unwrap_or_else(|| header.key.clone());
-                let Some(bits) = self.retype(&mut header, &source, bytes, log)? else { return Ok(()) };
+            Some(bytes) if header.value_type.is_some() || self.target.info.types.is_typed() => {
+                let Some(bits) = self.retype(&mut header, source, bytes, log)? else { return Ok(()) };
                 if !adapt::part_fits(carries, "value", &header, bits.len(), log)? {
                     return Ok(());
                 }
@@ -417,11 +461,11 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
     }
 }
 
-impl<'a, E: MessageFormat> Sink<'a> for Writer<'a, E> {
+impl<'a> Sink<'a> for Writer<'a> {
     #[inline]
     fn header<R: Log>(&mut self, mut header: Header<'a>, log: &mut R) -> Result {
-        if E::Headers::KEYS == KeyForm::Text
-            && let Key::Typed(typed) = header.key
+        if let Key::Typed(typed) = header.key
+            && self.target.info.keys == KeyForm::Text
             && let Some(Ok(text)) = typed.string().map(Text::new)
         {
             // A format with text keys can carry a typed string.
@@ -454,8 +498,8 @@ pub struct EncodeMessage<'a> {
 }
 
 impl EncodeMessage<'_> {
-    fn write<E: MessageFormat, R: Log>(&self, log: &mut R) -> Result<Result<Option<Vec<u8>>>, Error> {
-        let mut writer = Writer::<E>::new(self.options.clone(), Origin::USER)?;
+    fn write<R: Log>(&self, target: Target, log: &mut R) -> Result<Result<Option<Vec<u8>>>, Error> {
+        let mut writer = Writer::new(target, self.options.clone(), Origin::USER)?;
         let presence = if self.headers.is_some() { Presence::Whole } else { Presence::Absent };
         writer.fields(&self.fields);
         writer.headers.reserve(self.headers.as_ref().map_or(0, Vec::len));
@@ -475,18 +519,24 @@ impl crate::format::Visitor for EncodeMessage<'_> {
     type Out = Result<Option<Vec<u8>>, Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        // Nearly every message can be written. The errors of one that cannot are collected in a second pass.
-        if let Ok(written) = self.write::<E, _>(&mut Fast::new(self.options.on_loss))? {
-            return Ok(written);
-        }
-        let mut log = CollectErrors::new(self.options.on_loss, Limits::DEFAULT.reports);
-        let written = self.write::<E, _>(&mut log)?;
-        let written = log.ended(written, Direction::Encode, E::NAME)?;
-        log.reject_losses(E::NAME)?;
-        Ok(written)
+        self.encode(Target::new::<E>())
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         Err(super::batch_needs_messages::<B>())
+    }
+}
+
+impl EncodeMessage<'_> {
+    fn encode(&self, target: Target) -> Result<Option<Vec<u8>>, Error> {
+        // Nearly every message can be written. The errors of one that cannot are collected in a second pass.
+        if let Ok(written) = self.write(target, &mut Fast::new(self.options.on_loss))? {
+            return Ok(written);
+        }
+        let mut log = CollectErrors::new(self.options.on_loss, Limits::DEFAULT.reports);
+        let written = self.write(target, &mut log)?;
+        let written = log.ended(written, Direction::Encode, target.info.name)?;
+        log.reject_losses(target.info.name)?;
+        Ok(written)
     }
 }

@@ -13,12 +13,12 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyT
 use super::gil::enter;
 use crate::encoding::Encoding;
 use crate::error::{Code, Direction, Error, ErrorDetail, unknown_name};
-use crate::format::{Format, Info};
+use crate::format::Format;
 use crate::header::{Header, Key, RequestedKey, TypedKey};
 use crate::limits::Limits;
 use crate::log::OnLoss;
 use crate::op::write::EncodeMessage;
-use crate::traits::{Class, FieldType, FieldValue, ReadOptions, Role, WriteOptions};
+use crate::traits::{Class, FieldType, FieldValue, Info, ReadOptions, Role, WriteOptions};
 use crate::type_option::{EncodedType, Occurrences, TypeOption};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
@@ -368,7 +368,7 @@ pub struct MessageArgument<'py> {
 
 impl<'py> MessageArgument<'py> {
     /// Reads headers for a headers format, or else a dict of the fields of a message.
-    pub fn of(message: &Bound<'py, PyAny>, info: Info) -> PyResult<Self> {
+    pub fn of(message: &Bound<'py, PyAny>, info: &Info) -> PyResult<Self> {
         let headers_of = |headers: &Bound<'py, PyAny>| match headers.is_none() {
             true => Ok(None),
             false => HeadersArgument::of(headers).map(Some),

@@ -10,9 +10,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 
 use super::recent::{Of, Origin, Recent};
-use crate::format::Info;
 use crate::header::{Header, Key, RequestedKey};
-use crate::traits::{FieldValue, Role};
+use crate::traits::{FieldValue, Info, Role};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 
@@ -57,7 +56,7 @@ pub fn headers_of(items: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
 
 pub fn fields_dict<'py>(
     py: Python<'py>,
-    info: Info,
+    info: &Info,
     headers: &Bound<'py, PyAny>,
     fields: &[FieldValue<'_>],
 ) -> PyResult<Bound<'py, PyDict>> {

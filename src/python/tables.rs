@@ -1,5 +1,6 @@
 //! The tables of the core (formats, types, codes, limits), from which Python derives its own.
 
+use arrow_schema::FieldRef;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -8,9 +9,8 @@ use super::gil::enter;
 use crate::arrow::schema;
 use crate::arrow::types::{Dialect, ddl};
 use crate::error::Code;
-use crate::format::{Format, Visitor};
+use crate::format::Format;
 use crate::limits::Limits;
-use crate::traits::{BatchFormat, MessageFormat};
 use crate::value_type::Scalar;
 
 /// Each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`, and what its headers carry:
@@ -18,27 +18,16 @@ use crate::value_type::Scalar;
 #[pyfunction]
 pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     enter(|| {
-        struct Fields;
-        impl Visitor for Fields {
-            type Out = Vec<(String, String)>;
-
-            fn visit<E: MessageFormat>(self) -> Self::Out {
-                let fields = schema::message_fields::<E>(false);
-                fields.iter().map(|field| (field.name().clone(), schema::type_name(field.data_type()))).collect()
-            }
-
-            fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-                self.visit::<B::Message>()
-            }
-        }
         let row = |format: &Format| {
             let info = format.info();
+            let fields = schema::message_fields(info, false);
+            let typed = |field: &FieldRef| (field.name().clone(), schema::type_name(field.data_type()));
             let row = PyDict::new(py);
             row.set_item("name", info.name)?;
             row.set_item("is_", info.class.name())?;
             row.set_item("source", info.source)?;
             row.set_item("layout", info.layout)?;
-            row.set_item("fields", format.visit(Fields))?;
+            row.set_item("fields", fields.iter().map(typed).collect::<Vec<_>>())?;
             row.set_item("keys", info.keys.name())?;
             row.set_item("types", info.types.is_typed())?;
             row.set_item("nulls", info.carries.nulls)?;

@@ -23,8 +23,8 @@ pub mod serialized_rows;
 pub mod stored;
 pub mod structures;
 
-use letterhead::format::{Format, Info};
-use letterhead::traits::{Class, ReadOptions};
+use letterhead::format::Format;
+use letterhead::traits::{Class, Info, ReadOptions};
 
 /// A check of hostile bytes.
 pub struct Target {
@@ -54,7 +54,7 @@ pub const ALL: [Target; 14] = [
 
 /// The names of the formats that satisfy a condition.
 fn formats(has: impl Fn(&Info) -> bool) -> Vec<&'static str> {
-    Format::ALL.iter().map(|format| format.info()).filter(has).map(|info| info.name).collect()
+    Format::ALL.iter().map(|format| format.info()).filter(|info| has(info)).map(|info| info.name).collect()
 }
 
 fn formats_of_one() -> Vec<&'static str> {

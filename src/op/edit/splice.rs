@@ -4,11 +4,9 @@
 use super::{Counts, Decision, Editor, NewValues, Original, Ready, push_header};
 use crate::error::Code;
 use crate::kernel::edit::Hit;
-use crate::kernel::layout::WireLayout as _;
 use crate::kernel::varint_layout::MAX_IN_BYTE;
 use crate::log::{Log, Result};
 use crate::memory;
-use crate::traits::{HeadersFormat, LayoutOf, MessageFormat};
 use crate::varint;
 
 /// The headers of a message that may change, and the new values of its row.
@@ -26,22 +24,23 @@ pub struct Piece<'d> {
 }
 
 /// Where the first header of a message begins.
-fn count_end<E: MessageFormat>(message: Piece<'_>) -> usize {
+fn count_end(message: Piece<'_>, has_count: bool) -> usize {
     let bytes = &message.data[message.start..message.end];
     let is_last = |byte: &u8| *byte < 0x80;
-    match LayoutOf::<E>::MAX_COUNT {
-        0 => message.start,
-        _ => message.start + bytes.iter().position(is_last).map_or(0, |place| place + 1),
+    match has_count {
+        false => message.start,
+        true => message.start + bytes.iter().position(is_last).map_or(0, |place| place + 1),
     }
 }
 
-/// Returns where the headers of a message end. `last` is where the last header ends; 0 means that there is none, and that
-/// they end after their count.
-pub fn headers_end<E: MessageFormat>(data: &[u8], last: usize) -> usize {
-    if last == 0 { count_end::<E>(Piece { data, start: 0, end: data.len() }) } else { last }
-}
+impl Editor<'_> {
+    /// Returns where the headers of a message end. `last` is where the last header ends; 0 means that there is none, and that
+    /// they end after their count.
+    pub fn headers_end(&self, data: &[u8], last: usize) -> usize {
+        let message = Piece { data, start: 0, end: data.len() };
+        if last == 0 { count_end(message, self.target.has_count) } else { last }
+    }
 
-impl<E: MessageFormat> Editor<'_, E> {
     /// Appends the edited bytes of a message that has only headers, up to its last change. The caller appends the rest: the
     /// bytes of `data` from `from` on. On failure, nothing of the message was appended.
     #[inline]
@@ -79,7 +78,7 @@ impl<E: MessageFormat> Editor<'_, E> {
     ) -> Result {
         let (Piece { data, start, end }, RowEdit { hits, values }) = (message, row);
         let before = out.len() + (start - *from);
-        let patch = match LayoutOf::<E>::MAX_COUNT > 0 && self.changes_count {
+        let patch = match self.target.has_count && self.changes_count {
             true => self.splice_count(message, from, row, counts, out),
             false => None,
         };
@@ -91,7 +90,7 @@ impl<E: MessageFormat> Editor<'_, E> {
                 Decision::Drop => (None, None),
                 Decision::Write(written, value) => (Some(written), value),
             };
-            let first = if hit.start == 0 { count_end::<E>(message) } else { start };
+            let first = if hit.start == 0 { count_end(message, self.target.has_count) } else { start };
             memory::extend(out, &data[*from..(start + hit.start).max(first).max(*from)]);
             *from = start + hit.end;
             let Some(written) = written else { continue };
@@ -99,13 +98,13 @@ impl<E: MessageFormat> Editor<'_, E> {
             match (&written.ready, value) {
                 (Ready::Constant(header), Some(_)) => memory::extend(out, header),
                 (Ready::Masked(mask, headers), Some(_)) => {
-                    let original = Original::new(hit.value_type, bytes, false, E::Headers::ORDER);
+                    let original = Original::new(hit.value_type, bytes, false, self.target.info.order);
                     mask.write(headers, hit.value_type, original.bits.as_deref().unwrap_or_default(), out);
                 }
                 _ => {
-                    let original = Original::new(hit.value_type, bytes, hit.is_null, E::Headers::ORDER);
+                    let original = Original::new(hit.value_type, bytes, hit.is_null, self.target.info.order);
                     let value = self.value(written, value, Some(&original), values, nth, log)?;
-                    push_header::<E>(&written.key, value, &mut counts.header, out);
+                    push_header(&self.target, &written.key, value, &mut counts.header, out);
                 }
             }
         }
@@ -120,7 +119,7 @@ impl<E: MessageFormat> Editor<'_, E> {
                     Ready::Constant(header) => memory::extend(out, header),
                     _ => {
                         let value = self.value(written, written.value, None, values, 0, log)?;
-                        push_header::<E>(&written.key, value, &mut counts.header, out);
+                        push_header(&self.target, &written.key, value, &mut counts.header, out);
                     }
                 }
             }
@@ -129,8 +128,8 @@ impl<E: MessageFormat> Editor<'_, E> {
             out[before] = count;
         }
         let len = out.len() + (end - *from) - before;
-        if len > E::Headers::MAX_WRITTEN && *from >= start {
-            let max = E::Headers::MAX_WRITTEN;
+        let max = self.target.max_written;
+        if len > max && *from >= start {
             return Err(log.fatal(Code::TooLarge, None, || format!("the headers take {len} bytes, more than {max}")));
         }
         Ok(())
