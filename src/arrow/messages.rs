@@ -104,10 +104,12 @@ impl Operation for Messages {
         let batches = binary_column(input.column, &B::INFO)?;
         let plan = input.plan(B::NAME, Direction::Decode, self.on_error, self.options.limits);
         let all = input.from..input.column.len();
-        let run = |range| BatchRun::<B>::new(self, &plan, batches, range);
+        let limit = self.options.limits.decompressed_bytes;
+        let of_part = limit.min((limit / plan.threads.max(1)).max(MIN_DECOMPRESSED));
+        let run = |range, most| BatchRun::<B>::new(self, &plan, batches, range, most);
         let bytes = (batches.before(all.end) - batches.before(all.start)) / all.len().max(1);
         let sizes = (MIN_PART / bytes.max(1)).max(1)..=(MAX_PART / bytes.max(1)).max(1);
-        let whole = share(all.clone(), &plan, sizes, run(all), |range| Some(run(range)))?;
+        let whole = share(all.clone(), &plan, sizes, run(all, None), |range| Some(run(range, Some(of_part))))?;
         let (until, count) = (whole.reader.rows.until, whole.count);
         let mut columns = whole.reader.finish(&places);
         // Messages of a batch that did not fit completely come with the next chunk.
@@ -121,6 +123,10 @@ impl Operation for Messages {
 const MIN_PART: usize = 1 << 17;
 const MAX_PART: usize = 1 << 20;
 
+/// Bytes to which the batches of a part may decompress, if a thread's share of the limit of a value is less. The first thread
+/// reads the parts that need more, one after another, so that threads do not multiply the memory of compressed batches.
+const MIN_DECOMPRESSED: usize = 8 << 20;
+
 /// A run over a range of batches, up to `reader.rows.until`.
 struct BatchRun<'v, 'a, B: BatchFormat> {
     batches: Bytes<'a>,
@@ -132,11 +138,18 @@ struct BatchRun<'v, 'a, B: BatchFormat> {
 }
 
 impl<'v, 'a, B: BatchFormat> BatchRun<'v, 'a, B> {
-    fn new(operation: &'v Messages, plan: &'v Plan, batches: Bytes<'a>, range: Range<usize>) -> Self {
+    fn new(
+        operation: &'v Messages,
+        plan: &'v Plan,
+        batches: Bytes<'a>,
+        range: Range<usize>,
+        decompressed_left: Option<usize>,
+    ) -> Self {
         let (rows, progress) =
             (Rows::new(MessageSinks::new(operation, &B::INFO), range.start), Progress { bytes: 0, all: 0 });
         let (buffer, format) = (Vec::new(), PhantomData);
-        let reader = BatchReader { operation, plan, rows, row: 0, progress, ended: None, buffer, format };
+        let reader =
+            BatchReader { operation, plan, rows, row: 0, progress, ended: None, decompressed_left, buffer, format };
         BatchRun { batches, range, count: 0, reader, held: Held::default() }
     }
 
@@ -275,6 +288,8 @@ struct BatchReader<'v, B: BatchFormat> {
     row: usize,
     progress: Progress,
     ended: Option<End>,
+    /// Bytes to which all values together may still decompress, if another run can read them with the whole limit.
+    decompressed_left: Option<usize>,
     /// Memory for compressed sets.
     buffer: Vec<u8>,
     format: PhantomData<fn() -> B>,
@@ -291,9 +306,21 @@ impl<B: BatchFormat> BatchReader<'_, B> {
     fn read<'a>(&mut self, row: usize, batch: Cursor<'a>, held: &mut Held<'a, B>) {
         (self.row, self.rows.sink.row) = (row, row as i64);
         let mut log = self.log();
+        let mut options = self.operation.options;
+        if let Some(left) = self.decompressed_left {
+            options.limits.decompressed_bytes = left;
+        }
         // The reason for ending a batch is in the log or in `ended`.
-        let _ = parse_batch::<B, _>(batch, self.operation.options, &mut log, &mut Receiver::new(self, held));
+        let _ = parse_batch::<B, _>(batch, options, &mut log, &mut Receiver::new(self, held));
         let flushed = self.read_held(held);
+        let decompressed = log.counts().decompressed_bytes;
+        if let Some(left) = &mut self.decompressed_left {
+            *left = left.saturating_sub(decompressed);
+            if *left == 0 {
+                self.ended = Some(End::Full);
+                return;
+            }
+        }
         let errors = log.take_errors();
         if flushed.is_ok() && !errors.is_empty() {
             // It is the end of the value either way.

@@ -254,3 +254,27 @@ def test_more_threads_than_rows_or_processors_are_allowed() -> None:
     assert lha.decode(column, "kafka", threads=2**40).to_pylist() == [[], [], []]
     many = binary_column([b""] * ROWS)
     assert lha.decode(many, "kafka", threads=64).equals(lha.decode(many, "kafka"))
+
+
+@pytest.mark.parametrize("errors", ["raise", "null", "column"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_batches_that_one_thread_alone_may_decompress_are_read_as_by_one(errors: Any, chunked: bool) -> None:
+    def batch(size: int) -> bytes:
+        return lh.batch([{"value": bytes([size % 251]) * size, "headers": [("k", b"v")]}], codec="zstd")
+
+    # Larger than the share of a thread, over the limit, or together larger than the share.
+    sizes = [9 << 20, 10, 1 << 20, 17 << 20, *[10] * 40, 9 << 20, *[1 << 20] * 12, 10]
+    column = pa.array([batch(size) for size in sizes] * 2)
+    data = pa.chunked_array([column, column]) if chunked else column
+
+    def read(threads: int) -> Any:
+        limits = lh.Limits(decompressed_bytes=16 << 20)
+        try:
+            result = lha.messages(data, "record-batch", errors=errors, limits=limits, threads=threads)
+            return pa.chunked_array(result) if chunked else result
+        except lh.HeaderError as error:
+            return str(error)
+
+    expected = read(1)
+    for threads in (2, 8):
+        assert read(threads) == expected

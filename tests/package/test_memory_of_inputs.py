@@ -114,9 +114,24 @@ ROWS = {
 }  # fmt: skip
 
 
+THREADS = 8
+BATCHES_BY_THREADS = Row(
+    "count = 16; data = pa.array([squeezed(bytes(60 * 2**20), 1)] * count)",
+    f"lha.messages(data, 'record-batch', errors='null', threads={THREADS})", 0, 128 * MIB + THREADS * 16 * MIB,
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_an_input_takes_no_more_than_is_documented(name: str) -> None:
-    row = ROWS[name]
+    verify(ROWS[name])
+
+
+def test_threads_do_not_multiply_the_memory_of_compressed_batches() -> None:
+    verify(BATCHES_BY_THREADS)
+
+
+def verify(row: Row) -> None:
+    """Check the memory of a row in a process of its own."""
     code = "\n".join([PRELUDE, row.make, MEASURE, f"result = {row.read}", "print(count, peak() - before)"])
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     ended = subprocess.run(
