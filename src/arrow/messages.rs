@@ -105,11 +105,14 @@ impl Operation for Messages {
         let plan = input.plan(B::NAME, Direction::Decode, self.on_error, self.options.limits);
         let all = input.from..input.column.len();
         let limit = self.options.limits.decompressed_bytes;
-        let of_part = limit.min((limit / plan.threads.max(1)).max(MIN_DECOMPRESSED));
-        let run = |range, most| BatchRun::<B>::new(self, &plan, batches, range, most);
+        let share_of = |threads: usize| limit.min((limit / threads).max(MIN_DECOMPRESSED));
+        let of_parts = Share { left: share_of(plan.threads), is_of_all_values: true };
+        let of_whole = Share { left: share_of(input.at_once), is_of_all_values: false };
+        let run = |range, share| BatchRun::<B>::new(self, &plan, batches, range, share);
         let bytes = (batches.before(all.end) - batches.before(all.start)) / all.len().max(1);
         let sizes = (MIN_PART / bytes.max(1)).max(1)..=(MAX_PART / bytes.max(1)).max(1);
-        let whole = share(all.clone(), &plan, sizes, run(all, None), |range| Some(run(range, Some(of_part))))?;
+        let whole = run(all.clone(), (input.at_once > 1).then_some(of_whole));
+        let whole = share(all, &plan, sizes, whole, |range| Some(run(range, Some(of_parts))))?;
         let (until, count) = (whole.reader.rows.until, whole.count);
         let mut columns = whole.reader.finish(&places);
         // Messages of a batch that did not fit completely come with the next chunk.
@@ -127,6 +130,14 @@ const MAX_PART: usize = 1 << 20;
 /// reads the parts that need more, one after another, so that threads do not multiply the memory of compressed batches.
 const MIN_DECOMPRESSED: usize = 8 << 20;
 
+/// Bytes to which the values of a run may decompress, where another run can read them with the whole limit.
+#[derive(Clone, Copy)]
+struct Share {
+    left: usize,
+    /// They are of all values together, because their messages wait until they are appended, not of each value.
+    is_of_all_values: bool,
+}
+
 /// A run over a range of batches, up to `reader.rows.until`.
 struct BatchRun<'v, 'a, B: BatchFormat> {
     batches: Bytes<'a>,
@@ -143,13 +154,12 @@ impl<'v, 'a, B: BatchFormat> BatchRun<'v, 'a, B> {
         plan: &'v Plan,
         batches: Bytes<'a>,
         range: Range<usize>,
-        decompressed_left: Option<usize>,
+        share: Option<Share>,
     ) -> Self {
         let (rows, progress) =
             (Rows::new(MessageSinks::new(operation, &B::INFO), range.start), Progress { bytes: 0, all: 0 });
         let (buffer, format) = (Vec::new(), PhantomData);
-        let reader =
-            BatchReader { operation, plan, rows, row: 0, progress, ended: None, decompressed_left, buffer, format };
+        let reader = BatchReader { operation, plan, rows, row: 0, progress, ended: None, share, buffer, format };
         BatchRun { batches, range, count: 0, reader, held: Held::default() }
     }
 
@@ -288,8 +298,7 @@ struct BatchReader<'v, B: BatchFormat> {
     row: usize,
     progress: Progress,
     ended: Option<End>,
-    /// Bytes to which all values together may still decompress, if another run can read them with the whole limit.
-    decompressed_left: Option<usize>,
+    share: Option<Share>,
     /// Memory for compressed sets.
     buffer: Vec<u8>,
     format: PhantomData<fn() -> B>,
@@ -307,18 +316,21 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         (self.row, self.rows.sink.row) = (row, row as i64);
         let mut log = self.log();
         let mut options = self.operation.options;
-        if let Some(left) = self.decompressed_left {
-            options.limits.decompressed_bytes = left;
+        if let Some(share) = self.share {
+            options.limits.decompressed_bytes = share.left;
         }
         // The reason for ending a batch is in the log or in `ended`.
         let _ = parse_batch::<B, _>(batch, options, &mut log, &mut Receiver::new(self, held));
         let flushed = self.read_held(held);
         let decompressed = log.counts().decompressed_bytes;
-        if let Some(left) = &mut self.decompressed_left {
-            *left = left.saturating_sub(decompressed);
-            if *left == 0 {
+        if let Some(share) = &mut self.share {
+            let left = share.left.saturating_sub(decompressed);
+            if left == 0 {
                 self.ended = Some(End::Full);
                 return;
+            }
+            if share.is_of_all_values {
+                share.left = left;
             }
         }
         let errors = log.take_errors();

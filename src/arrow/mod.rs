@@ -69,11 +69,13 @@ pub struct Input<'a> {
     max_offset: usize,
     /// Threads that share the rows, at least one.
     threads: usize,
+    /// Threads that each work on an input at the same time, at least one.
+    at_once: usize,
 }
 
 impl<'a> Input<'a> {
     pub fn new(column: &'a dyn Array) -> Self {
-        Input { column, from: 0, rows_before: 0, max_offset: MAX_OFFSET, threads: 1 }
+        Input { column, from: 0, rows_before: 0, max_offset: MAX_OFFSET, threads: 1, at_once: 1 }
     }
 
     /// Reads the rows from this one on.
@@ -89,6 +91,11 @@ impl<'a> Input<'a> {
     /// Shares the rows among threads.
     pub fn with_threads(self, threads: usize) -> Self {
         Input { threads: threads.max(1), ..self }
+    }
+
+    /// Says how many threads work on an input at the same time: they share the memory of what they decompress.
+    pub fn at_once(self, threads: usize) -> Self {
+        Input { at_once: threads.max(1), ..self }
     }
 
     /// Cuts an output column where an offset would be larger, and in any case where it would not fit 31 bits.

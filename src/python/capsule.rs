@@ -278,9 +278,8 @@ impl Chunk {
         Ok(())
     }
 
-    fn apply(&self, shared: &Shared, threads: usize) -> Result<Output, Error> {
-        let input = Input::new(&self.column).starting_at(self.from).after(self.rows_before);
-        shared.apply(input.with_threads(threads))
+    fn input(&self) -> Input<'_> {
+        Input::new(&self.column).starting_at(self.from).after(self.rows_before)
     }
 
     /// About how many bytes are read: the bytes of binary values, or of rows of average length.
@@ -323,7 +322,7 @@ impl Chunks {
             Some(output) => output,
             None => {
                 chunk.check()?;
-                chunk.apply(&self.shared, self.shared.threads)?
+                self.shared.apply(chunk.input().with_threads(self.shared.threads))?
             }
         };
         if output.until < chunk.column.len() {
@@ -351,7 +350,8 @@ impl Chunks {
         let mut chunks: Vec<_> = ahead.iter_mut().flatten().collect();
         if threads::divides(shared.threads, chunks.iter().map(|chunk| chunk.size())) {
             // A chunk that failed is worked on again in its turn, and fails then.
-            threads::on_each(&mut chunks, &|chunk| chunk.output = chunk.apply(shared, 1).ok());
+            let count = chunks.len();
+            threads::on_each(&mut chunks, &|chunk| chunk.output = shared.apply(chunk.input().at_once(count)).ok());
         }
     }
 }

@@ -115,10 +115,8 @@ ROWS = {
 
 
 THREADS = 8
-BATCHES_BY_THREADS = Row(
-    "count = 16; data = pa.array([squeezed(bytes(60 * 2**20), 1)] * count)",
-    f"lha.messages(data, 'record-batch', errors='null', threads={THREADS})", 0, 128 * MIB + THREADS * 16 * MIB,
-)  # fmt: skip
+BATCHES = "count = 16; batch = pa.array([squeezed(bytes(60 * 2**20), 1)] * count)"
+BATCHES_BY_THREADS = {"an array": "batch", "chunks": "pa.chunked_array([batch] * 8)"}
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -126,8 +124,10 @@ def test_an_input_takes_no_more_than_is_documented(name: str) -> None:
     verify(ROWS[name])
 
 
-def test_threads_do_not_multiply_the_memory_of_compressed_batches() -> None:
-    verify(BATCHES_BY_THREADS)
+@pytest.mark.parametrize("name", BATCHES_BY_THREADS)
+def test_threads_do_not_multiply_the_memory_of_compressed_batches(name: str) -> None:
+    read = f"[*lha.messages(data, 'record-batch', errors='null', threads={THREADS})]"
+    verify(Row(f"{BATCHES}; data = {BATCHES_BY_THREADS[name]}", read, 0, 128 * MIB + THREADS * 16 * MIB))
 
 
 def verify(row: Row) -> None:
