@@ -10,9 +10,9 @@ use arrow_schema::DataType;
 
 use super::binary;
 use super::input::{Bytes, Texts};
-use super::rows::{Appended, Buffers, Next, Parsed, RowSource, fill_block};
+use super::rows::{Appended, Buffers, Next, Parsed, RowSource, fill_block, parse_serialized};
 use super::run::{Plan, Rows, run};
-use super::sink::{Row, RowSink, parse_row};
+use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, binary_column, schema, written_type};
 use crate::error::{Direction, Error};
 use crate::header::{Header, RequestedKey};
@@ -26,7 +26,7 @@ use crate::kernel::{RowBlock, Span};
 use crate::log::{EitherLog, Fast, Log, OnError, OnLoss, Result};
 use crate::memory;
 use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece, ReadMessage, RowEdit};
-use crate::traits::{Class, Encoded, FieldValue, LayoutOf, MessageFormat, Presence, ReadOptions, parse_message};
+use crate::traits::{Class, Encoded, FieldValue, LayoutOf, MessageFormat, Presence, ReadOptions};
 use crate::value::bits_of;
 use crate::value_type::{Scalar, ValueType};
 
@@ -402,6 +402,6 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a, 
     ) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         (to.sink.row, to.sink.data) = (row, data.peek_rest());
-        parse_row!(log, to, |log, to| parse_message::<E, _, _>(data, self.options, log, to))
+        parse_serialized::<E, _>(data, self.options, log, to)
     }
 }

@@ -15,7 +15,7 @@ use super::binary;
 use super::encode::EncodeSink;
 use super::input::{Bytes, ListInput, Texts};
 use super::schema;
-use super::sink::{BlockSink, ListsSink, Row, RowSink, parse_row};
+use super::sink::{AnySink, BlockSink, ListsSink, Row, RowSink, parse_row};
 use crate::cursor::Cursor;
 use crate::error::{Code, Error};
 use crate::formats::headers::iggy::Iggy;
@@ -29,7 +29,7 @@ use crate::kernel::scan::has_named_types;
 use crate::kernel::typed_layout::TypedLayout;
 use crate::kernel::varint_layout::VarintLayout;
 use crate::kernel::{self, BYTES, ROWS};
-use crate::log::{EitherLog, Fast, Log, OnLoss, Result, Stop};
+use crate::log::{CollectErrors, EitherLog, Fast, Log, OnLoss, Result, Stop};
 use crate::op::convert::{Reader, hand_over};
 use crate::op::inspect::batch_errors;
 use crate::op::values::MessageSink;
@@ -148,8 +148,33 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
 
     fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, to: &mut Row<'_, 'a, S>) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
-        parse_row!(log, to, |log, to| parse_message::<E, _, _>(data, self.options, log, to))
+        parse_serialized::<E, S>(data, self.options, log, to)
     }
+}
+
+/// Parses a serialized message into the sink of a row.
+#[inline]
+pub(super) fn parse_serialized<'a, E: MessageFormat, S: RowSink<'a>>(
+    data: Cursor<'a>,
+    options: ReadOptions,
+    log: EitherLog<'_>,
+    to: &mut Row<'_, 'a, S>,
+) -> Parsed {
+    match log {
+        EitherLog::Fast(log) => parse_message::<E, _, _>(data, options, log, to),
+        EitherLog::Collect(log) => collect_errors::<E>(data, options, log, AnySink(to)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn collect_errors<'a, E: MessageFormat>(
+    data: Cursor<'a>,
+    options: ReadOptions,
+    log: &mut CollectErrors,
+    mut to: AnySink<'_, 'a>,
+) -> Parsed {
+    parse_message::<E, _, _>(data, options, log, &mut to)
 }
 
 pub struct BatchRows<'a, B> {
@@ -196,6 +221,7 @@ pub(super) fn regular_span<'a, L: WireLayout>(headers: Cursor<'a>, options: Read
 
 /// Fills a block with messages that have only headers, up to the first that kernels cannot read. With `takes_nulls`, rows
 /// without a message are part of the block.
+#[inline(never)]
 pub(super) fn fill_block<'a, L: WireLayout>(
     block: &mut kernel::RowBlock<'a>,
     messages: Bytes<'a>,
