@@ -15,7 +15,7 @@ use crate::error::Code;
 use crate::header::{Header, KeyForm};
 use crate::kernel::layout::WireLayout;
 use crate::limits::Limits;
-use crate::log::{CollectErrors, Log, OnLoss, Result};
+use crate::log::{CollectErrors, EitherLog, Log, OnLoss, Result};
 use crate::type_option::TypeOption;
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::TypeCodes;
@@ -266,6 +266,21 @@ pub struct Info {
     pub is_target: bool,
     /// The order of headers, if the format defines one.
     pub canonical: Option<HeaderOrder>,
+    /// The most bytes that the headers of a message may take.
+    pub max_written: usize,
+    /// A count is in front of the headers.
+    pub has_count: bool,
+    /// [`HeadersFormat::encode_into`].
+    pub encode_headers: fn(&[Header<'_>], &mut Vec<u8>),
+    /// [`MessageFormat::encode`].
+    pub encode: fn(Contents<'_>, EitherLog<'_>, &mut Vec<u8>) -> Result<Encoded>,
+}
+
+impl Info {
+    /// Appends a message. Nothing is written on failure.
+    pub fn encode<R: Log>(&self, contents: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
+        (self.encode)(contents, log.either(), out)
+    }
 }
 
 /// A message format: headers and the fields around them. A format of headers alone is one without other fields.
@@ -304,6 +319,13 @@ pub trait MessageFormat: Sized + 'static {
         carries: Self::Headers::CARRIES,
         is_target: Self::Headers::IS_TARGET,
         canonical: Self::Headers::CANONICAL,
+        max_written: Self::Headers::MAX_WRITTEN,
+        has_count: LayoutOf::<Self>::MAX_COUNT > 0,
+        encode_headers: Self::Headers::encode_into,
+        encode: |contents, log, out| match log {
+            EitherLog::Fast(log) => Self::encode(contents, log, out),
+            EitherLog::Collect(log) => Self::encode(contents, log, out),
+        },
     };
 
     /// Finds the headers and the fields of a serialized message. A format whose messages only occur in batches has

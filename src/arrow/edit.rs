@@ -26,7 +26,7 @@ use crate::kernel::{RowBlock, Span};
 use crate::log::{EitherLog, Fast, Log, OnError, OnLoss, Result};
 use crate::memory;
 use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece, ReadMessage, RowEdit};
-use crate::traits::{Class, Encoded, FieldValue, LayoutOf, MessageFormat, Presence, ReadOptions};
+use crate::traits::{Class, Encoded, FieldValue, Info, LayoutOf, MessageFormat, Presence, ReadOptions};
 use crate::value::bits_of;
 use crate::value_type::{Scalar, ValueType};
 
@@ -71,13 +71,13 @@ impl SeenEntries {
 impl Operation for EditColumn {
     const DIRECTION: Direction = Direction::Convert;
 
-    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        Editor::new::<E>(&self.edit)?;
+    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        Editor::new(&self.edit, format)?;
         Ok(written_type(OnLoss::Raise, self.on_error))
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let editor = Editor::new::<E>(&self.edit)?;
+        let editor = Editor::new(&self.edit, &E::INFO)?;
         let (messages, columns) = match input.column.as_struct_opt() {
             Some(parts) if self.edit.has_columns() && parts.num_columns() > 0 => {
                 let columns = parts.columns()[1..].iter().map(|column| NewColumn::new(column.as_ref()));

@@ -15,8 +15,8 @@ use crate::kernel::layout::{Rules, WireLayout};
 use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::Scratch;
 use crate::log::{Log, OnLoss, Result};
-use crate::op::write::{Origin, Target, Writer};
-use crate::traits::{Class, Encoded, FieldValue, Presence, Sink, WriteOptions};
+use crate::op::write::{Origin, Writer};
+use crate::traits::{Class, Encoded, FieldValue, Info, Presence, Sink, WriteOptions};
 use crate::type_option::TypeOption;
 use crate::value_type::{Scalar, ValueType};
 
@@ -34,10 +34,9 @@ pub struct EncodeSink<'a> {
 
 impl EncodeSink<'_> {
     /// Rejects options that make no sense for the format.
-    pub fn new(target: Target, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
+    pub fn new(target: &'static Info, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
         let plainly = options.on_loss != OnLoss::Report && !options.canonical;
-        let is_simple =
-            target.info.class == Class::Headers && plainly && !matches!(options.types, TypeOption::ByKey(_));
+        let is_simple = target.class == Class::Headers && plainly && !matches!(options.types, TypeOption::ByKey(_));
         let rules = is_simple.then(|| Rules {
             default_type: (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary)),
             untyped: match options.types {

@@ -20,7 +20,7 @@ use super::{Input, Operation, Output, binary_column, list_rows};
 use crate::error::{Code, Direction, Error};
 use crate::log::{OnError, no_reason};
 use crate::memory;
-use crate::traits::{BatchFormat, Info, MessageFormat, ReadOptions};
+use crate::traits::{Info, MessageFormat, ReadOptions};
 use crate::value::ByteOrder;
 
 /// The operands of the filter are read from all rows first; the operation gets the rows that are selected.
@@ -50,31 +50,31 @@ struct Selected {
 impl<O: Operation> Operation for Filtered<O> {
     const DIRECTION: Direction = O::DIRECTION;
 
-    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        self.filter.check(&E::INFO)?;
-        self.operation.output_type::<E>()
+    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        self.filter.check(format)?;
+        self.operation.output_type(format)
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        self.output_type::<E>()?;
+        self.output_type(&E::INFO)?;
         let selected = Selected::of::<E>(&self.filter, input, self.options, self.on_error)?;
         selected.pass_to(input, &|input| self.operation.apply::<E>(input))
     }
 
-    fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
-        self.operation.batch_type::<B>()
+    fn batch_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        self.operation.batch_type(format)
     }
 }
 
 impl Operation for Matches {
-    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        self.filter.check(&E::INFO)?;
+    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        self.filter.check(format)?;
         let fields = schema::with_errors(vec![schema::nullable("selected", DataType::Boolean)], self.on_error);
         Ok(DataType::Struct(fields.into()))
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let of = self.output_type::<E>()?;
+        let of = self.output_type(&E::INFO)?;
         Ok(Selected::of::<E>(&self.filter, input, self.options, self.on_error)?.mark(input, &of, self.on_error))
     }
 }

@@ -86,16 +86,16 @@ impl Messages {
 }
 
 impl Operation for Messages {
-    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        Err(not_a_batch(E::NAME))
+    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        Err(not_a_batch(format.name))
     }
 
     fn apply<E: MessageFormat>(&self, _input: Input<'_>) -> Result<Output, Error> {
         Err(not_a_batch(E::NAME))
     }
 
-    fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
-        Ok(DataType::Struct(self.fields(&B::INFO)?.into()))
+    fn batch_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        Ok(DataType::Struct(self.fields(format)?.into()))
     }
 
     fn apply_batch<B: BatchFormat>(&self, input: Input<'_>) -> Result<Output, Error> {

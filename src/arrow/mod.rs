@@ -43,7 +43,7 @@ use crate::limits::Limits;
 use crate::log::{OnError, OnLoss};
 use crate::op::batch_needs_messages;
 use crate::op::convert::{Reader, no_target, not_one_by_one};
-use crate::op::write::{Origin, Target, check_written};
+use crate::op::write::{Origin, check_written};
 use crate::traits::{BatchFormat, Class, Info, LayoutOf, MessageFormat, ReadOptions, WriteOptions};
 use crate::value::ByteOrder;
 
@@ -151,16 +151,21 @@ pub trait Operation {
     /// The direction of the error when a result is too large.
     const DIRECTION: Direction = Direction::Decode;
 
-    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error>;
+    fn output_type(&self, format: &'static Info) -> Result<DataType, Error>;
+
+    /// [`Operation::output_type`] or [`Operation::batch_type`].
+    fn type_for(&self, format: &'static Info) -> Result<DataType, Error> {
+        if format.class == Class::Batch { self.batch_type(format) } else { self.output_type(format) }
+    }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error>;
 
-    fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
-        Err(batch_needs_messages::<B>())
+    fn batch_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        Err(batch_needs_messages(format.name))
     }
 
     fn apply_batch<B: BatchFormat>(&self, _input: Input<'_>) -> Result<Output, Error> {
-        Err(batch_needs_messages::<B>())
+        Err(batch_needs_messages(B::NAME))
     }
 }
 
@@ -189,21 +194,6 @@ impl<V: Operation> Visitor for Apply<'_, V> {
     }
 }
 
-/// [`Operation::output_type`] for a format that is known by name.
-pub struct TypeOf<'a, V>(pub &'a V);
-
-impl<V: Operation> Visitor for TypeOf<'_, V> {
-    type Out = Result<DataType, Error>;
-
-    fn visit<E: MessageFormat>(self) -> Self::Out {
-        self.0.output_type::<E>()
-    }
-
-    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        self.0.batch_type::<B>()
-    }
-}
-
 /// Bytes → headers and fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Decode {
@@ -214,8 +204,8 @@ pub struct Decode {
 }
 
 impl Operation for Decode {
-    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        Ok(self.of(&E::INFO))
+    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        Ok(self.of(format))
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
@@ -264,15 +254,15 @@ pub struct Encode {
 impl Operation for Encode {
     const DIRECTION: Direction = Direction::Encode;
 
-    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        check_written(&E::INFO, &self.options)?;
+    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        check_written(format, &self.options)?;
         Ok(written_type(self.options.on_loss, OnError::Raise))
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         match E::CLASS {
-            Class::Headers => self.run_rows(&list_rows::<E>(input.column)?, input, Target::new::<E>()),
-            _ => self.run_rows(&StructRows::new(input.column, &E::INFO)?, input, Target::new::<E>()),
+            Class::Headers => self.run_rows(&list_rows::<E>(input.column)?, input, &E::INFO),
+            _ => self.run_rows(&StructRows::new(input.column, &E::INFO)?, input, &E::INFO),
         }
     }
 }
@@ -282,9 +272,9 @@ impl Encode {
         &self,
         rows: &dyn RowSource<'a, EncodeSink<'a>>,
         input: Input<'a>,
-        target: Target,
+        target: &'static Info,
     ) -> Result<Output, Error> {
-        let plan = input.plan(target.info.name, Direction::Encode, OnError::Raise, self.limits);
+        let plan = input.plan(target.name, Direction::Encode, OnError::Raise, self.limits);
         let plan = Plan { on_loss: self.options.on_loss, ..plan };
         write_rows(rows, input, &plan, target, &self.options, Origin::USER)
     }
@@ -302,8 +292,12 @@ pub struct Convert {
 impl Operation for Convert {
     const DIRECTION: Direction = Direction::Convert;
 
-    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        self.target.visit(CheckWritten(&self.write))?;
+    fn output_type(&self, _: &'static Info) -> Result<DataType, Error> {
+        let target = self.target.info();
+        match target.class {
+            Class::Batch => return Err(no_target(target.name)),
+            _ => check_written(target, &self.write)?,
+        }
         Ok(written_type(self.write.on_loss, self.on_error))
     }
 
@@ -312,27 +306,12 @@ impl Operation for Convert {
         self.target.visit(ConvertInto { operation: self, messages, source: Reader::new::<E>(), input })
     }
 
-    fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
-        Err(not_one_by_one(B::NAME))
+    fn batch_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        Err(not_one_by_one(format.name))
     }
 
     fn apply_batch<B: BatchFormat>(&self, _input: Input<'_>) -> Result<Output, Error> {
         Err(not_one_by_one(B::NAME))
-    }
-}
-
-/// Whether a target can be written with these options.
-struct CheckWritten<'a>(&'a WriteOptions);
-
-impl Visitor for CheckWritten<'_> {
-    type Out = Result<(), Error>;
-
-    fn visit<E: MessageFormat>(self) -> Self::Out {
-        check_written(&E::INFO, self.0)
-    }
-
-    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        Err(no_target(B::NAME))
     }
 }
 
@@ -350,7 +329,7 @@ impl Visitor for ConvertInto<'_> {
     fn visit<E: MessageFormat>(self) -> Self::Out {
         let ConvertInto { operation, messages, source, .. } = self;
         let rows = ConvertedRows::<LayoutOf<E>>::new(messages, operation.read, source, E::FIELDS);
-        self.run_rows(&rows, Target::new::<E>())
+        self.run_rows(&rows, &E::INFO)
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
@@ -359,10 +338,10 @@ impl Visitor for ConvertInto<'_> {
 }
 
 impl<'a> ConvertInto<'a> {
-    fn run_rows(&self, rows: &dyn RowSource<'a, EncodeSink<'a>>, target: Target) -> Result<Output, Error> {
+    fn run_rows(&self, rows: &dyn RowSource<'a, EncodeSink<'a>>, target: &'static Info) -> Result<Output, Error> {
         let ConvertInto { operation, ref source, input, .. } = *self;
         let plan = Plan {
-            target: Some(target.info.name),
+            target: Some(target.name),
             on_loss: operation.write.on_loss,
             ..input.plan(source.info.name, Direction::Decode, operation.on_error, operation.read.limits)
         };
@@ -388,7 +367,7 @@ fn write_rows<'a>(
     rows: &dyn RowSource<'a, EncodeSink<'a>>,
     input: Input<'a>,
     plan: &Plan,
-    target: Target,
+    target: &'static Info,
     options: &WriteOptions,
     origin: Origin,
 ) -> Result<Output, Error> {
@@ -438,8 +417,8 @@ impl Select {
 }
 
 impl Operation for Select {
-    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        check_keys(&self.selections, &E::INFO)?;
+    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        check_keys(&self.selections, format)?;
         Ok(self.of())
     }
 
@@ -480,11 +459,11 @@ impl Validate {
 }
 
 impl Operation for Validate {
-    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
+    fn output_type(&self, _: &'static Info) -> Result<DataType, Error> {
         Ok(schema::errors_type())
     }
 
-    fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
+    fn batch_type(&self, _: &'static Info) -> Result<DataType, Error> {
         Ok(schema::errors_type())
     }
 

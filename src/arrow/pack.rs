@@ -58,17 +58,17 @@ pub struct Pack {
 impl Operation for Pack {
     const DIRECTION: Direction = Direction::Encode;
 
-    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
+    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
         for column in &self.columns {
             let Packed::Values { key, of, .. } = column else { continue };
-            writable_key(key, &E::INFO)?;
-            stored(*of, &E::INFO).map_err(|message| Error::Value(format!("{}: header {key}: {message}", E::NAME)))?;
+            writable_key(key, format)?;
+            stored(*of, format).map_err(|message| Error::Value(format!("{}: header {key}: {message}", format.name)))?;
         }
-        Ok(schema::headers_type(&E::INFO, false))
+        Ok(schema::headers_type(format, false))
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        self.run(input, self.output_type::<E>()?, &E::INFO)
+        self.run(input, self.output_type(&E::INFO)?, &E::INFO)
     }
 }
 

@@ -2,7 +2,7 @@
 //! fields are gathered, fields are mapped by their roles, and the writer reports what cannot be carried.
 
 use super::values::MessageSink;
-use super::write::{Origin, Target, TypeHint, Writer};
+use super::write::{Origin, TypeHint, Writer};
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
@@ -204,7 +204,7 @@ impl Visitor for WriteInto<'_> {
     type Out = Result<Converted, Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        self.convert(Target::new::<E>())
+        self.convert(&E::INFO)
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
@@ -213,8 +213,8 @@ impl Visitor for WriteInto<'_> {
 }
 
 impl WriteInto<'_> {
-    fn convert(self, target: Target) -> Result<Converted, Error> {
-        let (WriteInto { data, reader, read, write }, Info { name, fields, .. }) = (self, target.info);
+    fn convert(self, target: &'static Info) -> Result<Converted, Error> {
+        let (WriteInto { data, reader, read, write }, Info { name, fields, .. }) = (self, target);
         let on_loss = write.on_loss;
         let origin = Origin { order: reader.info.order, keys: reader.info.keys, direction: Direction::Convert };
         let mut writer = Writer::new(target, write, origin)?;

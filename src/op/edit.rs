@@ -12,8 +12,8 @@ use crate::kernel::edit::Hit;
 use crate::log::{CollectErrors, Log, OnLoss, Result};
 use crate::memory;
 use crate::op::mask::Mask;
-use crate::op::write::{Target, check_target};
-use crate::traits::{Contents, Encoded, FieldValue, Info, MessageFormat, Presence, Role};
+use crate::op::write::check_target;
+use crate::traits::{Contents, Encoded, FieldValue, Info, Presence, Role};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::{Scalar, ValueType};
 use crate::varint;
@@ -98,7 +98,7 @@ type WrittenBits<'v> = (Option<ValueType>, Option<Cow<'v, [u8]>>);
 /// An [`Edit`] for messages of a format.
 pub struct Editor<'e> {
     edit: &'e Edit,
-    target: Target,
+    format: &'static Info,
     entries: Vec<Written<'e>>,
     appended: Vec<Written<'e>>,
     /// Headers may be dropped or added: the number of headers may change.
@@ -138,12 +138,7 @@ pub struct Counts {
 
 impl<'e> Editor<'e> {
     /// Rejects keys that the format cannot have, and values that it cannot carry.
-    pub fn new<E: MessageFormat>(edit: &'e Edit) -> Result<Self, Error> {
-        Editor::of_target(edit, Target::new::<E>())
-    }
-
-    fn of_target(edit: &'e Edit, target: Target) -> Result<Self, Error> {
-        let format = target.info;
+    pub fn new(edit: &'e Edit, format: &'static Info) -> Result<Self, Error> {
         check_target(format)?;
         let written = |key: &'e RequestedKey, value: Option<&'e NewValue>| {
             let key = writable_key(key, format)?;
@@ -151,11 +146,11 @@ impl<'e> Editor<'e> {
                 Some(NewValue::Constant(value_type, bits)) => {
                     check(format, *value_type, bits.as_deref())
                         .map_err(|(_, message)| Error::Value(format!("{}: header {key}: {message}", format.name)))?;
-                    Ready::Constant(header_bytes(&target, &key, *value_type, bits.as_deref()))
+                    Ready::Constant(header_bytes(format, &key, *value_type, bits.as_deref()))
                 }
                 Some(NewValue::Masked(mask)) => {
                     let text = format.types.is_typed().then_some(STRING);
-                    let lengths = mask.texts().map(|value| header_bytes(&target, &key, text, Some(value)));
+                    let lengths = mask.texts().map(|value| header_bytes(format, &key, text, Some(value)));
                     Ready::Masked(mask, lengths)
                 }
                 _ => Ready::Nothing,
@@ -181,7 +176,7 @@ impl<'e> Editor<'e> {
         let places = || edit.entries.iter().enumerate().map(|(place, entry)| (&entry.key, place)).collect();
         Ok(Editor {
             edit,
-            target,
+            format,
             places: (edit.entries.len() > FEW_ENTRIES).then(places),
             changes_count: drops || sets || !edit.appended.is_empty(),
             adds: sets || !edit.appended.is_empty(),
@@ -201,7 +196,7 @@ impl<'e> Editor<'e> {
 
     /// The format of the messages.
     pub fn format(&self) -> &'static Info {
-        self.target.info
+        self.format
     }
 
     /// Whether a message with these hits is changed at all.
@@ -272,7 +267,7 @@ impl<'e> Editor<'e> {
         nth: usize,
         log: &mut R,
     ) -> Result<WrittenBits<'v>> {
-        let format = self.target.info;
+        let format = self.format;
         let text = format.types.is_typed().then_some(STRING);
         let (value_type, bits) = match (value, original) {
             (None, Some(original)) => return Ok(original.written()),
@@ -316,7 +311,7 @@ impl<'e> Editor<'e> {
             return Ok(Encoded::Message);
         }
         counts.clear(self.entries.len());
-        let format = self.target.info;
+        let format = self.format;
         let originals: Vec<_> = headers.iter().map(|header| Original::of(header, format.order)).collect();
         let mut edited: Vec<(Key<'_>, WrittenBits<'_>)> = Vec::new();
         for (header, original) in headers.iter().zip(&originals) {
@@ -350,7 +345,7 @@ impl<'e> Editor<'e> {
         let has_headers_field = presence != Presence::Absent || !headers.is_empty();
         let mut writing = CollectErrors::new(OnLoss::Raise, 1);
         let contents = Contents { fields: &fields, headers: &headers, has_headers_field };
-        let encoded = self.target.encode(contents, &mut writing, out);
+        let encoded = format.encode(contents, &mut writing, out);
         // Nobody agreed to a loss, so that what the message cannot carry is an error of its row.
         let lost = writing.take_losses().into_iter().map(|loss| (loss.code, loss.message));
         match writing.take_errors().into_iter().map(|error| (error.code, error.message)).chain(lost).next() {
@@ -453,7 +448,7 @@ fn new_header<'a>(key: &Key<'a>, value_type: Option<ValueType>, value: Option<&'
 
 /// Appends a header, with a buffer for its bytes.
 fn push_header(
-    target: &Target,
+    format: &Info,
     key: &Key<'_>,
     (value_type, bits): WrittenBits<'_>,
     bytes: &mut Vec<u8>,
@@ -465,14 +460,14 @@ fn push_header(
         bytes,
         key.byte_len().saturating_add(bits.as_deref().map_or(0, <[u8]>::len)).saturating_add(MAX_FRAMING),
     );
-    (target.encode_headers)(&header, bytes);
-    let count_len = if target.has_count { varint::count_len(1) } else { 0 };
+    (format.encode_headers)(&header, bytes);
+    let count_len = if format.has_count { varint::count_len(1) } else { 0 };
     memory::extend(out, &bytes[count_len..]);
 }
 
-fn header_bytes(target: &Target, key: &Key<'_>, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Vec<u8> {
+fn header_bytes(format: &Info, key: &Key<'_>, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Vec<u8> {
     let (mut buffer, mut bytes) = (Vec::new(), Vec::new());
-    push_header(target, key, (value_type, bits.map(Cow::Borrowed)), &mut buffer, &mut bytes);
+    push_header(format, key, (value_type, bits.map(Cow::Borrowed)), &mut buffer, &mut bytes);
     bytes
 }
 

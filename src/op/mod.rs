@@ -11,11 +11,10 @@ pub mod values;
 pub mod write;
 
 use crate::error::Error;
-use crate::traits::BatchFormat;
 
 /// The error of an operation on one message for a batch format.
-pub fn batch_needs_messages<B: BatchFormat>() -> Error {
-    Error::Value(format!("{} is a batch: read it with messages", B::NAME))
+pub fn batch_needs_messages(format: &str) -> Error {
+    Error::Value(format!("{format} is a batch: read it with messages"))
 }
 
 /// The error of an operation on batches for a format of one message.

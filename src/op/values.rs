@@ -34,7 +34,7 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        Err(super::batch_needs_messages::<B>())
+        Err(super::batch_needs_messages(B::NAME))
     }
 }
 

@@ -9,15 +9,11 @@ use super::adapt;
 use crate::encoding::{Encoding, is_other_nan, typed, untyped};
 use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, RequestedKey, Text};
-use crate::kernel::layout::WireLayout as _;
 use crate::kernel::recycled;
 use crate::limits::Limits;
-use crate::log::{CollectErrors, EitherLog, Fast, Log, OnLoss, Result};
+use crate::log::{CollectErrors, Fast, Log, OnLoss, Result};
 use crate::memory;
-use crate::traits::{
-    BatchFormat, Contents, Encoded, FieldValue, HeadersFormat, Info, LayoutOf, MessageFormat, Presence, Sink,
-    WriteOptions,
-};
+use crate::traits::{BatchFormat, Contents, Encoded, FieldValue, Info, MessageFormat, Presence, Sink, WriteOptions};
 use crate::type_option::{EncodedType, TypeOption};
 use crate::value::{ByteOrder, Checks, InvalidValue, bits_of};
 use crate::value_type::{Scalar, ValueType};
@@ -45,41 +41,9 @@ pub struct TypeHint {
     pub lost: bool,
 }
 
-/// A format that is written, as a value.
-#[derive(Clone, Copy)]
-pub struct Target {
-    pub info: &'static Info,
-    /// The most bytes that the headers of a message may take.
-    pub max_written: usize,
-    /// A count is in front of the headers.
-    pub has_count: bool,
-    encode: fn(Contents<'_>, EitherLog<'_>, &mut Vec<u8>) -> Result<Encoded>,
-    pub encode_headers: fn(&[Header<'_>], &mut Vec<u8>),
-}
-
-impl Target {
-    pub fn new<E: MessageFormat>() -> Target {
-        Target {
-            info: &E::INFO,
-            max_written: E::Headers::MAX_WRITTEN,
-            has_count: LayoutOf::<E>::MAX_COUNT > 0,
-            encode: |contents, log, out| match log {
-                EitherLog::Fast(log) => E::encode(contents, log, out),
-                EitherLog::Collect(log) => E::encode(contents, log, out),
-            },
-            encode_headers: E::Headers::encode_into,
-        }
-    }
-
-    /// Appends a message. Nothing is written on failure.
-    pub fn encode<R: Log>(&self, contents: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
-        (self.encode)(contents, log.either(), out)
-    }
-}
-
 /// The current message, to be written in a format.
 pub struct Writer<'a> {
-    target: Target,
+    target: &'static Info,
     options: WriteOptions,
     origin: Origin,
     /// The type of untyped values.
@@ -102,8 +66,8 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Rejects options as [`check_written`] does.
-    pub fn new(target: Target, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
-        check_written(target.info, &options)?;
+    pub fn new(target: &'static Info, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
+        check_written(target, &options)?;
         let default_type = (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary));
         Ok(Writer {
             target,
@@ -142,7 +106,7 @@ impl<'a> Writer<'a> {
             return Err(log.fatal(Code::NullNotCarried, None, rejected));
         }
         let has_headers_field = headers != Presence::Absent;
-        let canonical = self.target.info.canonical.filter(|_| self.options.canonical);
+        let canonical = self.target.canonical.filter(|_| self.options.canonical);
         if self.places.is_empty() && canonical.is_none() {
             let contents = Contents { fields: &self.fields, headers: &self.headers, has_headers_field };
             return self.target.encode(contents, log, out);
@@ -181,7 +145,7 @@ impl<'a> Writer<'a> {
             Some(value_type) => bits_of(value_type, bytes, self.origin.order),
             None => Cow::Borrowed(bytes),
         };
-        if !self.target.info.types.is_typed() {
+        if !self.target.types.is_typed() {
             return self.without_type(header, bits, log);
         }
         let source = source.unwrap_or_else(|| header.key.clone());
@@ -190,10 +154,10 @@ impl<'a> Writer<'a> {
         else {
             return Ok(None);
         };
-        if let Err(invalid) = self.target.info.carries.checks.check(value_type, &bits) {
+        if let Err(invalid) = self.target.carries.checks.check(value_type, &bits) {
             return self.invalid(header, *invalid, log);
         }
-        if self.target.info.carries.fits(bits.len()) {
+        if self.target.carries.fits(bits.len()) {
             let is_lost = original.is_some();
             self.remember(&header.key, || original.unwrap_or_else(|| value_type.name().into_owned()), is_lost);
         }
@@ -211,8 +175,7 @@ impl<'a> Writer<'a> {
         let Some(value_type) = header.value_type.take() else { return Ok(Some(bits)) };
         let TypeOption::Untyped(encoding) = self.options.types else {
             let how = "pass types=\"be\", \"le\" or \"text\" (--types be)";
-            let what =
-                || format!("{} carries no types: {how} to write {} values", self.target.info.name, value_type.name());
+            let what = || format!("{} carries no types: {how} to write {} values", self.target.name, value_type.name());
             return drop_header(header, Code::TypeNotCarried, what, log);
         };
         // Only bits that are a value of the type can be restored to it.
@@ -229,7 +192,7 @@ impl<'a> Writer<'a> {
             written: Some(encoding_name(value_type, encoding)),
             ..type_lost(header, value_type)
         })?;
-        if self.target.info.carries.fits(written.len()) {
+        if self.target.carries.fits(written.len()) {
             self.remember(&header.key, original, true);
         }
         Ok(Some(written))
@@ -267,7 +230,7 @@ impl<'a> Writer<'a> {
                 drop_header(
                     header,
                     Code::UnknownType,
-                    || format!("{} values need a type: {how}", self.target.info.name),
+                    || format!("{} values need a type: {how}", self.target.name),
                     log,
                 )
             }
@@ -282,7 +245,7 @@ impl<'a> Writer<'a> {
         bits: Cow<'a, [u8]>,
         log: &mut R,
     ) -> Result<Option<Carried<'a>>> {
-        if self.target.info.types.code(value_type).is_some() {
+        if self.target.types.code(value_type).is_some() {
             return Ok(Some(Carried { value_type, bits, original: None }));
         }
         if let Err(invalid) = Checks::Value.check(value_type, &bits) {
@@ -380,7 +343,7 @@ impl<'a> Writer<'a> {
         if self.options.on_loss == OnLoss::Report {
             return false; // The type of every value is part of the report.
         }
-        let &Info { keys, types, carries, .. } = self.target.info;
+        let &Info { keys, types, carries, .. } = self.target;
         let fits = |len: usize| carries.fits(len);
         let value_fits = match (header.value, header.value_type) {
             (None, None) => carries.nulls,
@@ -411,16 +374,16 @@ impl<'a> Writer<'a> {
     /// Adapts a header that the target may not be able to carry as it is.
     #[inline(never)]
     fn adapt_header<R: Log>(&mut self, mut header: Header<'a>, log: &mut R) -> Result {
-        let source = match adapt::is_key_of(self.target.info.keys, self.target.info.types, &header.key) {
+        let source = match adapt::is_key_of(self.target.keys, self.target.types, &header.key) {
             true => None,
             false => {
-                let Some(key) = adapt::key_for(self.target.info.keys, self.origin.keys, &header, log)? else {
+                let Some(key) = adapt::key_for(self.target.keys, self.origin.keys, &header, log)? else {
                     return Ok(());
                 };
                 Some(std::mem::replace(&mut header.key, key))
             }
         };
-        let carries = self.target.info.carries;
+        let carries = self.target.carries;
         if !adapt::part_fits(carries, "key", &header, header.key.byte_len(), log)? {
             return Ok(());
         }
@@ -436,7 +399,7 @@ impl<'a> Writer<'a> {
                 let lost = || adapt::lost(header.index, &header.key, Code::NullNotCarried, "the value is null".into());
                 return log.loss(false, lost);
             }
-            Some(bytes) if header.value_type.is_some() || self.target.info.types.is_typed() => {
+            Some(bytes) if header.value_type.is_some() || self.target.types.is_typed() => {
                 let Some(bits) = self.retype(&mut header, source, bytes, log)? else { return Ok(()) };
                 if !adapt::part_fits(carries, "value", &header, bits.len(), log)? {
                     return Ok(());
@@ -465,7 +428,7 @@ impl<'a> Sink<'a> for Writer<'a> {
     #[inline]
     fn header<R: Log>(&mut self, mut header: Header<'a>, log: &mut R) -> Result {
         if let Key::Typed(typed) = header.key
-            && self.target.info.keys == KeyForm::Text
+            && self.target.keys == KeyForm::Text
             && let Some(Ok(text)) = typed.string().map(Text::new)
         {
             // A format with text keys can carry a typed string.
@@ -498,7 +461,7 @@ pub struct EncodeMessage<'a> {
 }
 
 impl EncodeMessage<'_> {
-    fn write<R: Log>(&self, target: Target, log: &mut R) -> Result<Result<Option<Vec<u8>>>, Error> {
+    fn write<R: Log>(&self, target: &'static Info, log: &mut R) -> Result<Result<Option<Vec<u8>>>, Error> {
         let mut writer = Writer::new(target, self.options.clone(), Origin::USER)?;
         let presence = if self.headers.is_some() { Presence::Whole } else { Presence::Absent };
         writer.fields(&self.fields);
@@ -519,24 +482,24 @@ impl crate::format::Visitor for EncodeMessage<'_> {
     type Out = Result<Option<Vec<u8>>, Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        self.encode(Target::new::<E>())
+        self.encode(&E::INFO)
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        Err(super::batch_needs_messages::<B>())
+        Err(super::batch_needs_messages(B::NAME))
     }
 }
 
 impl EncodeMessage<'_> {
-    fn encode(&self, target: Target) -> Result<Option<Vec<u8>>, Error> {
+    fn encode(&self, target: &'static Info) -> Result<Option<Vec<u8>>, Error> {
         // Nearly every message can be written. The errors of one that cannot are collected in a second pass.
         if let Ok(written) = self.write(target, &mut Fast::new(self.options.on_loss))? {
             return Ok(written);
         }
         let mut log = CollectErrors::new(self.options.on_loss, Limits::DEFAULT.reports);
         let written = self.write(target, &mut log)?;
-        let written = log.ended(written, Direction::Encode, target.info.name)?;
-        log.reject_losses(target.info.name)?;
+        let written = log.ended(written, Direction::Encode, target.name)?;
+        log.reject_losses(target.name)?;
         Ok(written)
     }
 }

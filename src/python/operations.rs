@@ -25,7 +25,7 @@ use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::schema::nullable;
 use crate::arrow::select::Selection;
 use crate::arrow::types::{Dialect, parse_alternatives};
-use crate::arrow::{self, Apply, Input, Operation, Output, TypeOf, Work};
+use crate::arrow::{self, Apply, Input, Operation, Output, Work};
 use crate::error::{Direction, Error};
 use crate::format::Format;
 use crate::log::OnError;
@@ -556,7 +556,7 @@ impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
     }
 
     fn output_type(&self) -> Result<DataType, Error> {
-        self.1.visit(TypeOf(&self.0))
+        self.0.type_for(self.1.info())
     }
 
     fn apply(&self, input: Input<'_>) -> Result<Output, Error> {

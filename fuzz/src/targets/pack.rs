@@ -8,7 +8,7 @@ use arrow_schema::{Field, Fields};
 use letterhead::arrow::pack::{Pack, Packed};
 use letterhead::arrow::select::Repeat;
 use letterhead::arrow::types::Dialect;
-use letterhead::arrow::{Select, TypeOf};
+use letterhead::arrow::{Operation as _, Select};
 use letterhead::error::Code;
 use letterhead::log::OnError;
 use letterhead::traits::ReadOptions;
@@ -45,7 +45,7 @@ fn check(name: &str, data: &[u8]) {
         let values = selected.as_struct().column(0);
         let fields = Fields::from(vec![Field::new("values", values.data_type().clone(), true)]);
         let structs = StructArray::new(fields, vec![Arc::clone(values)], None);
-        if format.visit(TypeOf(&pack)).is_err() {
+        if pack.type_for(format.info()).is_err() {
             return;
         }
         match apply_to(format, &pack, &structs) {

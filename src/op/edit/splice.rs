@@ -38,7 +38,7 @@ impl Editor<'_> {
     /// they end after their count.
     pub fn headers_end(&self, data: &[u8], last: usize) -> usize {
         let message = Piece { data, start: 0, end: data.len() };
-        if last == 0 { count_end(message, self.target.has_count) } else { last }
+        if last == 0 { count_end(message, self.format.has_count) } else { last }
     }
 
     /// Appends the edited bytes of a message that has only headers, up to its last change. The caller appends the rest: the
@@ -78,7 +78,7 @@ impl Editor<'_> {
     ) -> Result {
         let (Piece { data, start, end }, RowEdit { hits, values }) = (message, row);
         let before = out.len() + (start - *from);
-        let patch = match self.target.has_count && self.changes_count {
+        let patch = match self.format.has_count && self.changes_count {
             true => self.splice_count(message, from, row, counts, out),
             false => None,
         };
@@ -90,7 +90,7 @@ impl Editor<'_> {
                 Decision::Drop => (None, None),
                 Decision::Write(written, value) => (Some(written), value),
             };
-            let first = if hit.start == 0 { count_end(message, self.target.has_count) } else { start };
+            let first = if hit.start == 0 { count_end(message, self.format.has_count) } else { start };
             memory::extend(out, &data[*from..(start + hit.start).max(first).max(*from)]);
             *from = start + hit.end;
             let Some(written) = written else { continue };
@@ -98,13 +98,13 @@ impl Editor<'_> {
             match (&written.ready, value) {
                 (Ready::Constant(header), Some(_)) => memory::extend(out, header),
                 (Ready::Masked(mask, headers), Some(_)) => {
-                    let original = Original::new(hit.value_type, bytes, false, self.target.info.order);
+                    let original = Original::new(hit.value_type, bytes, false, self.format.order);
                     mask.write(headers, hit.value_type, original.bits.as_deref().unwrap_or_default(), out);
                 }
                 _ => {
-                    let original = Original::new(hit.value_type, bytes, hit.is_null, self.target.info.order);
+                    let original = Original::new(hit.value_type, bytes, hit.is_null, self.format.order);
                     let value = self.value(written, value, Some(&original), values, nth, log)?;
-                    push_header(&self.target, &written.key, value, &mut counts.header, out);
+                    push_header(self.format, &written.key, value, &mut counts.header, out);
                 }
             }
         }
@@ -119,7 +119,7 @@ impl Editor<'_> {
                     Ready::Constant(header) => memory::extend(out, header),
                     _ => {
                         let value = self.value(written, written.value, None, values, 0, log)?;
-                        push_header(&self.target, &written.key, value, &mut counts.header, out);
+                        push_header(self.format, &written.key, value, &mut counts.header, out);
                     }
                 }
             }
@@ -128,7 +128,7 @@ impl Editor<'_> {
             out[before] = count;
         }
         let len = out.len() + (end - *from) - before;
-        let max = self.target.max_written;
+        let max = self.format.max_written;
         if len > max && *from >= start {
             return Err(log.fatal(Code::TooLarge, None, || format!("the headers take {len} bytes, more than {max}")));
         }

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, StringArray, StructAr
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::Field;
 use letterhead::arrow::select::{Repeat, Selection};
-use letterhead::arrow::{Apply, Decode, Encode, Input, Select, TypeOf};
+use letterhead::arrow::{Apply, Decode, Encode, Input, Operation, Select};
 use letterhead::error::{Code, Error};
 use letterhead::format::Format::{self, Iggy, Iggy2023, Kafka, Kip82Int, Kip82Typed};
 use letterhead::header::RequestedKey;
@@ -63,7 +63,7 @@ fn every_format_has_the_type_that_its_table_says() {
         }
     };
     for format in Format::ALL {
-        match format.visit(TypeOf(&Decode::default())) {
+        match Decode::default().type_for(format.info()) {
             Ok(found) => assert_eq!(type_name(&found), of(*format)),
             Err(error) => {
                 assert_eq!(error, Error::Value(format!("{} is a batch: read it with messages", format.info().name)))
