@@ -486,6 +486,8 @@ def test_a_producer_gets_its_settings_and_none_of_consumers():
         ({"compresion.type": "zstd"}, r"unknown setting 'compresion\.type': did you mean 'compression\.type'"),
         ({"partitioner": "hunter2"}, '^Invalid value for configuration property "partitioner"$'),
         ({"acks": "hunter2"}, "Invalid value"),
+        ({"compression.type": "hunter2"}, '^Invalid value for configuration property "compression.codec"$'),
+        ({"client.dns.lookup": "hunter2"}, '^Invalid value for configuration property "client.dns.lookup"$'),
         ({"proxy.url": "http://hunter2"}, r"^proxy\.url is not supported for writing$"),
         ({"transactional.id": "hunter2"}, "without transactions"),
         ({"key.serializer": "hunter2"}, "keys are bytes"),
@@ -494,6 +496,13 @@ def test_a_producer_gets_its_settings_and_none_of_consumers():
 def test_settings_that_a_producer_lacks_are_rejected_without_their_values(values, message):
     with pytest.raises(ValueError, match=message) as raised:
         open_producer(writer_settings("a:1", values))
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["isolation.level", "client.dns.lookup"])
+def test_a_value_that_a_reader_lacks_is_rejected_without_being_quoted(name):
+    with pytest.raises(ValueError, match=rf"^{name} must be one of read_un|^{name} must be one of use_all") as raised:
+        reader_settings("a:1", {name: "hunter2"})
     assert "hunter2" not in str(raised.value)
 
 

@@ -174,6 +174,6 @@ def _setting_error(reason: str) -> ValueError:
             "confluent-kafka was built without GSSAPI: build it with `pip install --no-binary confluent-kafka confluent-kafka`, "
             "for a librdkafka with libsasl2"
         )
-    invalid = re.match('Invalid value for configuration property "[^"]*"', reason)
+    invalid = re.match('Invalid value (".*" )?for configuration property ("[^"]*")', reason, re.DOTALL)
     # librdkafka quotes some values.
-    return ValueError(invalid[0] if invalid is not None else reason)
+    return ValueError(reason if invalid is None else f"Invalid value for configuration property {invalid[2]}")

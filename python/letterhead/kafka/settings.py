@@ -254,7 +254,8 @@ class _Values:
         # A size tuned for the Java consumer is small for whole fetches, so it can only enlarge them.
         tuned = max(self.number("max.partition.fetch.bytes") or 0, FETCH_BYTES)
         result.fetch_bytes = tuned if fetch_bytes is None else fetch_bytes
-        result.isolation_level = self.text("isolation.level")
+        result.isolation_level = self.one_of("isolation.level", ("read_uncommitted", "read_committed"))
+        self.one_of("client.dns.lookup", ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"))
         result.rack = self.text("client.rack") or ""
         return result
 
@@ -273,6 +274,13 @@ class _Values:
     def text(self, name: str) -> str | None:
         """Return a value with its references resolved."""
         return expand(self.prefix + name, self._values[name]) if name in self._values else None
+
+    def one_of(self, name: str, choices: Sequence[str]) -> str | None:
+        """Return a value that is one of some."""
+        value = self.text(name)
+        if value is not None and value not in choices:
+            raise _wrong_value(self.prefix + name, value, choices)
+        return value
 
     def number(self, name: str) -> int | None:
         """Return a whole number."""
