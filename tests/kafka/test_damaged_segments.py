@@ -411,7 +411,7 @@ def read_slowly(path: Path, then: Callable[[], object], **options: Any) -> list[
 
 @pytest.fixture
 def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    from letterhead.kafka import segment_file
+    from letterhead.offsets import segment_file
 
     monkeypatch.setattr(segment_file, "PIECE_LEN", 1000)
 
@@ -470,20 +470,20 @@ def test_the_limit_of_a_batch_holds_for_rows_of_batches(folder: Callable[..., Pa
 def test_bytes_that_claim_to_be_many_large_batches_are_not_all_read(
     folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from letterhead.kafka import segment_file
+    from letterhead.offsets.segment_file import SegmentFile
 
     # Each of 20,000 headers claims the bytes up to the end of the file.
     size, count = 61, 20_000
     claims = [struct.pack(">qiibI", 10, (count - at) * size - 12, 0, 2, 0) + bytes(size - 21) for at in range(count)]
     path = folder(ten(0) + b"".join(claims))
     computed: list[int] = []
-    errors = segment_file._errors_of
+    errors = SegmentFile._errors_of
 
-    def recording(batches: list[bytes]) -> Any:
+    def recording(file: Any, batches: list[bytes]) -> Any:
         computed.append(sum(map(len, batches)))
-        return errors(batches)
+        return errors(file, batches)
 
-    monkeypatch.setattr(segment_file, "_errors_of", recording)
+    monkeypatch.setattr(SegmentFile, "_errors_of", recording)
     with pytest.raises(DecodeError, match="the batch at offset 10: the checksum is "):
         rows(path)
     assert sum(computed) < 160 << 20
@@ -559,9 +559,9 @@ def test_damage_at_the_end_of_iggy_is_met_by_whatever_asks_for_the_last_messages
 def test_a_segment_of_iggy_that_is_truncated_or_deleted_while_it_is_read_ends_there(
     iggy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from letterhead.iggy import segments as iggy_segments
+    from letterhead.offsets import segment_file
 
-    monkeypatch.setattr(iggy_segments, "PIECE_LEN", 2000)
+    monkeypatch.setattr(segment_file, "PIECE_LEN", 2000)
     data = b"".join(map(five, range(0, 100, 5)))
     path = iggy(data)
     assert read_slowly(path, (path / NAME).unlink, format="iggy-batch") == list(range(100))

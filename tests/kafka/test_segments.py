@@ -21,9 +21,9 @@ import pytest
 import letterhead as lh
 from letterhead import _native
 from letterhead.errors import DecodeError, TruncatedTailWarning
-from letterhead.kafka import segment_file
 from letterhead.kafka.record_sets import COLUMNS
 from letterhead.kafka.transactions import OpenTransaction
+from letterhead.offsets import segment_file
 from letterhead.offsets.file_window import FileWindow
 from log_bytes import CONTROL, TRANSACTIONAL, batch, mark, record, write_index, write_segments
 

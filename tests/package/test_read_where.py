@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import letterhead as lh
-from letterhead.kafka import segment_file
+from letterhead.offsets import segment_file
 
 HEADERS = {"tenant": "string", "retry": "int32"}
 

@@ -11,6 +11,7 @@ from letterhead.errors import HeaderError, replaced, without_message_number
 from letterhead.offsets.output_columns import Dialect
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
+from letterhead.offsets.stored_batches import StoredBatches, binary_column
 from letterhead.where.program import fields_of_format
 
 __all__ = ["COLUMNS", "PARTITION_COLUMNS", "FIELDS", "WHERE_FIELDS", "IggyRowReader", "topic_in_errors"]
@@ -56,13 +57,13 @@ class IggyRowReader(RowReader):
     ) -> pa.RecordBatch | None:
         """Read the messages with offsets from ``start`` to before ``end``; return None if there are none.
 
-        ``data`` is a buffer of batches, or a whole reply, and is read in place. ``partition_values`` are the values of
-        :data:`PARTITION_COLUMNS`.
+        ``data`` is a buffer of batches, a whole reply, or :class:`StoredBatches`, and is read in place.
+        ``partition_values`` are the values of :data:`PARTITION_COLUMNS`.
         """
         where = self.where and self.where.bind(partition_values)
         if where is not None and where.constant is False:
             return None
-        rows = self._rows(_one_row(data), where, start, end)
+        rows = self._rows(_column_of(data, start, end), where, start, end)
         return None if rows is None else self._in_schema(rows, partition_values)
 
     def located(
@@ -75,7 +76,7 @@ class IggyRowReader(RowReader):
         partition_values: Mapping[str, Any],
     ) -> HeaderError:
         """Return an error that a call with these arguments raised, with topic, partition and offset of its message."""
-        offset = self._offset_in_error(_one_row(data), partition_values, None, start, end)
+        offset = self._offset_in_error(_column_of(data, start, end), partition_values, None, start, end)
         # The offset identifies the message.
         message = without_message_number(error.message)
         place = {
@@ -91,6 +92,10 @@ def topic_in_errors(partition_values: Mapping[str, Any]) -> str | None:
     return None if partition_values["topic"] is None else f"{partition_values['stream']}/{partition_values['topic']}"
 
 
-def _one_row(data: Any) -> pa.BinaryArray:
+def _column_of(data: Any, start: int, end: int) -> pa.BinaryArray:
+    """Return a column with a batch in each row, null if it is outside of the range, or with a buffer of them in one."""
+    if isinstance(data, StoredBatches):
+        ranges = zip(data.batches, data.last_offsets, strict=True)
+        return binary_column(data, [last >= start and batch.base_offset < end for batch, last in ranges])
     bounds = pa.array([0, memoryview(data).nbytes], pa.int32()).buffers()[1]
     return pa.BinaryArray.from_buffers(pa.binary(), 1, [None, bounds, pa.py_buffer(data)])

@@ -13,17 +13,16 @@ from letterhead._names import check_name
 from letterhead._table_batches import empty_batch
 from letterhead.errors import HeaderError
 from letterhead.kafka.batch_attributes import CODECS
-from letterhead.kafka.record_sets import BatchHeader, StoredBatches, leader_epoch
+from letterhead.kafka.record_sets import BatchHeader, leader_epoch
 from letterhead.kafka.segment_file import KafkaSegmentFile
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
+from letterhead.offsets.stored_batches import StoredBatches
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
-    from letterhead.kafka.segment_file import BatchError
-    from letterhead.kafka.segments import Invalid
     from letterhead.kafka.transactions import Transactions
-    from letterhead.offsets.segments import DamagedRange
+    from letterhead.offsets.damage import BatchError, DamagedRange, Invalid
     from letterhead.where.program import Filter
 
 __all__ = ["BATCH_COLUMNS", "DATA", "BatchRowReader", "SegmentBatchReader"]
@@ -76,7 +75,7 @@ class BatchRowReader:
 
     def __call__(
         self,
-        stored: StoredBatches,
+        stored: StoredBatches[BatchHeader],
         *,
         start: int = 0,
         end: int = LAST_OFFSET,

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from letterhead.errors import HeaderError, after_rows
 from letterhead.kafka.batch_attributes import ControlType, control_type
-from letterhead.kafka.record_sets import COLUMNS, FIELDS, PARTITION_COLUMNS, KafkaRowReader, StoredBatches
+from letterhead.kafka.record_sets import COLUMNS, FIELDS, PARTITION_COLUMNS, BatchHeader, KafkaRowReader
 from letterhead.offsets.partition_log import LAST_OFFSET
+from letterhead.offsets.stored_batches import StoredBatches
 
 __all__ = ["CONTROL_COLUMNS", "ControlRowReader"]
 
@@ -40,7 +41,7 @@ class ControlRowReader(KafkaRowReader):
 
     def __call__(
         self,
-        stored: StoredBatches,
+        stored: StoredBatches[BatchHeader],
         *,
         start: int = 0,
         end: int = LAST_OFFSET,

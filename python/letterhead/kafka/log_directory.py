@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from letterhead._formatting import printable
 from letterhead.offsets.file_window import check_regular, open_regular
@@ -30,6 +30,11 @@ class LogSegment(NamedTuple):
     partition: int | None
     base_offset: int  # the least offset in it, from the name of the file, or else from its first batch
     next_offset: int | None  # where the next segment begins; None for the last segment, which alone may be truncated
+
+    @property
+    def partition_values(self) -> dict[str, Any]:
+        """Topic and partition."""
+        return {"topic": self.topic, "partition": self.partition}
 
     @property
     def size(self) -> int:

@@ -9,18 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead.errors import DecodeError, HeaderError, LogTruncated, ProtocolError, replaced, without_message_number
 from letterhead.kafka.client import EARLIEST_TIME, LATEST_TIME, KafkaClient
-from letterhead.kafka.record_sets import (
-    BatchHeader,
-    KafkaRowReader,
-    StoredBatches,
-    aborted_batches,
-    batches_of,
-    leader_epoch,
-    next_pieces,
-)
+from letterhead.kafka.record_sets import BatchHeader, KafkaRowReader, aborted_batches, batches_of, leader_epoch
 from letterhead.kafka.responses import Fetched, Isolation
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, Reply, TopicPartition
 from letterhead.offsets.reading import rows_up_to_error
+from letterhead.offsets.stored_batches import StoredBatches, next_pieces
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,7 +110,12 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
                     yield rows
 
     def _decoded(
-        self, stored: StoredBatches, skipped: Collection[int], partition_values: dict[str, Any], start: int, end: int
+        self,
+        stored: StoredBatches[BatchHeader],
+        skipped: Collection[int],
+        partition_values: dict[str, Any],
+        start: int,
+        end: int,
     ) -> pa.RecordBatch | None:
         """Return the rows of batches, or raise the error of a record with its place."""
         options: Any = {"start": start, "end": end, "partition_values": partition_values}

@@ -7,7 +7,6 @@ are read first and decide which batches are skipped; the others become columns i
 from __future__ import annotations
 
 import struct
-from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -27,11 +26,12 @@ from letterhead.offsets.output_columns import (
 )
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
+from letterhead.offsets.stored_batches import StoredBatches, binary_column
 from letterhead.where.program import Filter, fields_of_format
 
 __all__ = [
     "COLUMNS", "FIELDS", "PARTITION_COLUMNS", "WHERE_FIELDS", "AbortedTransaction", "BatchHeader", "KafkaRowReader",
-    "StoredBatches", "aborted_batches", "batches_of", "leader_epoch", "next_pieces",
+    "aborted_batches", "batches_of", "leader_epoch",
 ]  # fmt: skip
 
 FIELDS: tuple[str, ...] = (
@@ -54,11 +54,6 @@ WHERE_FIELDS: dict[str, str] = {
 """Fields of a record in a condition."""
 
 _NO_TIME = -(1 << 63)
-
-_FEW = 16
-"""A condition selects few records if it selects at most one in this many."""
-
-_MAX_PIECES = 8
 
 _EPOCH_POSITION = 12
 
@@ -104,15 +99,6 @@ class AbortedTransaction(NamedTuple):
     first_offset: int
 
 
-class StoredBatches(NamedTuple):
-    """Consecutive batches of a record set, and bytes that contain them."""
-
-    data: Any
-    batches: Sequence[BatchHeader]
-    origin: int = 0
-    """The position of the first byte of ``data`` in the record set, from which positions of batches are counted."""
-
-
 class KafkaRowReader(RowReader):
     """Converts record sets to record batches."""
 
@@ -133,7 +119,7 @@ class KafkaRowReader(RowReader):
 
     def __call__(
         self,
-        stored: StoredBatches,
+        stored: StoredBatches[BatchHeader],
         *,
         start: int = 0,
         end: int = LAST_OFFSET,
@@ -150,8 +136,8 @@ class KafkaRowReader(RowReader):
         low, high, first_time = _bounds(where)
         low, high = max(start, low), min(end - 1, high)
         kept = [
-            not batch.attributes & self.left_out_attributes and batch.base_offset not in skipped and batch.last_offset >= low
-            and batch.base_offset <= high and batch.max_timestamp >= first_time for batch in stored.batches
+            not batch.attributes & self.left_out_attributes and batch.base_offset not in skipped and last_offset >= low
+            and batch.base_offset <= high and batch.max_timestamp >= first_time for batch, last_offset in zip(stored.batches, stored.last_offsets, strict=True)
         ]  # fmt: skip
         if not any(kept) or (where is not None and where.constant is False):
             return None
@@ -159,7 +145,7 @@ class KafkaRowReader(RowReader):
         # Most batches lie within the range, and need no condition on offsets.
         start = start if any(batch.base_offset < start for batch in batches) else 0
         end = end if any(batch.last_offset >= end for batch in batches) else LAST_OFFSET
-        rows = self._rows(_binary_column(stored, kept), where, start, end)
+        rows = self._rows(binary_column(stored, kept), where, start, end)
         if rows is None:
             return None
         if "timestamp" in self._columns:
@@ -169,7 +155,7 @@ class KafkaRowReader(RowReader):
     def located(
         self,
         error: HeaderError,
-        stored: StoredBatches,
+        stored: StoredBatches[BatchHeader],
         *,
         start: int = 0,
         end: int = LAST_OFFSET,
@@ -181,7 +167,7 @@ class KafkaRowReader(RowReader):
         offset = error.offset
         if offset is None:
             batch = stored.batches[error.row]
-            column = _binary_column(stored._replace(batches=[batch]), [True])
+            column = binary_column(stored._replace(batches=[batch]), [True])
             offset = self._offset_in_error(column, partition_values, batch.base_offset, start, end)
         return replaced(error, **partition_values, offset=offset)
 
@@ -214,15 +200,6 @@ def batches_of(
     return [BatchHeader(position + origin, *fields) for position, *fields in heads], end + origin
 
 
-def next_pieces(pieces: int, batches: Iterable[BatchHeader], rows: int) -> int:
-    """Return how many pieces to read together, after ``pieces`` of which a condition selected ``rows`` records.
-
-    The number doubles while the condition selects few records, because a call of the compiled core has a fixed cost.
-    """
-    few = rows <= sum(batch.records for batch in batches) // _FEW
-    return min(2 * pieces, _MAX_PIECES) if few else 1
-
-
 def leader_epoch(record_set: Any, batch: BatchHeader) -> int:
     """Return the epoch of the leader that wrote a batch; -1 if it is unknown, as in formats before 2."""
     if batch.magic < 2:
@@ -247,19 +224,6 @@ def aborted_batches(batches: Iterable[BatchHeader], aborted: Iterable[AbortedTra
             producers.discard(batch.producer_id)
         else:
             yield batch.base_offset
-
-
-def _binary_column(stored: StoredBatches, kept: Sequence[bool]) -> pa.BinaryArray:
-    """Return a column over the same bytes with a batch in each row, null if the batch is not kept."""
-    batches = stored.batches
-    first = batches[0].position
-    size = batches[-1].end - first
-    if size >= 1 << 31:
-        raise ValueError("more than 2 GiB of batches at a time")
-    bounds = array("i", [*(batch.position - first for batch in batches), size])
-    present = None if all(kept) else pa.array(kept, pa.bool_()).buffers()[1]
-    data = pa.py_buffer(stored.data).slice(first - stored.origin, size)
-    return pa.BinaryArray.from_buffers(pa.binary(), len(batches), [present, pa.py_buffer(bounds), data])
 
 
 def _bounds(where: Filter | None) -> tuple[int, int, int]:

@@ -11,7 +11,8 @@ from letterhead import arrow as lha
 from letterhead.kafka.batch_attributes import ControlType, control_type
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import AbortedTransaction, BatchHeader
-from letterhead.kafka.segment_file import BatchError, DamagedRange, KafkaSegmentFile
+from letterhead.kafka.segment_file import KafkaSegmentFile
+from letterhead.offsets.damage import BatchError, DamagedRange
 
 __all__ = ["Aborted", "OpenTransaction", "Transactions", "read_transactions"]
 

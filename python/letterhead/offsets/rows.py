@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
@@ -88,6 +89,29 @@ class RowReader:
         names = [*columns, *columns_of(headers or {}), *([error_column] if errors == "column" else [])]
         positions = zip(POSITION, (pa.int32(), pa.int64()), strict=True) if has_positions else ()
         self.schema = pa.schema([*((name, types[name]) for name in names), *positions])
+
+    @property
+    def limits(self) -> Limits | None:
+        """The limits of reading."""
+        return self._options.limits
+
+    def strict(self) -> Self:
+        """Return a reader of the same rows without a column of errors: it raises the first one."""
+        reader = copy(self)
+        reader.errors = "raise"
+        reader._options = ReadOptions(errors="raise", limits=self.limits)
+        if self.errors == "column":
+            reader.schema = self.schema.remove(self.schema.get_field_index(self._error_column))
+        return reader
+
+    def with_no_errors(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows of a strict reader in the schema of this one."""
+        if self.errors != "column":
+            return rows
+        index = self.schema.get_field_index(self._error_column)
+        no_errors = pa.nulls(len(rows), self.schema.field(index).type)
+        columns = [*rows.columns[:index], no_errors, *rows.columns[index:]]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def time_types(self, dialect: Dialect) -> Mapping[str, pa.DataType]:
         """Return the columns with timestamps, and their types."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias
 
-from letterhead._formatting import counted, printable
 from letterhead._table_batches import bounded_batches
 from letterhead._warnings import warn
 from letterhead.errors import TruncatedTailWarning
+from letterhead.offsets.damage import BatchError, DamagedBatches, DamagedRange, Invalid, TruncatedTail
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
 from letterhead.offsets.ranges import EndOfFiles, TimeInFiles, check_range_of_files, range_of_files
 from letterhead.offsets.reading import last_of_range
+from letterhead.offsets.segment_file import SegmentFile, SegmentT
 from letterhead.offsets.specs import OffsetBounds
+from letterhead.offsets.stored_batches import BatchT, next_pieces
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
@@ -22,99 +24,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from letterhead._arrow_types import OnError
     from letterhead.kafka.transactions import OpenTransaction
     from letterhead.where.program import Filter
 
-__all__ = [
-    "DamagedBatches", "DamagedRange", "Segment", "SegmentLog", "SegmentReports", "SegmentsReader", "TruncatedTail",
-]  # fmt: skip
-
-
-class DamagedRange(NamedTuple):
-    """Bytes without a valid batch, or with a batch in the wrong place, and the offsets that are missing because of them."""
-
-    position: int
-    end: int
-    truncated: bool  # they are the end of the log, as a broker leaves it if it stops while it writes
-    first: int
-    last: int | None  # None if it is unknown
-    bounds: tuple[int, int] = (0, LAST_OFFSET)  # the offsets to read: the first one, and the one to stop before
-
-    @property
-    def hides_records(self) -> bool:
-        """Whether records within the bounds can be in it."""
-        first, last = self.offsets
-        return last is None or first <= last
-
-    @property
-    def offsets(self) -> tuple[int, int | None]:
-        """The first and the last of the offsets within the bounds."""
-        start, end = self.bounds
-        return max(self.first, start), None if self.last is None else min(self.last, end - 1)
-
-    @property
-    def missing(self) -> str:
-        """The offsets and the number of the records that cannot be read. Compaction may have removed some before."""
-        first, last = self.offsets
-        if last is None:
-            return f"the records from offset {first} on are missing"
-        return f"offsets {first} to {last} are missing, at most {counted(last - first + 1, 'record')}"
-
-
-class TruncatedTail(NamedTuple):
-    """An incomplete batch at the end of a log, as a broker leaves it if it stops while it writes."""
-
-    file: str
-    position: int  # byte at which the first incomplete batch begins: a broker would truncate the file there
-    bytes_left: int  # bytes from there to the end of the file
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{printable(self.file)}: truncated at byte {self.position}, {counted(self.bytes_left, 'byte')} before its end: {self.reason}"
-
-
-class DamagedBatches(NamedTuple):
-    """Bytes of a segment whose records are missing."""
-
-    file: str
-    position: int  # the first of the bytes
-    end: int  # the byte after the last
-    first: int  # the least offset that is missing
-    last: int | None  # the largest; None if it is unknown
-    missing: str  # the offsets and the number of records
-    reason: str
-
-    @classmethod
-    def in_file(cls, path: Path, damage: DamagedRange, reason: str) -> DamagedBatches:
-        """Return the damage of a file."""
-        return cls(str(path), damage.position, damage.end, *damage.offsets, damage.missing, reason)
-
-    def __str__(self) -> str:
-        return f"{printable(self.file)}: {self.missing}: bytes {self.position} to {self.end} are damaged: {self.reason}"
-
-
-class Segment(Protocol):
-    """One file of a partition."""
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-
-    @property
-    def partition(self) -> int | None:
-        """The number of the partition, if the path tells it."""
-
-    @property
-    def base_offset(self) -> int:
-        """The offset at which the file begins."""
-
-    @property
-    def next_offset(self) -> int | None:
-        """The offset at which the next file of the partition begins; None for the last one."""
-
-    @property
-    def size(self) -> int:
-        """The current size of the file in bytes."""
+__all__ = ["SegmentLog", "SegmentReports", "SegmentRows", "SegmentsReader"]
 
 
 @dataclass
@@ -138,42 +52,174 @@ class SegmentReports:
         warn(str(truncated), TruncatedTailWarning)
 
 
-SegmentT = TypeVar("SegmentT", bound=Segment)
+ReadBatches: TypeAlias = Callable[[Any, Sequence[BatchT], OffsetRange], Iterator["pa.RecordBatch | Invalid"]]
+"""Yields the rows of batches of a file; at the end, the first invalid batch, if any."""
 
 
-class SegmentLog(ABC, Generic[SegmentT]):
+class SegmentRows(Protocol):
+    """Converts batches of segment files to rows."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the rows."""
+
+    @property
+    def errors(self) -> OnError:
+        """What happens to rows that cannot be read."""
+
+    @property
+    def where(self) -> Filter | None:
+        """Which records to return."""
+
+    def keeps_error_rows(self, file: Any) -> bool:
+        """Return whether the result has rows for damaged batches."""
+
+    def error_row(self, file: Any, error: BatchError, damage: DamagedRange) -> pa.RecordBatch:
+        """Return the row that represents a damaged batch."""
+
+
+class SegmentLog(ABC, Generic[SegmentT, BatchT]):
     """Log files of one system, and conversion of their records to rows.
 
     With ``truncated_rows``, a truncated end is a row in a result with a column of errors.
     """
 
-    schema: pa.Schema
-    where: Filter | None
-
-    def __init__(self, *, truncated_rows: bool = False) -> None:
+    def __init__(self, rows: SegmentRows, *, truncated_rows: bool = False) -> None:
+        self.schema, self.where = rows.schema, rows.where
+        self.segment_rows = rows
         self.truncated_rows = truncated_rows
+
+    @abstractmethod
+    def open(self, segment: SegmentT) -> SegmentFile[SegmentT, BatchT]:
+        """Open a file."""
 
     @abstractmethod
     def topic_partition(self, segment: SegmentT) -> TopicPartition:
         """Return the partition of a file."""
 
     @abstractmethod
-    def partition_values(self, segment: SegmentT) -> Mapping[str, Any]:
-        """Return the values of the columns that are the same in all rows of a file."""
+    def first_since(self, file: Any, batch: BatchT, time: int) -> tuple[bool, int | None]:
+        """Return whether all records of a batch are older than a time in milliseconds, or the offset of the first other one."""
 
-    @abstractmethod
     def end_of(self, last: SegmentT, enough: int = LAST_OFFSET) -> EndOfFiles:
         """Return where the records of a partition end, by its last file, or any offset after ``enough`` if that one is in it."""
+        end, is_certain, truncated = last.base_offset, True, None
+        with self.open(last) as file:
+            for batches, invalid in file.walk(enough, validates_last=True):
+                if batches:
+                    end = batches[-1].last_offset + 1
+                if end > enough:
+                    break
+                if invalid is None:
+                    continue
+                error, damage = invalid
+                if damage.truncated:
+                    truncated = file.truncated_at(error, damage)
+                elif damage.last is None:
+                    is_certain = False
+                else:
+                    end = damage.last + 1
+        return EndOfFiles(end, is_certain, truncated)
 
-    @abstractmethod
     def since(self, segments: Sequence[SegmentT], time: int) -> TimeInFiles:
-        """Find the first record that is not older than a time in milliseconds."""
+        """Find the first record that is not older than a time in milliseconds, by the headers of all batches before it."""
+        hidden: int | None = None
+        for segment in segments:
+            with self.open(segment) as file:
+                for batches, invalid in file.walk(0, validates_last=True):
+                    for batch in batches:
+                        is_older, found = self.first_since(file, batch, time)
+                        if found is not None:
+                            return TimeInFiles(found, hidden)
+                        if is_older:
+                            hidden = None
+                    if invalid is not None and not invalid[1].truncated and hidden is None:
+                        hidden = invalid[1].first
+        return TimeInFiles(None, hidden)
 
     @abstractmethod
     def read(
         self, segments: Sequence[SegmentT], requested: OffsetRange, reports: SegmentReports
     ) -> Iterator[pa.RecordBatch]:
         """Read a range of the offsets of a partition."""
+
+    def read_files(
+        self, segments: Sequence[SegmentT], bounds: OffsetRange, read: ReadBatches[BatchT], reports: SegmentReports
+    ) -> Iterator[pa.RecordBatch]:
+        """Read a range of the offsets of a partition.
+
+        ``read`` yields the rows of batches with valid headers; at the end, the first invalid batch, if any.
+        """
+        done_before = reports.done
+        for segment in segments:
+            if segment.base_offset < bounds.end and bounds.start < (segment.next_offset or LAST_OFFSET):
+                with self.open(segment) as file:
+                    yield from self._file(file, bounds, read, reports)
+            reports.done = done_before = done_before + reports.sizes[segment.path]
+
+    def repaired(
+        self, file: Any, error: BatchError, damage: DamagedRange, bounds: OffsetRange
+    ) -> Iterable[pa.RecordBatch] | None:
+        """Return the rows of a damaged batch that is read nevertheless, or None."""
+        return None
+
+    def _file(
+        self,
+        file: SegmentFile[SegmentT, BatchT],
+        bounds: OffsetRange,
+        read: ReadBatches[BatchT],
+        reports: SegmentReports,
+    ) -> Iterator[pa.RecordBatch]:
+        position, min_offset = file.verified_position(bounds.start), file.segment.base_offset
+        done_before, pieces = reports.done, 1
+        while position < file.size:
+            batches, error = file.batches(position, min_offset, pieces)
+            selected = 0
+            for result in read(file, batches, bounds):
+                if isinstance(result, Invalid):
+                    batches, error = batches[: result.number], result.error
+                else:
+                    selected += len(result)
+                    yield result
+            if self.where is not None:
+                pieces = next_pieces(pieces, batches, selected)
+            if batches:
+                position, min_offset = batches[-1].end, batches[-1].last_offset + 1
+                reports.done = done_before + position
+            if min_offset >= bounds.end:
+                return
+            if error is not None:
+                damage = file.damage(position, min_offset, error)
+                if damage.truncated:
+                    reports.examined.add(file.segment.path)
+                    reports.add_truncated(file.truncated_at(error, damage))
+                    if self.truncated_rows and self.segment_rows.errors == "column":
+                        yield self.segment_rows.error_row(file, error, damage)
+                    return
+                yield from self._damaged(file, error, damage, bounds, reports)
+                position = damage.end
+        reports.examined.add(file.segment.path)
+
+    def _damaged(
+        self,
+        file: SegmentFile[SegmentT, BatchT],
+        error: BatchError,
+        damage: DamagedRange,
+        bounds: OffsetRange,
+        reports: SegmentReports,
+    ) -> Iterator[pa.RecordBatch]:
+        """Raise the error of damaged bytes, or yield their records, or their row."""
+        damage = damage._replace(bounds=bounds[1:])
+        repaired = self.repaired(file, error, damage, bounds)
+        if repaired is not None:
+            yield from repaired
+        elif damage.hides_records or error.is_not_a_segment:
+            damage = damage._replace(bounds=reports.requested)
+            if self.segment_rows.errors == "raise":
+                raise file.error(error, damage)
+            reports.damaged.append(DamagedBatches.in_file(file.segment.path, damage, error.reason))
+            if self.segment_rows.keeps_error_rows(file):
+                yield self.segment_rows.error_row(file, error, damage)
 
     def end_offset(self, segments: Sequence[SegmentT]) -> int:
         """Return the offset that ``end="latest"`` and points before the end count from."""
@@ -193,7 +239,7 @@ class SegmentLog(ABC, Generic[SegmentT]):
         )
         if self.where is None:
             return requested
-        where = self.where.bind(self.partition_values(segments[0]))
+        where = self.where.bind(segments[0].partition_values)
         low, high = where.bounds("offset")
         end = requested.start if where.constant is False else LAST_OFFSET if high is None else high + 1
         return requested._replace(start=max(requested.start, low or 0), end=min(requested.end, end))
@@ -217,7 +263,7 @@ class SegmentsReader(Reader):
 
     def __init__(
         self,
-        log: SegmentLog[Any],
+        log: SegmentLog[Any, Any],
         partitions: Sequence[Sequence[Any]],
         bounds: OffsetBounds,
         *,

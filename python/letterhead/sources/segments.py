@@ -79,7 +79,7 @@ class LogSegments(LogSource):
     def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
         return view_columns(request) or super()._view_columns(request)
 
-    def _log(self, request: RowRequest) -> SegmentLog[Any]:
+    def _log(self, request: RowRequest) -> SegmentLog[Any, Any]:
         from letterhead.kafka.segments import KafkaSegments, SegmentRowReader
 
         columns = self.chosen_columns(request)
@@ -152,7 +152,7 @@ class IggySegments(LogSegments):
 
         return WHERE_FIELDS
 
-    def _log(self, request: RowRequest) -> SegmentLog[Any]:
+    def _log(self, request: RowRequest) -> SegmentLog[Any, Any]:
         from letterhead.iggy.rows import IggyRowReader
         from letterhead.iggy.segments import IggySegments
 

@@ -1,0 +1,168 @@
+"""The batches of a segment file of Iggy: :class:`IggySegmentFile`."""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from letterhead._formatting import counted
+from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BATCH_LENGTH_AT, FIRST_MESSAGE_LEN, FRAME, BatchHeader
+from letterhead.iggy.rows import topic_in_errors
+from letterhead.kafka.indexes import index_entries
+from letterhead.offsets.damage import BatchError
+from letterhead.offsets.segment_file import SegmentFile
+
+__all__ = ["BatchRange", "IggySegment", "IggySegmentFile"]
+
+MAX_OFFSETS = (1 << 32) - 1
+"""Offsets that a segment can hold: this many messages have 200 GB."""
+
+_LENGTH_END = BATCH_LENGTH_AT + 8
+_CHECKSUM_AT = _LENGTH_END
+_COUNT_AT = 48
+
+
+class IggySegment(NamedTuple):
+    """One file of a partition."""
+
+    path: Path
+    stream: str | None  # stream, topic and partition are the numbers in the path
+    topic: str | None
+    partition: int | None
+    base_offset: int
+    next_offset: int | None  # where the next file of the partition begins
+    last: bool  # the last file of its partition is the only one that may be truncated
+
+    @property
+    def partition_values(self) -> dict[str, Any]:
+        """Stream, topic and partition."""
+        return {"stream": self.stream, "topic": self.topic, "partition": self.partition}
+
+    @property
+    def size(self) -> int:
+        """The current size of the file in bytes."""
+        return self.path.stat().st_size
+
+
+class BatchRange(NamedTuple):
+    """Where a batch is in its file, and which messages it has."""
+
+    position: int
+    end: int
+    base_offset: int  # of its first message
+    last_offset: int
+    time: int  # at which the server stored its messages, in microseconds since 1970
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self.end - self.position
+
+    @property
+    def records(self) -> int:
+        """The number of its messages."""
+        return self.last_offset - self.base_offset + 1
+
+
+class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
+    """A segment of Iggy."""
+
+    format = "iggy-batch"
+    header_len = FIRST_MESSAGE_LEN
+    min_batch_len = BATCH_HEADER_LEN + FRAME.size
+    candidate_len = FIRST_MESSAGE_LEN
+    max_offsets = MAX_OFFSETS
+
+    @property
+    def partition_in_errors(self) -> Mapping[str, Any]:
+        """The topic and the partition, as errors name them."""
+        return {"topic": topic_in_errors(self.segment.partition_values), "partition": self.segment.partition}
+
+    def headers(self, data: Any, origin: int, beyond: int, *, first: bool = False) -> tuple[list[BatchRange], int]:
+        """Read the headers of whole batches, or of the first one, and return the byte after the batches, too."""
+        batches: list[BatchRange] = []
+        size, at = len(data) + beyond, 0
+        while at + FIRST_MESSAGE_LEN <= len(data) and not (first and batches):
+            header = BatchHeader.unpack_from(data, at)
+            if not self.min_batch_len <= header.length <= size - at or not header.message_count:
+                break
+            offset, begin = header.first_offset(data, at), origin + at
+            last_offset = offset + header.message_count - 1
+            batches.append(BatchRange(begin, begin + header.length, offset, last_offset, header.base_timestamp))
+            at += header.length
+        return batches, origin + at
+
+    def indexed_position(self, offset: int) -> int:
+        """Return the byte at which, as the index says, a batch begins that is not after an offset; 0 without one."""
+        offsets, _, positions = index_entries(self.segment.path.with_suffix(".index"), "Q", "little", 3)
+        before = bisect_right(offsets, offset)
+        return positions[before - 1] if before else 0
+
+    def error_at(self, position: int, min_offset: int) -> BatchError:
+        """Return the reason why no batch begins at a position."""
+        left = self.size - position
+        if self.zeros_from() <= position:
+            return BatchError("truncated", f"{counted(left, 'byte')} of zeros are left")
+        head = self.peek(position, position + BATCH_HEADER_LEN)
+        if not BatchHeader.is_within(head):
+            return BatchError("truncated", f"no whole batch begins here: {counted(left, 'byte')} of a batch are left")
+        header = BatchHeader.unpack_from(head)
+        if not min_offset <= header.base_offset <= self.max_offset():
+            possible = f"the least possible is {min_offset}, the largest {self.max_offset()}"
+            return BatchError("not_in_order", f"it begins at offset {header.base_offset}, but {possible}")
+        if header.length > left:
+            taken = counted(header.length, "byte")
+            return BatchError("truncated", f"no whole batch begins here: it takes {taken} and {left} are left")
+        content = f"{counted(header.length, 'byte')} for {counted(header.message_count, 'message')}"
+        return BatchError("wrong_size", f"no whole batch begins here: {content}")
+
+    def with_length(self, data: bytes) -> bytes:
+        """Return bytes of a batch, whose header has their number as its length then."""
+        return data[:BATCH_LENGTH_AT] + struct.pack("<Q", len(data)) + data[_LENGTH_END:]
+
+    def candidates_in(self, window: Any, left: int) -> Any:
+        """Return the places in an array of bytes with a possible length and count of a batch."""
+        import numpy as np
+
+        # Lengths have less than 48 bits.
+        zeros = window[: max(len(window) - FIRST_MESSAGE_LEN, 0) + _LENGTH_END] == 0
+        places = np.flatnonzero(zeros[_LENGTH_END - 2 : -2] & zeros[_LENGTH_END - 1 : -1])
+        lengths: Any = sum(window[places + BATCH_LENGTH_AT + byte].astype(np.int64) << 8 * byte for byte in range(6))
+        counts: Any = sum(window[places + _COUNT_AT + byte].astype(np.int64) << 8 * byte for byte in range(4))
+        fits = (lengths <= left - places) & (counts > 0) & (lengths >= BATCH_HEADER_LEN + counts * FRAME.size)
+        return places[fits]
+
+    def concerns_batch(self, error: Mapping[str, Any]) -> bool:
+        """Return whether an error concerns the whole batch: its checksum is wrong."""
+        return (error["code"], error["byte_offset"]) == ("bad_crc", _CHECKSUM_AT)
+
+    def batch_error(self, data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
+        """Return the error of a whole batch among errors of the batch; others concern one message."""
+        error = super().batch_error(data, errors)
+        if error is not None:
+            return error
+        frames = [*_frames(data)]
+        count = BatchHeader.unpack_from(data).message_count
+        if None in frames:
+            return BatchError("wrong_size", "its last message does not end where the batch ends")
+        if len(frames) != count:
+            return BatchError("wrong_size", f"it announces {counted(count, 'message')} and has {len(frames)}")
+        first = frames[0] or 0
+        if frames != [*range(first, first + count)] or (first and count == 1):
+            return BatchError("not_in_order", "the offsets of its messages are not consecutive")
+        return None
+
+
+def _frames(data: bytes) -> Iterator[int | None]:
+    """Yield the offset delta of each message of a batch, and None if the batch does not end with a message."""
+    at = BATCH_HEADER_LEN
+    while at < len(data):
+        if at + FRAME.size > len(data):
+            yield None
+            return
+        _, _, delta, _, headers, payload, _ = FRAME.unpack_from(data, at)
+        at += FRAME.size + headers + payload
+        yield delta if at <= len(data) else None

@@ -1,0 +1,387 @@
+"""The batches of one segment file: which are whole and in order, and where reading continues after damage."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+import pyarrow as pa
+
+from letterhead import arrow as lha
+from letterhead._invariants import present
+from letterhead._optional_dependencies import needed
+from letterhead.errors import DecodeError, without_message_number
+from letterhead.limits import how_to_raise
+from letterhead.offsets.damage import BatchError, DamagedRange, Invalid, TruncatedTail
+from letterhead.offsets.file_window import FileWindow
+from letterhead.offsets.partition_log import LAST_OFFSET
+from letterhead.offsets.stored_batches import BatchT, StoredBatches
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Segment", "SegmentFile", "SegmentT"]
+
+PIECE_LEN = 4 << 20
+"""Bytes of batches that are decoded together; the rows made of them are in memory at the same time."""
+
+LARGEST_CHECKED = 128 << 20
+"""Largest end of a log that is read to find out whether it is whole, in bytes."""
+
+_MAX_SEARCHED = 128 << 20
+"""Bytes of candidates that may be read to find the next batch after damage, beyond four times the size of the file."""
+
+_SEARCH_LEN = 1 << 20
+
+
+class Segment(Protocol):
+    """One file of a partition."""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+
+    @property
+    def partition(self) -> int | None:
+        """The number of the partition, if the path tells it."""
+
+    @property
+    def partition_values(self) -> dict[str, Any]:
+        """The values of the columns that are the same in all rows of the file."""
+
+    @property
+    def base_offset(self) -> int:
+        """The offset at which the file begins."""
+
+    @property
+    def next_offset(self) -> int | None:
+        """The offset at which the next file of the partition begins; None for the last one."""
+
+    @property
+    def size(self) -> int:
+        """The current size of the file in bytes."""
+
+
+SegmentT = TypeVar("SegmentT", bound=Segment)
+
+
+class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
+    """A segment, of which a few batches at a time are in memory.
+
+    A batch of more than ``message_bytes`` is not read.
+    """
+
+    format: ClassVar[str]
+    """The format of a batch."""
+
+    header_len: ClassVar[int]
+    """Bytes from which the header of a batch can be read."""
+
+    min_batch_len: ClassVar[int]
+    """Bytes of the shortest batch."""
+
+    candidate_len: ClassVar[int]
+    """Bytes after the first one of a batch that :meth:`candidates_in` examines."""
+
+    max_offsets: ClassVar[int]
+    """How many offsets after its base offset a segment can hold."""
+
+    def __init__(self, segment: SegmentT, message_bytes: int) -> None:
+        super().__init__(segment.path)
+        self.segment = segment
+        self._message_bytes = message_bytes
+        self._zeros: tuple[int, int] | None = None  # where they begin, and the size of the file
+        self._searched = 0  # bytes of candidates whose checksum was computed
+
+    @property
+    @abstractmethod
+    def partition_in_errors(self) -> Mapping[str, Any]:
+        """The topic and the partition, as errors name them."""
+
+    @abstractmethod
+    def headers(self, data: Any, origin: int, beyond: int, *, first: bool = False) -> tuple[list[BatchT], int]:
+        """Read the headers of whole batches, or of the first one, and return the byte after the batches, too.
+
+        ``data`` begins at byte ``origin`` of the file, and ``beyond`` bytes of the file follow: the last batch can end there.
+        """
+
+    @abstractmethod
+    def indexed_position(self, offset: int) -> int:
+        """Return the byte at which, as the index says, a batch begins that is not after an offset; 0 without one."""
+
+    @abstractmethod
+    def error_at(self, position: int, min_offset: int) -> BatchError:
+        """Return the reason why no batch begins at a position."""
+
+    @abstractmethod
+    def with_length(self, data: bytes) -> bytes:
+        """Return bytes of a batch, whose header has their number as its length then."""
+
+    @abstractmethod
+    def candidates_in(self, window: Any, left: int) -> Any:
+        """Return the places in an array of bytes at which batches may begin, ``left`` bytes before the end of the file.
+
+        All places but the last ``candidate_len`` are examined.
+        """
+
+    def batch_error(self, data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
+        """Return the error of a whole batch among errors of the batch; others concern one record."""
+        return next((BatchError(error["code"], without_message_number(error["message"])) for error in errors
+                     if self.concerns_batch(error)), None)  # fmt: skip
+
+    @abstractmethod
+    def concerns_batch(self, error: Mapping[str, Any]) -> bool:
+        """Return whether an error concerns the whole batch."""
+
+    def ends_in_zeros(self, position: int) -> bool:
+        """Return whether the damaged batch at a position may not have been written to its end, in a preallocated file."""
+        return False
+
+    def with_known_offsets(self, batch: BatchT, after: int) -> BatchT:
+        """Return a batch whose header leaves the first offset open with the one that follows the previous batch."""
+        return batch
+
+    def batches(self, position: int, min_offset: int, pieces: int = 1) -> tuple[list[BatchT], BatchError | None]:
+        """Read batches of a few MiB together, or one larger batch, from a byte on.
+
+        ``min_offset`` is the least offset that can follow. Returns the batches with valid headers, and the error of the bytes
+        after them, if any.
+        """
+        window = position + len(self.view(position, position + pieces * PIECE_LEN))
+        batches, end = self.headers(self.view(position, window), position, max(self.size - window, 0))
+        if not batches:
+            return [], self.error_at(end, min_offset)
+        if end > window and (len(batches) > pieces or (batches[-1].size > self._message_bytes and len(batches) > 1)):
+            # The last batch is read with those after it.
+            end = batches.pop().position
+        elif end > window and batches[-1].size > self._message_bytes:
+            reason = f"a batch of {batches[-1].size} bytes is over the limit of {self._message_bytes}"
+            return [], BatchError("limit_exceeded", f"{reason}: {how_to_raise('message_bytes')}", end)
+        if len(self.view(position, end)) < end - position:  # the file has become shorter
+            return self.batches(position, min_offset, pieces)
+        after, max_offset = min_offset, self.max_offset()
+        for at, batch in enumerate(batches):
+            batches[at] = batch = self.with_known_offsets(batch, after)
+            if not after <= batch.base_offset <= batch.last_offset <= max_offset:
+                error = present(self._misplaced(batch, after), "the error of a batch")
+                return self._out_of_order(batches[:at], batch, error, is_overlap=batch.base_offset < after)
+            after = batch.last_offset + 1
+        following = self.batch_at(end)
+        if following is not None and following.base_offset < after:
+            reason = f"it ends at offset {after - 1}, and the next one begins at {following.base_offset}"
+            return self._out_of_order(batches, following, BatchError("not_in_order", reason), is_overlap=True)
+        if following is None and end < self.size:
+            # Where a batch ends is uncertain if it is damaged.
+            [last_error] = self.batch_errors(batches[-1:])
+            return (batches, None) if last_error is None else (batches[:-1], last_error)
+        return batches, None
+
+    def stored(self, batches: Sequence[BatchT]) -> StoredBatches[BatchT]:
+        """Return consecutive batches with their bytes."""
+        first, end = batches[0].position, batches[-1].end
+        following, last = self.batch_at(end), self.segment.next_offset
+        next_offset = following.base_offset if following is not None else LAST_OFFSET if last is None else last
+        return StoredBatches(self.view(first, end), batches, first, next_offset)
+
+    def damage(self, position: int, min_offset: int, error: BatchError) -> DamagedRange:
+        """Find the end of the damage that begins at a position."""
+        after = self._next_valid(position, min_offset, error.beyond)
+        following = None if after is None else self.batch_at(after)
+        if following is not None and after is not None:
+            return DamagedRange(position, after, False, min_offset, following.base_offset - 1)
+        if self.segment.next_offset is not None:
+            return DamagedRange(position, self.size, False, min_offset, self.segment.next_offset - 1)
+        batch = self.batch_at(position)
+        last = batch.last_offset if batch is not None and self._misplaced(batch, min_offset) is None else None
+        truncated = not self._is_exhausted and self._is_unfinished(position, error)
+        return DamagedRange(position, self.size, truncated, min_offset, last)
+
+    def batch_errors(self, batches: Sequence[BatchT]) -> list[BatchError | None]:
+        """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""
+        return self._errors_of([self.peek(batch.position, batch.end) for batch in batches]) if batches else []
+
+    def first_invalid(self, batches: Sequence[BatchT], indexes: Sequence[int]) -> Invalid | None:
+        """Return the first invalid one of the batches with these indexes."""
+        errors = zip(indexes, self.batch_errors([batches[at] for at in indexes]), strict=True)
+        return next((Invalid(at, error) for at, error in errors if error is not None), None)
+
+    def error(self, error: BatchError, damage: DamagedRange) -> DecodeError:
+        """Return the error that names the file, the offsets and the byte."""
+        path = self.segment.path
+        if error.is_not_a_segment:
+            message = f"{path}: {error.reason}"
+        else:
+            message = f"{path}: the batch at offset {damage.first}: {error.reason}: {damage.missing}"
+        return DecodeError(
+            message,
+            format=self.format,
+            code=error.code,
+            byte_offset=damage.position,
+            offset=None if error.is_not_a_segment else damage.offsets[0],
+            **self.partition_in_errors,
+        )
+
+    def error_text(self, error: BatchError, damage: DamagedRange) -> str:
+        """Return the text of the row that represents a damaged batch. It begins with the reason."""
+        batch = "" if error.is_not_a_segment else f": {damage.missing} (the batch at offset {damage.first})"
+        return f"{error.reason}{batch}: {self.segment.path}"
+
+    def truncated_at(self, error: BatchError, damage: DamagedRange) -> TruncatedTail:
+        """Return the report of a truncated end."""
+        return TruncatedTail(str(self.segment.path), damage.position, damage.end - damage.position, error.reason)
+
+    def verified_position(self, offset: int) -> int:
+        """Return the byte of a valid batch that is not after an offset, as the index of the segment names it; 0 without one."""
+        position = self.indexed_position(offset)
+        if not 0 < position < self.size:
+            return 0
+        batches = self.batches(position, self.segment.base_offset)[0][:1]
+        valid = batches and batches[0].base_offset <= offset and self.batch_errors(batches) == [None]
+        return position if valid else 0
+
+    def walk(
+        self, offset: int, *, validates_last: bool = False
+    ) -> Iterator[tuple[list[BatchT], tuple[BatchError, DamagedRange] | None]]:
+        """Yield batches in order, from one that is not after an offset on, and the damage after them, if any.
+
+        Damaged bytes are skipped; a truncated end of the log ends the walk. With ``validates_last``, a batch that ends the file is
+        validated as a whole.
+        """
+        position, min_offset = self.verified_position(offset), self.segment.base_offset
+        while position < self.size:
+            batches, error = self.batches(position, min_offset)
+            if validates_last and batches and batches[-1].end == self.size:
+                [error] = self.batch_errors(batches[-1:])
+                batches = batches if error is None else batches[:-1]
+            if batches:
+                position, min_offset = batches[-1].end, batches[-1].last_offset + 1
+            if error is None:
+                yield batches, None
+                continue
+            damage = self.damage(position, min_offset, error)
+            yield batches, (error, damage)
+            if damage.truncated:
+                return
+            position = damage.end
+
+    def _errors_of(self, batches: list[bytes]) -> list[BatchError | None]:
+        errors = lha.validate(pa.array(batches, pa.binary()), self.format).to_pylist()
+        return [
+            self.batch_error(data, errors_of_batch) if errors_of_batch else None
+            for data, errors_of_batch in zip(batches, errors, strict=True)
+        ]
+
+    def _out_of_order(
+        self, before: list[BatchT], batch: BatchT, error: BatchError, *, is_overlap: bool
+    ) -> tuple[list[BatchT], BatchError]:
+        """Return the batches before the damage of which a batch in the wrong place is a part, and its error."""
+        if not before or not is_overlap:
+            return before, error
+        # If two batches overlap, either can be the wrong one.
+        [previous_error] = self.batch_errors(before[-1:])
+        if previous_error is not None:
+            return before[:-1], previous_error
+        self._searched += batch.size
+        if batch.size > self._message_bytes or self._is_exhausted:
+            return before, error
+        [own_error] = self.batch_errors([batch])
+        return (before[:-1], error._replace(beyond=batch.end)) if own_error is None else (before, own_error)
+
+    def batch_at(self, position: int) -> BatchT | None:
+        """Read the header of the whole batch that begins at a position."""
+        header = self.peek(position, position + self.header_len)
+        return next(
+            iter(self.headers(header, position, max(self.size - position - len(header), 0), first=True)[0]), None
+        )
+
+    def max_offset(self) -> int:
+        """Return the largest offset that the segment can have."""
+        max_offset = self.segment.base_offset + self.max_offsets
+        return max_offset if self.segment.next_offset is None else min(max_offset, self.segment.next_offset - 1)
+
+    def _misplaced(self, batch: BatchT, min_offset: int) -> BatchError | None:
+        """Check the offsets of a batch against the previous batch and the segment."""
+        max_offset = self.max_offset()
+        if batch.base_offset < min_offset:
+            return BatchError(
+                "not_in_order", f"it begins at offset {batch.base_offset}, but the least possible is {min_offset}"
+            )
+        if not batch.base_offset <= batch.last_offset <= max_offset:
+            return BatchError(
+                "not_in_order", f"it ends at offset {batch.last_offset}, but the largest possible is {max_offset}"
+            )
+        return None
+
+    def _is_unfinished(self, position: int, error: BatchError) -> bool:
+        """Return whether the bytes to the end of the file are zeros, or an incomplete batch.
+
+        A broker that stops while it writes leaves neither a whole batch with a wrong checksum, nor whole batches in a
+        wrong order, nor another file.
+        """
+        if error.is_not_a_segment or error.code in ("not_in_order", "limit_exceeded"):
+            return False
+        if error.code == "truncated":
+            return not self._is_whole_to_the_end(position)
+        return self.ends_in_zeros(position)
+
+    def _is_whole_to_the_end(self, position: int) -> bool:
+        """Return whether a batch that seems to be truncated has a valid checksum, so that only its length is wrong."""
+        left = self.size - position
+        if not self.min_batch_len <= left <= LARGEST_CHECKED:
+            return False
+        data = self.peek(position, self.size)
+        return any(data) and self._errors_of([self.with_length(data)]) == [None]
+
+    def zeros_from(self) -> int:
+        """Return the byte at which the zeros at the end of the file begin."""
+        if self._zeros is None or self._zeros[1] != self.size:
+            self._zeros = self._find_zeros(), self.size
+        return self._zeros[0]
+
+    def _find_zeros(self) -> int:
+        end, zeros = self.size, bytes(_SEARCH_LEN)
+        while end > 0:
+            piece = self.peek(max(end - _SEARCH_LEN, 0), end)
+            if piece != zeros[: len(piece)]:
+                return end - len(piece) + len(piece.rstrip(b"\0"))
+            end -= max(len(piece), 1)
+        return 0
+
+    def _next_valid(self, position: int, min_offset: int, beyond: int) -> int | None:
+        """Return the position of the next batch with a possible offset and a valid checksum."""
+        # The length of an invalid batch may still be right: its content is not searched then.
+        batch = self.batch_at(position)
+        after = beyond or (batch.end if batch is not None else 0)
+        if after and self._is_valid(after, min_offset):
+            return after
+        for at in self._candidates(max(position + 1, beyond)):
+            if self._is_exhausted:
+                break
+            if self._is_valid(at, min_offset):
+                return at
+        return None
+
+    @property
+    def _is_exhausted(self) -> bool:
+        """Whether so many candidates have claimed so many bytes that no damage explains them."""
+        return self._searched > _MAX_SEARCHED + 4 * self.size
+
+    def _candidates(self, position: int) -> Iterator[int]:
+        """Yield the positions of bytes that may be the header of a batch."""
+        with needed("finding the end of damage", "'letterhead[arrow]'"):
+            import numpy as np  # only damage needs it
+
+        end = min(self.size - self.candidate_len, self.zeros_from())
+        while position < end:
+            window = np.frombuffer(self.peek(position, position + _SEARCH_LEN + self.candidate_len), np.uint8)
+            places = self.candidates_in(window, self.size - position)
+            yield from (position + int(place) for place in places)
+            position += _SEARCH_LEN
+
+    def _is_valid(self, position: int, min_offset: int) -> bool:
+        batch = self.batch_at(position) if position < self.size else None
+        if batch is None or batch.size > self._message_bytes or self._misplaced(batch, min_offset) is not None:
+            return False
+        self._searched += batch.size
+        return self.batch_errors([batch]) == [None]

@@ -1,0 +1,88 @@
+"""Consecutive batches of a partition in memory: :class:`StoredBatches`."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import pyarrow as pa
+
+__all__ = ["StoredBatch", "StoredBatches", "binary_column", "next_pieces"]
+
+_FEW = 16
+"""A condition selects few records if it selects at most one in this many."""
+
+_MAX_PIECES = 8
+
+
+class StoredBatch(Protocol):
+    """What the header of a batch says."""
+
+    @property
+    def position(self) -> int:
+        """The first byte."""
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+
+    @property
+    def end(self) -> int:
+        """The first byte after the batch."""
+
+    @property
+    def base_offset(self) -> int:
+        """The least offset that its records can have."""
+
+    @property
+    def last_offset(self) -> int:
+        """The largest."""
+
+    @property
+    def records(self) -> int:
+        """The number of its records."""
+
+
+BatchT = TypeVar("BatchT", bound=StoredBatch)
+
+
+class StoredBatches(NamedTuple, Generic[BatchT]):
+    """Consecutive batches, and bytes that contain them."""
+
+    data: Any
+    batches: Sequence[BatchT]
+    origin: int = 0
+    """The position of the first byte of ``data``, as positions of batches count it."""
+
+    next_offset: int | None = None
+    """The offset of the batch that follows in a file."""
+
+    @property
+    def last_offsets(self) -> list[int]:
+        """The largest offset that a record of each batch can have, even if the header of the batch is damaged."""
+        following = [batch.base_offset for batch in self.batches[1:]]
+        following.append(0 if self.next_offset is None else self.next_offset)
+        return [max(batch.last_offset, after - 1) for batch, after in zip(self.batches, following, strict=True)]
+
+
+def next_pieces(pieces: int, batches: Iterable[StoredBatch], rows: int) -> int:
+    """Return how many pieces to read together, after ``pieces`` of which a condition selected ``rows`` records.
+
+    The number doubles while the condition selects few records, because a call of the compiled core has a fixed cost.
+    """
+    few = rows <= sum(batch.records for batch in batches) // _FEW
+    return min(2 * pieces, _MAX_PIECES) if few else 1
+
+
+def binary_column(stored: StoredBatches[Any], kept: Sequence[bool] | None = None) -> pa.BinaryArray:
+    """Return a column over the same bytes with a batch in each row, null if the batch is not ``kept``."""
+    batches = stored.batches
+    first = batches[0].position
+    size = batches[-1].end - first
+    if size >= 1 << 31:
+        raise ValueError("more than 2 GiB of batches at a time")
+    bounds = array("i", [*(batch.position - first for batch in batches), size])
+    present = None if kept is None or all(kept) else pa.array(kept, pa.bool_()).buffers()[1]
+    data = pa.py_buffer(stored.data).slice(first - stored.origin, size)
+    return pa.BinaryArray.from_buffers(pa.binary(), len(batches), [present, pa.py_buffer(bounds), data])
