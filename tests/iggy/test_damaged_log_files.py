@@ -227,3 +227,11 @@ def test_a_file_that_is_not_named_by_its_offset_begins_at_its_first_message(tmp_
     assert offsets(file) == [*range(1 << 40, (1 << 40) + 6)]
     file.write_bytes(b"")
     assert offsets(file) == []
+
+
+def test_unreadable_headers_do_not_make_a_part_of_a_batch_damage(folder: Callable[..., Path]) -> None:
+    path = folder(three(0) + batch(frame(2, b"x", b"\1\2"), base=3) + three(6))
+    with opened(path, columns=["offset", "headers"], errors="column") as reader:
+        result = reader.read_all().to_pylist()
+    assert [row["offset"] for row in result if row["error"]] == [5]
+    assert reader.damaged == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,8 +12,11 @@ import letterhead as lh
 from batch_bytes import batch, frame
 from letterhead.errors import DecodeError
 from letterhead.iggy import kafka_gateway
+from letterhead.iggy.client import IggyTopic, Messages
 from letterhead.iggy.kafka_rows import MappedRowReader
+from letterhead.iggy.partitions import IggyPartitions
 from letterhead.iggy.rows import IggyRowReader
+from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 
 PLACE = {"stream": "shop", "topic": "orders", "partition": 3}
 
@@ -61,3 +65,27 @@ def test_a_time_of_a_kafka_record_outside_of_the_range_of_spark_names_its_place(
     with pytest.raises(lh.DecodeError, match="version 7 of the mapping is unknown") as raised:
         MappedRowReader(["offset"], None, None)(broken, partition_values=PLACE)
     assert (raised.value.topic, raised.value.partition, raised.value.offset) == ("shop/orders", 3, 7)
+
+
+@pytest.mark.parametrize("errors", ["column", "null"])
+def test_one_row_reports_a_damaged_batch_of_a_poll(errors: Any) -> None:
+    client: Any = SimpleNamespace(timeout=1.0)
+    batches = [batch(*(frame(at) for at in range(3)), base=first) for first in (3, 6, 9)]
+    for at, code in ((16, "bad_crc"), (40, "bad_crc"), (292, "wrong_size")):
+        damaged = bytearray(batches[1])
+        damaged[at] ^= 4
+        data = bytes(16) + batches[0] + damaged + batches[2]
+        log = IggyPartitions(client, IggyRowReader(["offset"], errors=errors))
+        polled = Messages(9, 3, 12, memoryview(data))
+        partition = TopicPartition(IggyTopic("shop", "orders"), 3)
+        for start, end in ((3, 12), (5, 10), (7, 8)):
+            result = [row for part in log.rows(polled, OffsetRange(partition, start, end)) for row in part.to_pylist()]
+            before, after = range(start, 6), range(9, end)
+            assert [row["offset"] for row in result] == [*before, None, *after]
+            if errors == "column":
+                [error] = [row["error"][0] for row in result if row["error"]]
+                first, last = max(6, start), min(8, end - 1)
+                assert (error["code"], error["byte_offset"]) == (code, 0)
+                assert f"offsets {first} to {last} are missing" in error["message"]
+        untouched = [row for part in log.rows(polled, OffsetRange(partition, 9, 12)) for row in part.to_pylist()]
+        assert [row["offset"] for row in untouched] == [9, 10, 11]

@@ -38,13 +38,24 @@ from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BatchHeader
 from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Connection, ServerError, length_prefixed
 from letterhead.offsets.partition_log import TopicPartition
 
-__all__ = ["MAX_REPLY_BYTES", "TIMEOUT_MS", "IggyClient", "IggyTopic", "UnacknowledgedBatchError", "Messages", "Poll"]
+__all__ = [
+    "MAX_REPLY_BYTES",
+    "POLL_PREFIX_LEN",
+    "TIMEOUT_MS",
+    "IggyClient",
+    "IggyTopic",
+    "UnacknowledgedBatchError",
+    "Messages",
+    "Poll",
+]
 
 _GET_STREAM, _GET_TOPIC, _POLL, _SEND = 200, 300, 100, 101
 _GET_ME, _GET_CLIENTS = 20, 22
 _BY_OFFSET, _BY_TIME, _FIRST, _LAST = 1, 2, 3, 4
 _CONSUMER = struct.pack("<BBBI", 1, 1, 4, 1)
 _PREFIX = struct.Struct("<IQI")
+POLL_PREFIX_LEN = _PREFIX.size
+"""Bytes of a reply to a poll before its batches."""
 _END_OF_OFFSETS = 1 << 63
 _NO_PARTITION = 3007
 

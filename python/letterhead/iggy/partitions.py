@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from letterhead import arrow as lha
+from letterhead._invariants import present
 from letterhead.errors import HeaderError, OffsetsGone
-from letterhead.iggy.client import MAX_REPLY_BYTES, IggyClient, Messages, Poll
+from letterhead.iggy.client import MAX_REPLY_BYTES, POLL_PREFIX_LEN, IggyClient, Messages, Poll
 from letterhead.iggy.connection import TooLarge
+from letterhead.iggy.rows import IggyRowReader
+from letterhead.iggy.segment_file import BatchRange, batch_ranges, error_of_batch
+from letterhead.offsets.damage import DamagedRange
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, Reply, TopicPartition
 from letterhead.offsets.reading import rows_up_to_error
+from letterhead.offsets.stored_batches import StoredBatches
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from letterhead.iggy.kafka_rows import MappedRowReader
-    from letterhead.iggy.rows import IggyRowReader
 
 __all__ = ["FETCH_BYTES", "IggyPartitions"]
 
@@ -105,6 +111,9 @@ class IggyPartitions(PartitionLog[IggyClient]):
     def rows(self, records: Messages, remaining: OffsetRange) -> Iterator[pa.RecordBatch]:
         """Convert a reply to rows."""
         partition_values = self.partition_values(remaining.partition)
+        if isinstance(self._reader, IggyRowReader) and self._reader.errors != "raise":
+            yield from self._lax_rows(self._reader, records, remaining)
+            return
 
         def read(end: int) -> pa.RecordBatch | None:
             options: Any = {"start": remaining.start, "end": end, "partition_values": partition_values}
@@ -114,3 +123,39 @@ class IggyPartitions(PartitionLog[IggyClient]):
                 raise self._reader.located(error, records.data, **options) from None
 
         yield from filter(None, rows_up_to_error(read, remaining.start, remaining.end))
+
+    def _lax_rows(self, reader: IggyRowReader, records: Messages, remaining: OffsetRange) -> Iterator[pa.RecordBatch]:
+        """Convert a reply to rows as ``errors`` says."""
+        values = self.partition_values(remaining.partition)
+        options: Any = {"start": remaining.start, "end": remaining.end, "partition_values": values}
+        batches, _ = batch_ranges(records.data[POLL_PREFIX_LEN:], POLL_PREFIX_LEN)
+        try:
+            rows = reader.strict()(StoredBatches(records.data, batches), **options)
+        except HeaderError:
+            yield from self._rows_around_damage(reader, StoredBatches(records.data, batches), options)
+        else:
+            if rows is not None:
+                yield reader.with_no_errors(rows)
+
+    def _rows_around_damage(
+        self, reader: IggyRowReader, stored: StoredBatches[BatchRange], options: dict[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """Convert batches, of which some may be damaged as a whole: one row reports each of those."""
+        data = [bytes(stored.data[batch.position : batch.end]) for batch in stored.batches]
+        errors = lha.validate(pa.array(data, pa.binary()), "iggy-batch").to_pylist()
+        damaged = [error_of_batch(*pair) if pair[1] else None for pair in zip(data, errors, strict=True)]
+        after, following = options["start"], [batch.base_offset for batch in stored.batches[1:]]
+        parts = zip(stored.batches, damaged, [*following, stored.batches[-1].last_offset + 1], strict=True)
+        for is_valid, group in groupby(parts, key=lambda part: part[1] is None):
+            part = [*group]
+            if is_valid:
+                yield from filter(None, [reader(stored._replace(batches=[batch for batch, *_ in part]), **options)])
+                after = part[-1][0].last_offset + 1
+                continue
+            for batch, error, end in part:
+                damage = DamagedRange(0, batch.size, False, after, end - 1, (options["start"], options["end"]))
+                if damage.hides_records and reader.keeps_error_rows(options["partition_values"]):
+                    error = present(error, "the error of a batch")
+                    text = f"{error.reason}: {damage.missing}"
+                    yield reader.error_row(options["partition_values"], error.code, text, 0)
+                after = end

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from letterhead._formatting import counted
+from letterhead.errors import without_message_number
 from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BATCH_LENGTH_AT, FIRST_MESSAGE_LEN, FRAME, BatchHeader
 from letterhead.iggy.rows import topic_in_errors
 from letterhead.kafka.indexes import index_entries
 from letterhead.offsets.damage import BatchError
 from letterhead.offsets.segment_file import SegmentFile
 
-__all__ = ["BatchRange", "IggySegment", "IggySegmentFile"]
+__all__ = ["BatchRange", "IggySegment", "IggySegmentFile", "batch_ranges", "error_of_batch"]
 
 MAX_OFFSETS = (1 << 32) - 1
 """Offsets that a segment can hold: this many messages have 200 GB."""
@@ -23,6 +24,7 @@ MAX_OFFSETS = (1 << 32) - 1
 _LENGTH_END = BATCH_LENGTH_AT + 8
 _CHECKSUM_AT = _LENGTH_END
 _COUNT_AT = 48
+_MIN_BATCH_LEN = BATCH_HEADER_LEN + FRAME.size
 
 
 class IggySegment(NamedTuple):
@@ -72,7 +74,7 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
 
     format = "iggy-batch"
     header_len = FIRST_MESSAGE_LEN
-    min_batch_len = BATCH_HEADER_LEN + FRAME.size
+    min_batch_len = _MIN_BATCH_LEN
     candidate_len = FIRST_MESSAGE_LEN
     max_offsets = MAX_OFFSETS
 
@@ -83,17 +85,7 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
 
     def headers(self, data: Any, origin: int, beyond: int, *, first: bool = False) -> tuple[list[BatchRange], int]:
         """Read the headers of whole batches, or of the first one, and return the byte after the batches, too."""
-        batches: list[BatchRange] = []
-        size, at = len(data) + beyond, 0
-        while at + FIRST_MESSAGE_LEN <= len(data) and not (first and batches):
-            header = BatchHeader.unpack_from(data, at)
-            if not self.min_batch_len <= header.length <= size - at or not header.message_count:
-                break
-            offset, begin = header.first_offset(data, at), origin + at
-            last_offset = offset + header.message_count - 1
-            batches.append(BatchRange(begin, begin + header.length, offset, last_offset, header.base_timestamp))
-            at += header.length
-        return batches, origin + at
+        return batch_ranges(data, origin, beyond, first=first)
 
     def indexed_position(self, offset: int) -> int:
         """Return the byte at which, as the index says, a batch begins that is not after an offset; 0 without one."""
@@ -135,25 +127,45 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
         fits = (lengths <= left - places) & (counts > 0) & (lengths >= BATCH_HEADER_LEN + counts * FRAME.size)
         return places[fits]
 
-    def concerns_batch(self, error: Mapping[str, Any]) -> bool:
-        """Return whether an error concerns the whole batch: its checksum is wrong."""
-        return (error["code"], error["byte_offset"]) == ("bad_crc", _CHECKSUM_AT)
-
     def batch_error(self, data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
         """Return the error of a whole batch among errors of the batch; others concern one message."""
-        error = super().batch_error(data, errors)
-        if error is not None:
-            return error
-        frames = [*_frames(data)]
-        count = BatchHeader.unpack_from(data).message_count
-        if None in frames:
-            return BatchError("wrong_size", "its last message does not end where the batch ends")
-        if len(frames) != count:
-            return BatchError("wrong_size", f"it announces {counted(count, 'message')} and has {len(frames)}")
-        first = frames[0] or 0
-        if frames != [*range(first, first + count)] or (first and count == 1):
-            return BatchError("not_in_order", "the offsets of its messages are not consecutive")
-        return None
+        return error_of_batch(data, errors)
+
+
+def batch_ranges(data: Any, origin: int = 0, beyond: int = 0, *, first: bool = False) -> tuple[list[BatchRange], int]:
+    """Read the headers of whole batches, or of the first one, and return the byte after the batches, too.
+
+    ``data`` begins at byte ``origin``, and ``beyond`` bytes follow.
+    """
+    batches: list[BatchRange] = []
+    size, at = len(data) + beyond, 0
+    while at + FIRST_MESSAGE_LEN <= len(data) and not (first and batches):
+        header = BatchHeader.unpack_from(data, at)
+        if not _MIN_BATCH_LEN <= header.length <= size - at or not header.message_count:
+            break
+        offset, begin = header.first_offset(data, at), origin + at
+        last_offset = offset + header.message_count - 1
+        batches.append(BatchRange(begin, begin + header.length, offset, last_offset, header.base_timestamp))
+        at += header.length
+    return batches, origin + at
+
+
+def error_of_batch(data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
+    """Return the error of a whole batch among errors of the batch, or None if they concern single messages."""
+    checksums = [error for error in errors if error["code"] == "bad_crc"]
+    for error in checksums:
+        if error["byte_offset"] == _CHECKSUM_AT:
+            return BatchError(error["code"], without_message_number(error["message"]))
+    frames = [*_frames(data)]
+    count = BatchHeader.unpack_from(data).message_count
+    if None in frames:
+        return BatchError("wrong_size", "its last message does not end where the batch ends")
+    if len(frames) != count:
+        return BatchError("wrong_size", f"it announces {counted(count, 'message')} and has {len(frames)}")
+    first = frames[0] or 0
+    if checksums and (frames != [*range(first, first + count)] or (first and count == 1)):
+        return BatchError("not_in_order", "the offsets of its messages are not consecutive")
+    return None
 
 
 def _frames(data: bytes) -> Iterator[int | None]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from letterhead._formatting import counted
+from letterhead.errors import without_message_number
 from letterhead.kafka.indexes import position_before
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import BatchHeader, batches_of
@@ -77,9 +78,10 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
         is_set = batch.magic < 2 and batch.codec and batch.base_offset >= after
         return batch._replace(base_offset=after) if is_set else batch
 
-    def concerns_batch(self, error: Mapping[str, Any]) -> bool:
-        """Return whether an error concerns the whole batch."""
-        return error["code"] in _BATCH_ERRORS
+    def batch_error(self, data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
+        """Return the error of a whole batch among errors of the batch; others concern one record."""
+        return next((BatchError(error["code"], without_message_number(error["message"])) for error in errors
+                     if error["code"] in _BATCH_ERRORS), None)  # fmt: skip
 
     def with_length(self, data: bytes) -> bytes:
         """Return bytes of a batch, whose header has their number as its length then."""

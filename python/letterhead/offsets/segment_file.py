@@ -11,7 +11,7 @@ import pyarrow as pa
 from letterhead import arrow as lha
 from letterhead._invariants import present
 from letterhead._optional_dependencies import needed
-from letterhead.errors import DecodeError, without_message_number
+from letterhead.errors import DecodeError
 from letterhead.limits import how_to_raise
 from letterhead.offsets.damage import BatchError, DamagedRange, Invalid, TruncatedTail
 from letterhead.offsets.file_window import FileWindow
@@ -125,14 +125,9 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         All places but the last ``candidate_len`` are examined.
         """
 
+    @abstractmethod
     def batch_error(self, data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
         """Return the error of a whole batch among errors of the batch; others concern one record."""
-        return next((BatchError(error["code"], without_message_number(error["message"])) for error in errors
-                     if self.concerns_batch(error)), None)  # fmt: skip
-
-    @abstractmethod
-    def concerns_batch(self, error: Mapping[str, Any]) -> bool:
-        """Return whether an error concerns the whole batch."""
 
     def ends_in_zeros(self, position: int) -> bool:
         """Return whether the damaged batch at a position may not have been written to its end, in a preallocated file."""
