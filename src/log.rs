@@ -24,6 +24,20 @@ pub enum OnError {
     Raise,
     Null,
     Column,
+    /// Null, and a column of the errors; a row whose errors leave a condition undecided is kept, too.
+    NullColumn,
+}
+
+impl OnError {
+    /// Whether null takes the place of what cannot be read for certain.
+    pub fn is_null(self) -> bool {
+        matches!(self, OnError::Null | OnError::NullColumn)
+    }
+
+    /// Whether the result has a column of errors.
+    pub fn is_column(self) -> bool {
+        matches!(self, OnError::Column | OnError::NullColumn)
+    }
 }
 
 /// How a writer treats data that its format cannot carry.

@@ -42,9 +42,10 @@ limits : Limits, optional
 
 errors : {"raise", "null", "column"}, default "raise"
     What to do with a row that cannot be read. ``"raise"`` raises the first error. ``"null"`` returns null for the row, or
-    for the columns that failed; a message of a batch whose headers are broken keeps its other fields. ``"column"`` keeps
-    what could be read, and adds a last column that lists the errors of the row; it is null for a row without errors. A value
-    that headers after the break of a message may replace is marked by an error ``incomplete``.
+    for the columns that failed; a message of a batch whose headers are broken keeps its other fields, and one with a
+    wrong checksum none. ``"column"`` keeps what could be read, and adds a last column that lists the errors of the row; it
+    is null for a row without errors. A value that headers after the break of a message may replace is marked by an error
+    ``incomplete``.
 
 error_column : str, default "error"
     Name of the column of errors.

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from letterhead._ddl import parse_ddl
 from letterhead._default_values import Default, default_of
+from letterhead._error_policies import has_error_column
 from letterhead._header_edits import text_or_value
 from letterhead._names import check_name, first_repeated
 from letterhead.headers import GivenKey
@@ -296,7 +297,7 @@ class RepeatedColumnError(ValueError):
 
 def check_distinct(names: Sequence[str], errors: str = "raise", error_column: str = "error") -> None:
     """Raise if two output columns have the same name."""
-    if errors == "column" and error_column in names:
+    if has_error_column(errors) and error_column in names:
         raise ValueError(f"two columns {error_column!r} would be made: give error_column= another name")
     name = first_repeated(names)
     if name is not None:

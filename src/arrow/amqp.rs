@@ -44,7 +44,7 @@ impl Work for ReadAmqp {
     fn output_type(&self) -> Result<DataType, Error> {
         let of = self.of.scalar.arrow(self.dialect);
         Ok(match self.on_error {
-            OnError::Column => {
+            OnError::Column | OnError::NullColumn => {
                 let fields = vec![schema::nullable("value", of)];
                 DataType::Struct(schema::with_errors(fields, self.on_error).into())
             }

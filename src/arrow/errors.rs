@@ -22,6 +22,8 @@ use crate::value::Value;
 pub struct FailedRow {
     /// There are bytes after an error that could not be read.
     pub is_broken: bool,
+    /// What is around the headers has an error, such as a wrong checksum: no part of the message can be trusted.
+    pub is_damaged: bool,
     /// The sink has ended the row, with nulls in place of what has errors.
     pub is_appended: bool,
     /// The row has several columns.
@@ -40,7 +42,12 @@ pub enum Decision {
 impl FailedRow {
     /// Whether a null takes the place of the row, if it is not raised.
     pub fn is_null(self, policy: OnError) -> bool {
-        !self.is_appended || policy == OnError::Null && (self.is_broken || !self.keeps_parts)
+        !self.is_appended || policy.is_null() && (self.is_broken || self.is_damaged || !self.keeps_parts)
+    }
+
+    /// Whether only the headers of a row that becomes null have errors.
+    pub fn keeps_fields(self) -> bool {
+        self.is_appended && !self.is_damaged
     }
 
     /// `is_selected`: a filter selects the row, or the null in its place; `is_excluded`: it excludes the row, whose errors
@@ -50,8 +57,8 @@ impl FailedRow {
             _ if is_excluded => Decision::Drop,
             OnError::Raise => Decision::Raise,
             OnError::Null if !is_selected => Decision::Drop,
-            OnError::Null | OnError::Column if self.is_null(policy) => Decision::Null,
-            OnError::Null | OnError::Column => Decision::Keep,
+            _ if self.is_null(policy) => Decision::Null,
+            _ => Decision::Keep,
         }
     }
 }
@@ -59,10 +66,10 @@ impl FailedRow {
 /// Column in errors of the condition that a filter evaluates.
 const CONDITION: &str = "where";
 
-/// Names the condition in errors that left it undecided, and in no others.
-pub fn attribute_to_condition(errors: &mut [ErrorDetail], is_selected: bool) {
+/// Names the condition in errors that left it undecided, and in no others. `is_certain`: no header can change its result.
+pub fn attribute_to_condition(errors: &mut [ErrorDetail], is_selected: bool, is_certain: bool) {
     for error in errors {
-        let is_decided = is_selected && error.code != Code::Incomplete;
+        let is_decided = is_selected && (is_certain || error.code != Code::Incomplete);
         error.column = condition_or(error.column.as_deref(), is_decided).map(str::to_owned);
     }
 }

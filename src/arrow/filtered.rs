@@ -109,7 +109,7 @@ impl Selected {
         selected.resize(until - input.from, false);
         rows.iter().for_each(|row| selected[row - input.from] = true);
         let mut columns: Vec<ArrayRef> = vec![Arc::new(BooleanArray::from(selected))];
-        if on_error == OnError::Column {
+        if on_error.is_column() {
             // Those of the rows that are not selected are not returned.
             let of = fields[1].data_type();
             let errors = errors.unwrap_or_else(|| new_null_array(of, rows.len()));
@@ -163,15 +163,16 @@ impl Selected {
         let plan = Plan { on_error, ..plan };
         let make = || Ok(FilterSink::new(filter, format, order)?.strict(is_strict));
         let Rows { sink, findings, until } = run(rows, input.from, &plan, &make)?;
-        let errors = (on_error == OnError::Column).then(|| findings.errors.finish());
+        let errors = on_error.is_column().then(|| findings.errors.finish());
         let errors = errors.filter(|errors| errors.null_count() < errors.len());
         let (mut selected, mut decided, mut failed) = (Vec::new(), Vec::new(), false);
         for start in (0..until - input.from).step_by(ROWS) {
             let block = start..(until - input.from).min(start + ROWS);
             let truth = sink.truth(block.clone(), Known::Everything);
-            let excluded = errors.as_ref().map_or(0, |_| sink.truth(block.clone(), Known::Fields).no);
+            let by_fields = errors.as_ref().map(|_| sink.truth(block.clone(), Known::Fields)).unwrap_or_default();
             for (bit, row) in block.enumerate() {
-                let is_failed = errors.as_ref().is_some_and(|errors| errors.is_valid(row)) && excluded >> bit & 1 == 0;
+                let is_failed =
+                    errors.as_ref().is_some_and(|errors| errors.is_valid(row)) && by_fields.no >> bit & 1 == 0;
                 if is_failed && policy == OnError::Raise {
                     let plan = Plan { on_error: OnError::Raise, ..plan };
                     return Err(run(rows, input.from + row, &plan, &make)
@@ -181,7 +182,8 @@ impl Selected {
                 let is_true = truth.yes >> bit & 1 == 1;
                 if is_failed || is_true {
                     memory::push(&mut selected, row);
-                    memory::push(&mut decided, is_true);
+                    let is_certain = policy.is_null() || by_fields.yes >> bit & 1 == 1;
+                    memory::push(&mut decided, (is_true, is_certain));
                 }
                 failed |= is_failed;
             }
@@ -208,17 +210,18 @@ fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
     make_array(taken.freeze())
 }
 
-/// Errors of rows that the filter selects, or could not decide on, with the condition named in the latter.
-fn attributed(errors: &ArrayRef, decided: &[bool]) -> ArrayRef {
+/// Errors of rows that the filter selects, or could not decide on, with the condition named in the latter. `decided`: whether
+/// the condition is true of a row, and whether no header can change that.
+fn attributed(errors: &ArrayRef, decided: &[(bool, bool)]) -> ArrayRef {
     let (element, offsets, values, nulls) = errors.as_list::<i32>().clone().into_parts();
     let (fields, mut columns, valid) = values.as_struct().clone().into_parts();
     let Some((place, _)) = fields.find("column") else { return Arc::clone(errors) };
     let Some((code, _)) = fields.find("code") else { return Arc::clone(errors) };
     let (texts, codes) = (columns[place].as_string::<i32>().clone(), columns[code].as_string::<i32>().clone());
     let mut named = StringBuilder::new();
-    for (range, is_selected) in offsets.windows(2).zip(decided) {
+    for (range, (is_selected, is_certain)) in offsets.windows(2).zip(decided) {
         for row in range[0] as usize..range[1] as usize {
-            let is_decided = *is_selected && codes.value(row) != Code::Incomplete.name();
+            let is_decided = *is_selected && (*is_certain || codes.value(row) != Code::Incomplete.name());
             named.append_option(condition_or(texts.is_valid(row).then(|| texts.value(row)), is_decided));
         }
     }

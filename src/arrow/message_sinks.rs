@@ -267,4 +267,8 @@ impl<'a> RowSink<'a> for MessageSinks {
     fn is_selected(&self) -> Option<bool> {
         self.filter.as_ref().map(|filter| filter.truth(0..1, Known::Everything).yes != 0)
     }
+
+    fn is_selected_by_fields(&self) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.truth(0..1, Known::Fields).yes != 0)
+    }
 }

@@ -463,7 +463,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
             let fields = &block.fields[next..];
             let done = sink.append::<LayoutOf<B::Message>, _>(found, &block.rows, fields, until, is_listed);
             is_listed = false;
-            findings.push_whole(done, self.plan.on_error == OnError::Column, false);
+            findings.push_whole(done, self.plan.on_error.is_column(), false);
             next += done;
             if next < all {
                 self.append_slowly(block, next, found)?;
@@ -526,7 +526,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         let (produced, selected) = sink.finish();
         let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&produced[*place])).collect();
         columns.extend(selected);
-        if self.plan.on_error == OnError::Column {
+        if self.plan.on_error.is_column() {
             columns.push(findings.errors.finish());
         }
         columns

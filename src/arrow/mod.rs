@@ -129,7 +129,7 @@ impl Output {
         if plan.on_loss == OnLoss::Report {
             columns.push(findings.losses.finish());
         }
-        let errors = (plan.on_error == OnError::Column).then(|| findings.errors.finish());
+        let errors = plan.on_error.is_column().then(|| findings.errors.finish());
         let nulls = match (nulls, &errors) {
             // A row with errors is never null.
             (Some(nulls), Some(errors)) => {
@@ -217,7 +217,7 @@ impl Operation for Decode {
 impl Decode {
     fn of(&self, format: &Info) -> DataType {
         let of = match self.on_error {
-            OnError::Column => {
+            OnError::Column | OnError::NullColumn => {
                 let fields = schema::message_fields(format, self.options.text_keys);
                 DataType::Struct(schema::with_errors(fields, self.on_error).into())
             }

@@ -112,6 +112,7 @@ impl<S> Rows<S> {
         S: RowSink<'a>,
     {
         self.sink.abort_row(found);
+        let is_damaged = !log.errors().is_empty();
         let ((parsed, is_readable, ended), is_broken) = log.inside_frame(|log| {
             let parsed = parse(EitherLog::Collect(log), &mut Row { sink: &mut self.sink, found });
             let headers = match parsed {
@@ -136,8 +137,8 @@ impl<S> Rows<S> {
             log.reject_losses(format).map_err(|error| error.in_row(Some(row)))?;
             return Ok(self.end_reported_row(plan, found, Vec::new(), log.take_losses()));
         }
-        let failed =
-            FailedRow { is_broken, is_appended: ended.is_ok() && plan.target.is_none(), keeps_parts: S::KEEPS_PARTS };
+        let is_appended = ended.is_ok() && plan.target.is_none();
+        let failed = FailedRow { is_broken, is_damaged, is_appended, keeps_parts: S::KEEPS_PARTS };
         let (direction, format) = match plan.target {
             Some(target) if is_readable => (Direction::Encode, target),
             _ => (plan.direction, plan.format),
@@ -158,7 +159,7 @@ impl<S> Rows<S> {
         S: RowSink<'a>,
     {
         self.sink.begin_row(found);
-        let failed = FailedRow { is_broken: true, is_appended: false, keeps_parts: S::KEEPS_PARTS };
+        let failed = FailedRow { is_broken: true, is_damaged: true, is_appended: false, keeps_parts: S::KEEPS_PARTS };
         self.apply_policy(plan, found, failed, errors, |error| error.located(plan.direction, plan.format, Some(row)))
     }
 
@@ -174,15 +175,16 @@ impl<S> Rows<S> {
     where
         S: RowSink<'a>,
     {
-        if failed.is_null(plan.on_error) && !(failed.is_appended && self.sink.null_headers(found)) {
+        if failed.is_null(plan.on_error) && !(failed.keeps_fields() && self.sink.null_headers(found)) {
             self.sink.abort_row(found);
             self.sink.null_row();
         }
         let condition = self.sink.is_selected();
         let is_selected = condition.unwrap_or(true);
         let decision = failed.decide(plan.on_error, is_selected, is_excluded(&errors, is_selected));
-        if condition.is_some() && plan.on_error == OnError::Column {
-            attribute_to_condition(&mut errors, is_selected);
+        if condition.is_some() && plan.on_error.is_column() {
+            let is_certain = plan.on_error.is_null() || self.sink.is_selected_by_fields();
+            attribute_to_condition(&mut errors, is_selected, is_certain);
         }
         match decision {
             Decision::Raise => Err(errors.into_iter().next().map_or_else(|| no_reason(plan.format), locate)),
@@ -191,7 +193,7 @@ impl<S> Rows<S> {
                 Ok(RowEnd::Excluded)
             }
             Decision::Keep | Decision::Null => {
-                let is_reported = plan.on_error == OnError::Column;
+                let is_reported = plan.on_error.is_column();
                 Ok(self.end_reported_row(plan, found, if is_reported { errors } else { Vec::new() }, Vec::new()))
             }
         }
@@ -207,7 +209,7 @@ impl<S> Rows<S> {
             self.sink.abort_row(found);
             return RowEnd::Full;
         }
-        self.findings.push_whole(1, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
+        self.findings.push_whole(1, plan.on_error.is_column(), plan.on_loss == OnLoss::Report);
         RowEnd::Appended
     }
 
@@ -228,7 +230,7 @@ impl<S> Rows<S> {
             sink.abort_row(found);
             return RowEnd::Full;
         }
-        if plan.on_error == OnError::Column {
+        if plan.on_error.is_column() {
             findings.errors.push(&errors);
         }
         if plan.on_loss == OnLoss::Report {
@@ -344,7 +346,7 @@ impl<'r, 'a, S: RowSink<'a>> Run<'r, 'a, S> {
             self.has_blocks = false;
             return false;
         };
-        rows.findings.push_whole(appended, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
+        rows.findings.push_whole(appended, plan.on_error.is_column(), plan.on_loss == OnLoss::Report);
         rows.until += appended;
         let is_whole = offered > 0 && offered == appended;
         if offered > 0 {

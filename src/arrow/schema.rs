@@ -107,7 +107,7 @@ pub fn errors_type() -> DataType {
 
 /// The fields of a result, and that of its errors if they are a column.
 pub fn with_errors(mut fields: Vec<FieldRef>, on_error: OnError) -> Vec<FieldRef> {
-    if on_error == OnError::Column {
+    if on_error.is_column() {
         fields.push(nullable("error", errors_type()));
     }
     fields

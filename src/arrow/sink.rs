@@ -47,6 +47,11 @@ pub trait RowSink<'a>: Send {
     fn is_selected(&self) -> Option<bool> {
         None
     }
+
+    /// Whether the condition selects the row that has ended for its fields alone.
+    fn is_selected_by_fields(&self) -> bool {
+        false
+    }
 }
 
 /// A sink, and what was found in the row that is parsed into it.

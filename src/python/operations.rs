@@ -106,7 +106,7 @@ impl ReadOptions {
     ) -> PyResult<PyClassInitializer<Self>> {
         enter(|| {
             let on_error = on_error(errors)?;
-            if error_column != ERROR_COLUMN && on_error != OnError::Column {
+            if error_column != ERROR_COLUMN && !on_error.is_column() {
                 return Err(Error::Value("error_column= names the column of errors='column'".into()).into());
             }
             if limits.is_some() {
@@ -665,5 +665,9 @@ pub fn dialect_of(name: &str) -> Result<Dialect, Error> {
 }
 
 pub fn on_error(name: &str) -> Result<OnError, Error> {
+    // For callers that count the rows with errors. It is no value of the public parameter, so errors do not list it.
+    if name == "null-column" {
+        return Ok(OnError::NullColumn);
+    }
     named("errors value", name, &[("raise", OnError::Raise), ("null", OnError::Null), ("column", OnError::Column)])
 }

@@ -88,6 +88,15 @@ def test_rows_before_an_error_are_printed_and_a_limit_before_it_is_reached(
     assert (stopped.code, len(stopped.out.splitlines())) == (1, 2)
 
 
+def test_a_condition_on_another_column_than_headers_in_bytes(run: Callable[..., Any], tmp_path: Path) -> None:
+    encoded = [lh.encode([("a", text)], "kafka") for text in (b"0", b"1")]
+    pq.write_table(pa.table({"id": [0, 1], "headers": pa.array(encoded, pa.binary())}), tmp_path / "t.parquet")
+    decoded = run("decode", tmp_path / "t.parquet", "-c", "headers", "-f", "kafka", "--where", "id = 1", "--json")
+    assert [json.loads(line)["id"] for line in decoded.out.splitlines()] == [1]
+    on_headers = run("decode", tmp_path / "t.parquet", "-c", "headers", "-f", "kafka", "--where", "a = '1'")
+    assert (on_headers.code, "column 'headers' is binary" in on_headers.err) == (2, True)
+
+
 def test_a_condition_on_headers_that_a_table_lacks_is_a_usage_error(run: Callable[..., Any], tmp_path: Path) -> None:
     pq.write_table(pa.table({"b": [lh.encode([("q", b"1")], "kafka")]}), tmp_path / "b.parquet")
     for command in (("decode",), ("convert", "--to", "kafka"), ("scan",)):

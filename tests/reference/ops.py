@@ -167,8 +167,8 @@ def messages_rows(
 
     It has the fields of the format behind ``row``, the position of the row, or those that ``columns`` names; then what
     ``headers`` asks for; then ``error`` where that is the policy. With ``errors="null"`` no header of a message whose
-    structure is broken is read, and of another those that could be. Where the framing of a message breaks, one message says so and
-    is the last of it.
+    structure is broken is read, and of another those that could be; a message with a wrong checksum
+    is null. Where the framing of a message breaks, one message says so and is the last of it.
     """
     row = _batch(format)
     check_name("errors", errors, ERRORS)
@@ -198,8 +198,10 @@ def messages_rows(
             if errors == "raise":
                 raise_first(details, row, number)
             result = {"row": number, **_decoded(reading, row)}
-            if errors == "null" and reading.broken:
+            if errors == "null" and (reading.broken or reading.frame_damaged):
                 values = dict.fromkeys(values)
+                if reading.frame_damaged:
+                    result = {"row": number}
             result = {name: result.get(name) for name in names} | values
             out.append(result | {"error": reports.keep(details) or None} if errors == "column" else result)
     return out

@@ -37,6 +37,8 @@ class Reading(NamedTuple):
     damaged: bool
     """Not every header could be read."""
     details: list[ErrorDetail]
+    frame_damaged: bool = False
+    """What is around the headers has an error, such as a wrong checksum."""
     place: int | None = None
     """Where everything of the message stands, if its bytes are in the message in another form."""
 
@@ -126,7 +128,7 @@ def _read_block(
         details.append(end.detail)
         broken = True
     absent = block is None and not broken
-    return Reading(fields, entries, absent, broken, len(details) > frame_details, details)
+    return Reading(fields, entries, absent, broken, len(details) > frame_details, details, frame_details > 0)
 
 
 def _no_text(entry: Entry) -> ErrorDetail:

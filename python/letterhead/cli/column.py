@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 import letterhead as lh
+from letterhead.cli.edits import null_where_unreadable
 from letterhead.cli.exits import Failure
 from letterhead.cli.progress import progress
 from letterhead.cli.render import note
@@ -100,6 +101,10 @@ def process_column(
             except (ValueError, TypeError) as error:
                 raise Failure(str(error)) from error
             if unread is not None:
+                if new.rows is None:
+                    values = batch.column(column.name)
+                    fields = new.fields.items()
+                    new.fields = {name: null_where_unreadable(array, values, unread) for name, array in fields}
                 tally.add_errors(new.add_errors(unread))
                 if rows.errors == "column":
                     new.fields[prefix + rows.error_column] = new.errors
@@ -133,17 +138,14 @@ def _decided(batch: pa.RecordBatch, errors: pa.Array, tally: RowCounts) -> tuple
 def new_columns(array: pa.Array, name: str, rows: RowOptions) -> NewColumns:
     """Split the result of an operation with `rows.read_options` into columns; a result that is not a struct is named `name`."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if not pa.types.is_struct(array.type):
         return NewColumns({name: array})
     # flatten() applies the struct's own nulls to its fields; field() would not.
     fields = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
     errors = fields.get(rows.error_column) if rows.errors != "raise" else None
-    if errors is not None and rows.errors == "null":
-        del fields[rows.error_column]
-        good_rows = pc.if_else(errors.is_null(), pa.array(range(len(array)), pa.int64()), None)
-        fields = {name: array.take(good_rows) for name, array in fields.items()}
+    if rows.errors == "null":
+        fields.pop(rows.error_column, None)
     return NewColumns(fields, errors)
 
 

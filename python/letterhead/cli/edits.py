@@ -19,7 +19,7 @@ from letterhead.values import String
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["EditOption", "edit_column", "edit_message", "edit_rows", "parse_edits"]
+__all__ = ["EditOption", "edit_column", "edit_message", "edit_rows", "null_where_unreadable", "parse_edits"]
 
 _CHANGES = ("only", "drop", "rename", "replace", "set", "append")
 
@@ -94,11 +94,22 @@ def edit_column(values: Any, edit: Edit) -> Any:
     return pc.if_else(failed, values, edited.field("data"))
 
 
-def edit_rows(batch: pa.RecordBatch, edit: Edit) -> pa.RecordBatch:
-    """Return rows whose column ``headers``, of lists, has some headers changed."""
+def edit_rows(batch: pa.RecordBatch, edit: Edit, errors: pa.Array | None) -> pa.RecordBatch:
+    """Return rows whose column ``headers``, of lists, has some headers changed; headers that could not be read stay null."""
     place = batch.schema.get_field_index("headers")
-    field = batch.schema.field(place)
-    return batch.set_column(place, field, edit.run(batch.column(place)))
+    field, headers = batch.schema.field(place), batch.column(place)
+    return batch.set_column(place, field, null_where_unreadable(edit.run(headers), headers, errors))
+
+
+def null_where_unreadable(result: pa.Array, values: pa.Array, errors: pa.Array | None) -> pa.Array:
+    """Return null for values that are null because of an error; another null is a message without headers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if errors is None or errors.null_count == len(errors) or not values.null_count:
+        return result
+    unreadable = pc.and_(errors.is_valid(), values.is_null())
+    return result.take(pc.if_else(unreadable, None, pa.array(range(len(values)), pa.int64())))
 
 
 def _mask(text: str) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
 from letterhead._arrow_types import OnError
+from letterhead._error_policies import NULL_COLUMN
 from letterhead.cli.exits import Failure
 from letterhead.cli.formats import ReadArguments
 from letterhead.cli.render import ROWS_ON_SCREEN
@@ -18,7 +19,7 @@ __all__ = ["ErrorOptions", "RowOptions"]
 class ErrorOptions(TypedDict):
     """The options of a reader for data that cannot be read."""
 
-    errors: Literal["raise", "column"]
+    errors: OnError
     error_column: str
 
 
@@ -40,7 +41,7 @@ class RowOptions(NamedTuple):
     @property
     def error_options(self) -> ErrorOptions:
         """The error options of a reader: with --errors null, too, errors are a column, so that bad rows can be counted."""
-        return {"errors": "raise" if self.errors == "raise" else "column", "error_column": self.error_column}
+        return {"errors": NULL_COLUMN if self.errors == "null" else self.errors, "error_column": self.error_column}
 
     def read_options(self, reading: ReadArguments) -> ReadOptions:
         """Return the options of an operation that reads a column."""

@@ -228,7 +228,7 @@ class RowReading:
                 self._unseen -= {name for name in self._unseen if batch.column(name).null_count < len(batch)}
                 if self._edits:
                     with reading_errors():
-                        batch = edit_rows(batch, self._edits[number])
+                        batch = edit_rows(batch, self._edits[number], self._errors_of(batch))
                 batch = self._within_limit(batch)
                 self._used = used = len(batch)
                 batch = self._printed(rows, batch)
@@ -246,6 +246,9 @@ class RowReading:
                     return
         self._warn_of_unseen(source)
 
+    def _errors_of(self, batch: pa.RecordBatch) -> pa.Array | None:
+        return None if self._errors is ReadErrors.raise_ else batch.column(self._request.error_column)
+
     def _within_limit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a batch up to the last one that is printed."""
         if self._limit is None:
@@ -258,7 +261,9 @@ class RowReading:
             end, count = min(left, end), end
         else:
             printed = pc.indices_nonzero(mask)
-            end, count = printed[left].as_py() if left < len(printed) else end, len(printed)
+            count = len(printed)
+            if left <= count:
+                end = printed[left - 1].as_py() + 1 if left else 0
         self._tally.more |= count > left
         return batch.slice(0, end)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import pyarrow as pa
 
 from letterhead._arrow_types import UNUSED_NAME
+from letterhead._error_policies import has_error_column
 from letterhead.errors import ErrorDetail
 from letterhead.fields import columns_of
 from letterhead.limits import Limits
@@ -86,7 +87,7 @@ class RowReader:
         types = {field.name: field.type for field in empty.type}
         # A column of headers can have the name of a column that was not requested.
         types |= {name: type for name, type in {**self.partition_columns, **self._times}.items() if name in columns}
-        names = [*columns, *columns_of(headers or {}), *([error_column] if errors == "column" else [])]
+        names = [*columns, *columns_of(headers or {}), *([error_column] if has_error_column(errors) else [])]
         positions = zip(POSITION, (pa.int32(), pa.int64()), strict=True) if has_positions else ()
         self.schema = pa.schema([*((name, types[name]) for name in names), *positions])
 
@@ -100,13 +101,13 @@ class RowReader:
         reader = copy(self)
         reader.errors = "raise"
         reader._options = ReadOptions(errors="raise", limits=self.limits)
-        if self.errors == "column":
+        if has_error_column(self.errors):
             reader.schema = self.schema.remove(self.schema.get_field_index(self._error_column))
         return reader
 
     def with_no_errors(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows of a strict reader in the schema of this one."""
-        if self.errors != "column":
+        if not has_error_column(self.errors):
             return rows
         index = self.schema.get_field_index(self._error_column)
         no_errors = pa.nulls(len(rows), self.schema.field(index).type)
@@ -124,14 +125,14 @@ class RowReader:
     def keeps_error_rows(self, partition_values: Mapping[str, Any]) -> bool:
         """Return whether a row that could not be read is returned: with its error, or if the condition accepts nulls."""
         where = self.where and self.where.bind(partition_values)
-        return where is None or self.errors == "column" or where.accepts_null
+        return where is None or has_error_column(self.errors) or where.accepts_null
 
     def error_row(
         self, partition_values: Mapping[str, Any], code: str, message: str, byte_offset: int
     ) -> pa.RecordBatch:
         """Return the row that stands for records that could not be read."""
         row: dict[str, Any] = {name: value for name, value in partition_values.items() if name in self._columns}
-        if self.errors == "column":
+        if has_error_column(self.errors):
             where = self.where and self.where.bind(partition_values)
             column = None if where is None or where.accepts_null else "where"
             error = ErrorDetail(code, message, byte_offset, column=column)

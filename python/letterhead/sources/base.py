@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 from urllib.parse import quote
 
 from letterhead._arrow_types import OnError
+from letterhead._error_policies import NULL_COLUMN
 from letterhead._names import check_name
 from letterhead.values import of_message
 from letterhead.where.conditions import EVERY, col
@@ -215,7 +216,8 @@ _UNSET: Any = {"settings": (None, {}), "stores": (None, StoreOptions())}
 
 def check_options(sources: Sequence[Source], request: RowRequest) -> None:
     """Raise if a value is invalid for every source, or one of these sources does not support an option."""
-    check_name("errors value", request.errors, get_args(OnError))
+    if request.errors != NULL_COLUMN:
+        check_name("errors value", request.errors, get_args(OnError))
     if request.last is not None and request.last < 0:
         raise ValueError(f"last must be at least 0, not {request.last}")
     for source in sources:

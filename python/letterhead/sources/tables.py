@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from letterhead._arrow_types import is_list
+from letterhead._arrow_types import is_binary, is_list
+from letterhead._error_policies import has_error_column
 from letterhead._names import listed
 from letterhead._parquet_files import Table
 from letterhead._table_batches import empty_batch, no_column
@@ -173,7 +174,7 @@ class TableView:
         if self._select is not None:
             typed = self._select.run(batch.column("headers"))
             columns |= dict(zip(typed.type.names, typed.flatten(), strict=True))
-        if errors is not None and self._request.errors == "column":
+        if errors is not None and has_error_column(self._request.errors):
             if name not in columns:
                 columns[name] = errors
             elif errors.null_count < len(errors):
@@ -230,7 +231,9 @@ def _filter(schema: pa.Schema, request: RowRequest) -> tuple[RowFilter | None, t
     if request.where is None:
         return None, ()
     fields = {field.name: field_type(field.type) for field in schema}
-    format = format_of_headers(schema) if "headers" in schema.names else "kafka"
+    # Bytes in the column are no headers yet, and a condition on other columns does not need them.
+    has_headers = "headers" in schema.names and not is_binary(schema.field("headers").type)
+    format = format_of_headers(schema) if has_headers else "kafka"
     row_filter = RowFilter(request.where, fields, request.headers, format, errors=request.errors, limits=request.limits)
     if row_filter.has_headers:
         format_of_headers(schema, "where=")

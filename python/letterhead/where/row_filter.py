@@ -131,16 +131,19 @@ class RowFilter:
         if errors is None:
             return Examined(selected, None)
         errors = values["error"]
+        is_certain = pc.fill_null(by_columns, False) if self._errors == "column" else selected
         if errors.null_count == len(errors):
             return Examined(selected, errors)
         attributed = [
             found
             and [
                 # A header that was not read may replace the value that was tested.
-                detail | {"column": None if is_true and detail["code"] != "incomplete" else "where"}
+                detail | {"column": None if is_true and (certain or detail["code"] != "incomplete") else "where"}
                 for detail in found
             ]
-            for found, is_true in zip(errors.to_pylist(), selected.to_pylist(), strict=True)
+            for found, is_true, certain in zip(
+                errors.to_pylist(), selected.to_pylist(), is_certain.to_pylist(), strict=True
+            )
         ]
         return Examined(selected, pa.array(attributed, errors.type))
 

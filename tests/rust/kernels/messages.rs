@@ -130,12 +130,12 @@ fn the_first_error_is_raised_with_its_row() {
 }
 
 #[test]
-fn bad_messages_keep_fields_without_headers_among_whole_ones() {
+fn bad_messages_are_null_rows_among_whole_ones() {
     let operation =
         Messages { on_error: OnError::Null, selections: vec![selection(Repeat::Last)], ..Messages::default() };
     let made = apply(Sets, &operation, &damaged()).unwrap();
     assert_eq!(numbers(&made, "row"), some([0, 1, 1, 1, 1, 2, 2, 3]));
-    let offsets = [Some(0), Some(1), Some(2), None, Some(4), Some(6), None, Some(8)];
+    let offsets = [Some(0), Some(1), None, None, Some(4), Some(6), None, Some(8)];
     assert_eq!(numbers(&made, "offset"), offsets);
     let headers = column(&made, "headers");
     let nulls: Vec<_> = (0..8).filter(|row| headers.is_null(*row)).collect();

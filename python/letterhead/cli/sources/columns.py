@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from letterhead._arrow_types import is_binary, is_list
+from letterhead._error_policies import has_error_column
 from letterhead._optional_dependencies import how_to_install
 from letterhead._table_batches import empty_batch
 from letterhead.cli.exits import Failure
@@ -117,7 +118,9 @@ def open_column(
     with reading_errors():
         decodes = source.decodes(request)
     if decodes:
-        request = replace(request, errors=errors, error_column=_ERRORS if errors == "column" else request.error_column)
+        request = replace(
+            request, errors=errors, error_column=_ERRORS if has_error_column(errors) else request.error_column
+        )
     opened = SourceColumn(source, column, request)
     type = opened.schema.field(column).type
     if not opened.is_bytes and not (lists and is_list(type)):

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import arrow as lha
+from letterhead._error_policies import has_error_column
 from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreChoiceError, replaced
 from letterhead.offsets.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.operations import ReadOptions, Select
@@ -72,7 +73,7 @@ class StoreColumns:
         """The columns that stores of the type have."""
         self._requested = frozenset(columns)
         typed = [] if headers is None else list(self._select(_EMPTY, "raise").type)
-        errors_field = [(error_column, checked.type.field(error_column).type)] if errors == "column" else []
+        errors_field = [(error_column, checked.type.field(error_column).type)] if has_error_column(errors) else []
         self.schema = pa.schema([*((name, fields[name]) for name in columns), *typed, *errors_field])
         if not self.schema.names:
             raise ValueError("no columns were asked for")
@@ -157,7 +158,7 @@ class StoreColumns:
             if outside is not None:
                 rows.add_error(outside, time_error(self._format, column=name))
             columns[name] = as_times(columns[name], self._dialect)
-        if self._errors == "column":
+        if has_error_column(self._errors):
             columns[self._error_column] = rows.errors(self.schema.field(self._error_column).type)
         return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
 
@@ -183,7 +184,7 @@ class StoreColumns:
                 rows.condition_errors[row] = errors[row].as_py()
         for row, damaged in unread.items():
             rows.condition_errors[row] = [_detail(replaced(damaged, column="where"))]
-        if self._errors == "column":
+        if has_error_column(self._errors):
             has_error = pa.array(
                 [row in rows.condition_errors or rows.has_errors(row) for row in range(count)], pa.bool_()
             )
@@ -200,7 +201,7 @@ class StoreColumns:
         except DecodeError as error:
             if self._errors == "raise":
                 raise rows.damaged(row, error) from error
-            if self._errors == "column":
+            if has_error_column(self._errors):
                 unread[row] = error
             return None, None, None
 
@@ -235,12 +236,12 @@ class StoreColumns:
                 fields = dict(zip(messages.type.names, messages.flatten(), strict=True))
                 columns = {name: fields[field] for name, field in _STORED_FIELDS.items() if name in self._requested}
                 # The typed columns report the same errors, and are added below.
-                if self._errors == "column" and self._headers is None:
+                if has_error_column(self._errors) and self._headers is None:
                     rows.add_errors(fields["error"])
             if self._headers is not None:
                 typed = self._select(values, self._errors)
                 selected = typed.flatten()
-                if self._errors == "column":
+                if has_error_column(self._errors):
                     rows.add_errors(selected.pop())
                 columns |= zip(typed.type.names, selected, strict=False)
         except DecodeError as error:
@@ -248,7 +249,7 @@ class StoreColumns:
         return columns
 
     def _select(self, values: pa.Array, errors: OnError) -> pa.Array:
-        error_column = self._error_column if errors == "column" else "error"
+        error_column = self._error_column if has_error_column(errors) else "error"
         options = ReadOptions(errors=errors, error_column=error_column, limits=self._limits)
         return Select(self._format, self._headers or {}, options, dialect=self._dialect).run(values)
 

@@ -1,0 +1,78 @@
+"""``--errors null`` gives the rows of ``errors="null"`` in Python, and counts those that have errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import letterhead as lh
+from log_bytes import batch, record, write_segments
+
+WHOLE = b"\x02\x02t\x02a"
+BROKEN, BROKEN_AFTER = b"\2\2", b"\x04\x02t\x02a\x02"
+BLOCKS = [WHOLE, BROKEN, b"\0", BROKEN_AFTER, b"\x02\x02t\x02b", b"\x02\x02n\x04\0\1", WHOLE]
+CONDITIONS = [
+    "offset = 3", "offset = 3 or t = 'b'", "t = 'a'", "t is null", "not (t present)", "t present", "n::int32 is null",
+    "offset != 3 and t is null", "not (t = 'a')", "offset >= 2 and n::int32 = 1",
+]  # fmt: skip
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    records = (record(at, key=b"k%d" % at, block=block) for at, block in enumerate(BLOCKS))
+    return write_segments(tmp_path / "orders-0", [batch(*records, base_offset=0)], [0])
+
+
+def read(run: Callable[..., Any], *args: object) -> tuple[list[dict[str, Any]], int]:
+    result = run("read", *args, "--errors", "null", "--json")
+    return [json.loads(line) for line in result.out.splitlines()], result.code
+
+
+@pytest.mark.parametrize("where", CONDITIONS)
+def test_nulls_select_the_rows_that_python_selects(run: Callable[..., Any], log: Path, where: str) -> None:
+    with lh.read.segments(log, columns=["offset"], errors="null", where=where) as reader:
+        expected = reader.read_all().column("offset").to_pylist()
+    rows, _ = read(run, log, "--columns", "offset", "--where", where)
+    assert [row["offset"] for row in rows] == expected
+    result = run("read", log, "--errors", "null", "--where", where, "--count-by", "offset", "--json")
+    assert [json.loads(line)["offset"] for line in result.out.splitlines()] == expected
+
+
+def test_values_before_a_break_are_null(run: Callable[..., Any], log: Path) -> None:
+    rows, code = read(run, log, "--columns", "offset,headers", "--headers", "t,n:int32")
+    assert [(row["t"], row["n"]) for row in rows] == [
+        ("a", None), (None, None), (None, None), (None, None), ("b", None), (None, None), ("a", None),
+    ]  # fmt: skip
+    assert code == 1
+
+
+@pytest.mark.parametrize("errors", ["null", "column"])
+def test_edits_leave_headers_null_that_could_not_be_read(run: Callable[..., Any], log: Path, errors: str) -> None:
+    result = run("read", log, "--errors", errors, "--json", "--edit", "set t=zz")
+    edited = [json.loads(line)["headers"] for line in result.out.splitlines()]
+    assert [row for row, headers in enumerate(edited) if headers is None] == [1, 3]
+    assert edited[2] == [{"key": "t", "value": "zz"}]
+    for edit in ((), ("--edit", "set t=zz")):
+        result = run("convert", log, "-c", "headers", "-f", "kafka", "-t", "kafka", "--errors", errors, "--json", *edit)
+        written = [json.loads(line)["headers"] for line in result.out.splitlines()]
+        assert [row for row, headers in enumerate(written) if headers is None] == [1, 3]
+
+
+def test_rows_after_the_last_printed_one_are_not_counted(run: Callable[..., Any], log: Path) -> None:
+    for limit, left_out in ((1, 0), (2, 1), (3, 2), (5, 2)):
+        result = run("read", log, "--errors", "skip", "--columns", "offset", "--json", "-n", limit)
+        assert len(result.out.splitlines()) == limit
+        counted = f"{left_out} record{'s' if left_out > 1 else ''} left out"
+        assert (counted in result.err, result.code) == (left_out > 0, int(left_out > 0))
+
+
+def test_errors_name_the_condition_only_where_headers_decide_it(log: Path) -> None:
+    where = "offset = 3 or t = 'b'"
+    with lh.read.segments(log, columns=["offset"], errors="column", where=where) as reader:
+        rows = reader.read_all().to_pylist()
+    undecided = {row["offset"]: {error["column"] for error in row["error"] or ()} for row in rows}
+    assert undecided == {1: {"where"}, 3: {None}, 4: set()}
