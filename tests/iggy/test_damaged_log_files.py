@@ -235,3 +235,19 @@ def test_unreadable_headers_do_not_make_a_part_of_a_batch_damage(folder: Callabl
         result = reader.read_all().to_pylist()
     assert [row["offset"] for row in result if row["error"]] == [5]
     assert reader.damaged == []
+
+
+@pytest.mark.parametrize("after", [three(6), b""], ids=["before another batch", "at the end"])
+def test_no_changed_bit_hides_a_message_or_changes_one_unnoticed(folder: Callable[..., Path], after: bytes) -> None:
+    whole = {row["offset"]: row for row in rows(folder(three(0) + three(3) + after))}
+    for at in range(SIZE):
+        path = folder(three(0) + changed(three(3), at, 1 << at % 8) + after)
+        with pytest.raises(DecodeError):
+            rows(path)
+        with opened(path, errors="column") as reader:
+            result = reader.read_all().to_pylist()
+        good = [row for row in result if row.pop("error") is None]
+        assert good == [whole[row["offset"]] for row in good], at
+        lost = whole.keys() - {row["offset"] for row in good}
+        assert lost <= {3, 4, 5}, at
+        assert len(reader.damaged) == 1 or len(lost) == len(result) - len(good), at
