@@ -62,14 +62,6 @@ def test_edits_leave_headers_null_that_could_not_be_read(run: Callable[..., Any]
         assert [row for row, headers in enumerate(written) if headers is None] == [1, 3]
 
 
-def test_rows_after_the_last_printed_one_are_not_counted(run: Callable[..., Any], log: Path) -> None:
-    for limit, left_out in ((1, 0), (2, 1), (3, 2), (5, 2)):
-        result = run("read", log, "--errors", "skip", "--columns", "offset", "--json", "-n", limit)
-        assert len(result.out.splitlines()) == limit
-        counted = f"{left_out} record{'s' if left_out > 1 else ''} left out"
-        assert (counted in result.err, result.code) == (left_out > 0, int(left_out > 0))
-
-
 def test_errors_name_the_condition_only_where_headers_decide_it(log: Path) -> None:
     where = "offset = 3 or t = 'b'"
     with lh.read.segments(log, columns=["offset"], errors="column", where=where) as reader:

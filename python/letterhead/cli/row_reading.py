@@ -261,9 +261,7 @@ class RowReading:
             end, count = min(left, end), end
         else:
             printed = pc.indices_nonzero(mask)
-            count = len(printed)
-            if left <= count:
-                end = printed[left - 1].as_py() + 1 if left else 0
+            end, count = printed[left].as_py() if left < len(printed) else end, len(printed)
         self._tally.more |= count > left
         return batch.slice(0, end)
 

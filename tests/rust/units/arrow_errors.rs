@@ -2,7 +2,7 @@
 
 use super::*;
 
-const READABLE: FailedRow = FailedRow { is_broken: false, is_appended: true, keeps_parts: true };
+const READABLE: FailedRow = FailedRow { is_broken: false, is_damaged: false, is_appended: true, keeps_parts: true };
 
 #[test]
 fn a_policy_decides_what_happens_to_a_row_with_errors() {
