@@ -276,6 +276,14 @@ def test_errors_of_records_can_be_grouped_and_name_their_place(folder: Callable[
         assert (error.topic, error.partition, error.offset, error.row) == ("orders", 3, 11, None)
 
 
+def test_several_damaged_batches_at_the_end_are_all_missing(folder: Callable[..., Path]) -> None:
+    damaged = [with_byte(ten(first), 70, 0x55) for first in (10, 20)]
+    path = folder(ten(0) + b"".join(damaged))
+    read = rows(path, errors="column")
+    assert [row["offset"] for row in read] == [*range(10), None]
+    assert "the records from offset 10 on are missing" in read[-1]["error"][0]["message"]
+
+
 @pytest.mark.parametrize("log", ["kafka", "iggy"])
 def test_nulls_for_broken_headers_keep_the_other_fields_of_a_record(
     folder: Callable[..., Path], iggy: Callable[..., Path], log: str

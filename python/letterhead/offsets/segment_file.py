@@ -188,7 +188,9 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         if self.segment.next_offset is not None:
             return DamagedRange(position, self.size, False, min_offset, self.segment.next_offset - 1)
         batch = self.batch_at(position)
-        last = batch.last_offset if batch is not None and self._misplaced(batch, min_offset) is None else None
+        # Bytes after this batch may hold more records.
+        is_last = batch is not None and batch.end >= self.size and self._misplaced(batch, min_offset) is None
+        last = batch.last_offset if batch is not None and is_last else None
         truncated = not self._is_exhausted and self._is_unfinished(position, error)
         return DamagedRange(position, self.size, truncated, min_offset, last)
 
