@@ -14,7 +14,7 @@ with needed("reading segments", "'letterhead[arrow]'"):
 from letterhead._names import check_name
 from letterhead.kafka.log_directory import Paths, partitions
 from letterhead.kafka.record_sets import COLUMNS
-from letterhead.kafka.segments import KafkaSegments, SegmentRowReader
+from letterhead.kafka.segments import KafkaSegmentRowReader, KafkaSegments
 from letterhead.offsets.output_columns import default_columns
 from letterhead.offsets.segments import SegmentsReader
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail
@@ -130,7 +130,7 @@ def segments(
             default_columns(IGGY_COLUMNS, headers) if columns is None else columns, headers, **options
         )
         return SegmentsReader(IggySegments(reader), iggy_partitions(path), bounds, last=last)
-    rows = SegmentRowReader(default_columns(COLUMNS, headers) if columns is None else columns, headers, **options)
+    rows = KafkaSegmentRowReader(default_columns(COLUMNS, headers) if columns is None else columns, headers, **options)
     committed = isolation_level == "read_committed"
     log = KafkaSegments(rows, committed=committed, ignore_crc=ignore_crc)
     return SegmentsReader(log, partitions(path), bounds, last=last)

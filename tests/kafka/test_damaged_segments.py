@@ -22,7 +22,7 @@ from letterhead.iggy.batch_header import BATCH_LENGTH_AT
 from letterhead.kafka.batch_rows import SegmentBatchReader
 from letterhead.kafka.log_directory import partitions
 from letterhead.kafka.record_sets import batches_of
-from letterhead.kafka.segments import KafkaSegments, SegmentRowReader
+from letterhead.kafka.segments import KafkaSegmentRowReader, KafkaSegments
 from letterhead.offsets.segments import SegmentsReader
 from letterhead.offsets.specs import OffsetBounds
 from log_bytes import TRANSACTIONAL, batch, mark, record, write_segments
@@ -211,14 +211,14 @@ def test_a_damaged_batch_says_how_many_records_it_hides(folder: Callable[..., Pa
 def test_batches_that_exceed_an_arrow_column_are_read_in_halves(
     folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read_batches = SegmentRowReader._read
+    read_batches = KafkaSegmentRowReader._read
 
-    def limited(reader: SegmentRowReader, file: Any, batches: Any, *options: Any) -> Any:
+    def limited(reader: KafkaSegmentRowReader, file: Any, batches: Any, *options: Any) -> Any:
         if len(batches) > 2:
             raise DecodeError("the column is too large", format="record-batch", code="too_large")
         return read_batches(reader, file, batches, *options)
 
-    monkeypatch.setattr(SegmentRowReader, "_read", limited)
+    monkeypatch.setattr(KafkaSegmentRowReader, "_read", limited)
     whole, damaged = [ten(first) for first in range(0, 80, 10)], ten(60)[:-1] + b"\1"
     path = folder(b"".join([*whole[:6], damaged, whole[7]]))
     assert [row["offset"] for row in rows(path, errors="null")] == [*range(60), None, *range(70, 80)]

@@ -10,7 +10,7 @@ import typer
 
 import letterhead as lh
 from letterhead._arrow_types import UNUSED_NAME
-from letterhead._error_policies import NULL_COLUMN
+from letterhead._error_policies import counting_policy
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import EditOption
 from letterhead.cli.exits import Failure, usage_errors
@@ -165,7 +165,7 @@ def read_command(
         commit_group=commit_group,
         ignore_crc=ignore_crc,
         limits=limits,
-        errors=_POLICIES.get(errors, "column"),
+        errors=counting_policy(errors),
         error_column=UNUSED_NAME if errors in (ReadErrors.null, ReadErrors.skip) else error_column,
         view="batches" if batches else "control" if control else "records",
         on_screen=on_screen and not (batches and output.format.everything),
@@ -196,9 +196,6 @@ def read_command(
     if limit is None and on_screen and not (follow or output.format.everything or request.last is not None):
         limit = ROWS_ON_SCREEN
     return RowReading(opened, request, errors, limit, edit or ()).write(output.format)
-
-
-_POLICIES: dict[ReadErrors, Any] = {ReadErrors.raise_: "raise", ReadErrors.null: NULL_COLUMN}
 
 
 def _header_columns(headers: str | None, profile: str | None) -> dict[str, Any] | None:

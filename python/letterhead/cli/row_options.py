@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from letterhead._arrow_types import OnError
-from letterhead._error_policies import NULL_COLUMN
+from letterhead._error_policies import counting_policy
 from letterhead.cli.exits import Failure
 from letterhead.cli.formats import ReadArguments
 from letterhead.cli.render import ROWS_ON_SCREEN
@@ -41,7 +41,7 @@ class RowOptions(NamedTuple):
     @property
     def error_options(self) -> ErrorOptions:
         """The error options of a reader: with --errors null, too, errors are a column, so that bad rows can be counted."""
-        return {"errors": NULL_COLUMN if self.errors == "null" else self.errors, "error_column": self.error_column}
+        return {"errors": counting_policy(self.errors), "error_column": self.error_column}
 
     def read_options(self, reading: ReadArguments) -> ReadOptions:
         """Return the options of an operation that reads a column."""

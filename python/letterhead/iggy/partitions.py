@@ -6,9 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from letterhead import arrow as lha
 from letterhead._invariants import present
 from letterhead.errors import HeaderError, OffsetsGone
 from letterhead.iggy.client import MAX_REPLY_BYTES, POLL_PREFIX_LEN, IggyClient, Messages, Poll
@@ -18,9 +15,12 @@ from letterhead.iggy.segment_file import BatchRange, batch_ranges, error_of_batc
 from letterhead.offsets.damage import DamagedRange
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, Reply, TopicPartition
 from letterhead.offsets.reading import rows_up_to_error
+from letterhead.offsets.segment_file import errors_of_batches
 from letterhead.offsets.stored_batches import StoredBatches
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from letterhead.iggy.kafka_rows import MappedRowReader
 
 __all__ = ["FETCH_BYTES", "IggyPartitions"]
@@ -142,8 +142,7 @@ class IggyPartitions(PartitionLog[IggyClient]):
     ) -> Iterator[pa.RecordBatch]:
         """Convert batches, of which some may be damaged as a whole: one row reports each of those."""
         data = [bytes(stored.data[batch.position : batch.end]) for batch in stored.batches]
-        errors = lha.validate(pa.array(data, pa.binary()), "iggy-batch").to_pylist()
-        damaged = [error_of_batch(*pair) if pair[1] else None for pair in zip(data, errors, strict=True)]
+        damaged = errors_of_batches(data, reader.format, error_of_batch)
         after, following = options["start"], [batch.base_offset for batch in stored.batches[1:]]
         parts = zip(stored.batches, damaged, [*following, stored.batches[-1].last_offset + 1], strict=True)
         for is_valid, group in groupby(parts, key=lambda part: part[1] is None):

@@ -36,7 +36,6 @@ class IggySegment(NamedTuple):
     partition: int | None
     base_offset: int
     next_offset: int | None  # where the next file of the partition begins
-    last: bool  # the last file of its partition is the only one that may be truncated
 
     @property
     def partition_values(self) -> dict[str, Any]:

@@ -101,18 +101,14 @@ def _segment(file: Path, following: Path | None) -> IggySegment:
     numbers: tuple[str | None, str | None, int | None] = (None, None, None)
     if parts[::2] == ("streams", "topics", "partitions") and parts[5].isdecimal():
         numbers = (parts[1], parts[3], int(parts[5]))
-    base_offset = _base_offset(file)
-    return IggySegment(
-        file,
-        *numbers,
-        _first_offset(file) if base_offset is None else base_offset,
-        None if following is None else _base_offset(following),
-        following is None,
-    )
+    return IggySegment(file, *numbers, _first_offset(file), None if following is None else _first_offset(following))
 
 
 def _first_offset(file: Path) -> int:
-    """Return the offset of the first message of a file that is not named by it; 0 if it has none."""
+    """Return the offset by which a file is named, otherwise that of its first message; 0 if it has none."""
+    base_offset = _base_offset(file)
+    if base_offset is not None:
+        return base_offset
     with open_regular(file) as data:
         head = data.read(FIRST_MESSAGE_LEN)
     return BatchHeader.unpack_from(head).first_offset(head, 0) if len(head) == FIRST_MESSAGE_LEN else 0

@@ -105,7 +105,7 @@ class BatchRowReader:
 
 
 class SegmentBatchReader(BatchRowReader):
-    """Converts batches of segment files, as :class:`~letterhead.kafka.segments.SegmentRowReader` does."""
+    """Converts batches of segment files, as :class:`~letterhead.kafka.segments.KafkaSegmentRowReader` does."""
 
     def rows(
         self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, transactions: Transactions

@@ -161,7 +161,15 @@ class BrokerConnections(Closing):
             await self._net.sleep(_BACKOFF)
 
     def _prepare_retry(self) -> None:
-        """Forget what an error may have made wrong."""
+        """Discard cached state that an error may have invalidated."""
+
+    def note_metadata(self, response: Any) -> None:
+        """Note the brokers that a MetadataResponse names."""
+        self._manager.cluster.update_metadata(response)
+
+    def knows_broker(self, node: Any) -> bool:
+        """Return whether the metadata have named a broker."""
+        return self._manager.cluster.broker_metadata(node) is not None
 
     def add_coordinator(self, response: Any, group: str) -> Any:
         """Note the broker that a FindCoordinatorResponse names, and return its name for :meth:`send`."""
@@ -240,7 +248,7 @@ class BrokerConnections(Closing):
                 reason = "it ended the TLS handshake, so its port may expect another security.protocol"
                 self._reachability.note_failure(endpoint, reason)
             return None
-        # Of Kerberos, or a response to the login that kafka-python does not check.
+        # Errors of Kerberos, and of responses to a login that kafka-python does not check.
         connection.close()
         if type(error).__module__.partition(".")[0] == "gssapi":
             remedy = login_remedy("GSSAPI", "")
@@ -248,9 +256,9 @@ class BrokerConnections(Closing):
         return ProtocolError(f"{endpoint} sent an invalid response to the login ({type(error).__name__})")
 
     async def _look_up(self, host: str, port: int, endpoint: str, deadline: float) -> None:
-        found = Future()
-        look_up(host, port, lambda addresses: self._resolve(found, addresses))
-        addresses: list[AddressInfo] | Exception = await self._wait_for(found, deadline)
+        lookup = Future()
+        look_up(host, port, lambda addresses: self._resolve(lookup, addresses))
+        addresses: list[AddressInfo] | Exception = await self._wait_for(lookup, deadline)
         if isinstance(addresses, Exception):
             cause = (addresses.strerror if isinstance(addresses, OSError) else None) or str(addresses)
             reason = f"its address is unknown ({cause})"

@@ -56,7 +56,7 @@ class DescribedTopic(NamedTuple):
 
 
 class _Fetch(NamedTuple):
-    """What is fetched: records of a partition from an offset on."""
+    """A fetch: records of a partition from an offset on."""
 
     partition: TopicPartition
     offset: int
@@ -137,7 +137,7 @@ class KafkaClient(BrokerConnections):
                 )
             if topics is not None:
                 check_code(topic.error_code, topic.name)
-        self._manager.cluster.update_metadata(response)
+        self.note_metadata(response)
         self._note_leaders(response)
         return response
 
@@ -253,7 +253,7 @@ class KafkaClient(BrokerConnections):
             replica = fetched.replica
             if replica < 0 or replica == leader:
                 return fetched
-            if self._manager.cluster.broker_metadata(replica) is None:  # it was away when metadata was requested
+            if not self.knows_broker(replica):  # it was away when metadata was requested
                 await self.retry(partial(self._metadata, [partition.topic]), deadline)
         try:
             replica_deadline = min(deadline, time.monotonic() + self.timeout / 3)

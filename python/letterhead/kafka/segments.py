@@ -1,4 +1,4 @@
-"""Log segments of Kafka: :class:`KafkaSegments`, and the rows of their batches, :class:`SegmentRowReader`."""
+"""Log segments of Kafka: :class:`KafkaSegments`, and the rows of their batches, :class:`KafkaSegmentRowReader`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-import letterhead.offsets.segment_rows as segment_rows
 from letterhead.errors import ErrorDetail
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import WHERE_FIELDS, BatchHeader, KafkaRowReader, aborted_batches
@@ -17,6 +16,7 @@ from letterhead.limits import Limits
 from letterhead.offsets.damage import BatchError, DamagedRange, Invalid
 from letterhead.offsets.output_columns import Dialect, with_errors
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
+from letterhead.offsets.segment_rows import SegmentRowReader
 from letterhead.offsets.segments import SegmentLog, SegmentReports, SegmentRows
 from letterhead.offsets.stored_batches import StoredBatches
 from letterhead.where.program import resolve
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from letterhead.fields import Columns
     from letterhead.where.conditions import Where
 
-__all__ = ["KafkaSegments", "SegmentRowReader"]
+__all__ = ["KafkaSegments", "KafkaSegmentRowReader"]
 
 
 class KafkaSegmentRows(SegmentRows, Protocol):
@@ -59,7 +59,7 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
         marks_aborted: bool = False,
         ignore_crc: bool = False,
     ) -> None:
-        if ignore_crc and not (isinstance(rows, SegmentRowReader) and rows.errors == "column"):
+        if ignore_crc and not (isinstance(rows, KafkaSegmentRowReader) and rows.errors == "column"):
             raise ValueError(
                 "ignore_crc= needs errors='column': records of a batch with a wrong checksum have an error"
             )
@@ -68,7 +68,7 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
         self._committed = committed
         self._transactions = Transactions([], []) if transactions is None else transactions
         self._marks_aborted = marks_aborted
-        self._unchecked = rows.unchecked if ignore_crc and isinstance(rows, SegmentRowReader) else None
+        self._unchecked = rows.unchecked if ignore_crc and isinstance(rows, KafkaSegmentRowReader) else None
         self._times = KafkaRowReader(["offset", "timestamp"], errors="null", limits=rows.limits)
 
     def open(self, segment: LogSegment) -> KafkaSegmentFile:
@@ -126,7 +126,7 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
         return self._unchecked(file, stored, error, bounds)
 
 
-class SegmentRowReader(segment_rows.SegmentRowReader[BatchHeader]):
+class KafkaSegmentRowReader(SegmentRowReader[BatchHeader]):
     """Converts batches of segment files to record batches of :attr:`schema`, with the options of :class:`KafkaRowReader`."""
 
     def __init__(

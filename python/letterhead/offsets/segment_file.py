@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from letterhead.offsets.stored_batches import BatchT, StoredBatches
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Segment", "SegmentFile", "SegmentT"]
+__all__ = ["Segment", "SegmentFile", "SegmentT", "errors_of_batches"]
 
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together; the rows made of them are in memory at the same time."""
@@ -263,11 +263,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
             position = damage.end
 
     def _errors_of(self, batches: list[bytes]) -> list[BatchError | None]:
-        errors = lha.validate(pa.array(batches, pa.binary()), self.format).to_pylist()
-        return [
-            self.batch_error(data, errors_of_batch) if errors_of_batch else None
-            for data, errors_of_batch in zip(batches, errors, strict=True)
-        ]
+        return errors_of_batches(batches, self.format, self.batch_error)
 
     def _out_of_order(
         self, before: list[BatchT], batch: BatchT, error: BatchError, *, is_overlap: bool
@@ -382,3 +378,11 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
             return False
         self._searched += batch.size
         return self.batch_errors([batch]) == [None]
+
+
+def errors_of_batches(
+    batches: list[bytes], format: str, batch_error: Callable[[bytes, Sequence[Mapping[str, Any]]], BatchError | None]
+) -> list[BatchError | None]:
+    """Validate each batch as a whole; ``batch_error`` finds the error of the whole batch among all of its errors."""
+    errors = lha.validate(pa.array(batches, pa.binary()), format).to_pylist()
+    return [batch_error(data, found) if found else None for data, found in zip(batches, errors, strict=True)]

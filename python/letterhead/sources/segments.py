@@ -80,7 +80,7 @@ class LogSegments(LogSource):
         return view_columns(request) or super()._view_columns(request)
 
     def _log(self, request: RowRequest) -> SegmentLog[Any, Any]:
-        from letterhead.kafka.segments import KafkaSegments, SegmentRowReader
+        from letterhead.kafka.segments import KafkaSegmentRowReader, KafkaSegments
 
         columns = self.chosen_columns(request)
         if request.view == "batches":
@@ -91,9 +91,9 @@ class LogSegments(LogSource):
         if request.view == "control":
             from letterhead.kafka.control_rows import ControlRowReader
 
-            rows = SegmentRowReader(columns, request.headers, reader=ControlRowReader, **options)
+            rows = KafkaSegmentRowReader(columns, request.headers, reader=ControlRowReader, **options)
             return KafkaSegments(rows, marks_aborted=True, ignore_crc=request.ignore_crc)
-        rows = SegmentRowReader(columns, request.headers, **options)
+        rows = KafkaSegmentRowReader(columns, request.headers, **options)
         return KafkaSegments(rows, committed=request.committed, ignore_crc=request.ignore_crc)
 
     def _chosen(self, request: RowRequest) -> list[Any]:

@@ -176,10 +176,10 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
 
     def _row_reader(self, where: Any) -> Any:
         from letterhead.kafka.record_sets import COLUMNS
-        from letterhead.kafka.segments import SegmentRowReader
+        from letterhead.kafka.segments import KafkaSegmentRowReader
 
         columns, arguments = self._values.get("columns", COLUMNS), read_arguments(self._values) | {"where": where}
-        return SegmentRowReader(columns, self._values.get("headerColumns"), **arguments)
+        return KafkaSegmentRowReader(columns, self._values.get("headerColumns"), **arguments)
 
 
 class IggySegmentsSourceReader(SegmentsSourceReader):
