@@ -251,3 +251,12 @@ def test_no_changed_bit_hides_a_message_or_changes_one_unnoticed(folder: Callabl
         lost = whole.keys() - {row["offset"] for row in good}
         assert lost <= {3, 4, 5}, at
         assert len(reader.damaged) == 1 or len(lost) == len(result) - len(good), at
+
+
+def test_a_truncated_file_with_any_name_is_damaged_if_another_file_follows(tmp_path: Path) -> None:
+    (tmp_path / "first.bin").write_bytes(three(0) + three(3)[:-1])
+    (tmp_path / "second.bin").write_bytes(three(6))
+    files = [tmp_path / "first.bin", tmp_path / "second.bin"]
+    with lh.read.segments(files, format="iggy-batch", columns=["offset"], errors="null") as reader:
+        assert reader.read_all().column("offset").to_pylist() == [0, 1, 2, None, 6, 7, 8]
+        assert (reader.truncated, [(damage.first, damage.last) for damage in reader.damaged]) == ([], [(3, 5)])

@@ -95,6 +95,8 @@ DATA_POLLS = "2 100 010104010000000205746573747302046c696573010000000001"
         (ANY_POLL, at(POLL + 12, u32(0)), "sent batches that are not the next messages of tests/lies-0"),
         (ANY_POLL, at(BATCH + 32, u64((1 << 64) - 1)), "sent batches that are not the next messages"),
         (ANY_POLL, at(BATCH + 32, u64(0)), "sent batches that are not the next messages"),
+        (ANY_POLL, at(BATCH + 32, u64(HEADER_LEN + 1)), "sent batches that are not the next messages"),
+        (ANY_POLL, at(BATCH + 48, u32(0)), "sent batches that are not the next messages"),
         (ANY_POLL, at(BATCH + 8, u64((1 << 64) - 1)), "which cannot exist"),
         (LAST_POLLS, resized(lambda body: body[:4] + u64((1 << 64) - 1) + u32(0)), "which cannot exist"),
         (DATA_POLLS, at(POLL + 12, u32(3)), "sent batches that are not the next messages of tests/lies-0"),

@@ -8,7 +8,15 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-__all__ = ["BATCH_HEADER_LEN", "BATCH_LENGTH_AT", "CHECKSUM_LEN", "FIRST_MESSAGE_LEN", "FRAME", "BatchHeader"]
+__all__ = [
+    "BATCH_HEADER_LEN",
+    "BATCH_LENGTH_AT",
+    "CHECKSUM_LEN",
+    "FIRST_MESSAGE_LEN",
+    "FRAME",
+    "MIN_BATCH_LEN",
+    "BatchHeader",
+]
 
 BATCH_HEADER_LEN = 256
 BATCH_LENGTH_AT = 32
@@ -16,6 +24,9 @@ BATCH_LENGTH_AT = 32
 
 FRAME = struct.Struct("<Q16sIIIIQ")
 """Checksum, id, offset delta, timestamp delta, bytes of headers, bytes of payload, and zeros."""
+
+MIN_BATCH_LEN = BATCH_HEADER_LEN + FRAME.size
+"""Bytes of a batch of one message without headers and payload."""
 
 CHECKSUM_LEN = 8
 _CHECKSUM_AT = BATCH_LENGTH_AT + 8
@@ -46,6 +57,10 @@ class BatchHeader(NamedTuple):
     def is_within(cls, data: bytes | memoryview) -> bool:
         """Return whether data has all fields of a header."""
         return len(data) >= _FIELDS.size
+
+    def fits(self, left: int) -> bool:
+        """Return whether the batch has messages, and ends within the bytes that are left."""
+        return MIN_BATCH_LEN <= self.length <= left and self.message_count > 0
 
     def checked(self) -> bytes:
         """Return the bytes of the header that its checksum covers."""

@@ -34,7 +34,7 @@ from letterhead._context_managers import Closing
 from letterhead._invariants import present
 from letterhead.errors import ProtocolError, TopicNotFoundError
 from letterhead.iggy.address import Address
-from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BatchHeader
+from letterhead.iggy.batch_header import BatchHeader
 from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Connection, ServerError, length_prefixed
 from letterhead.offsets.partition_log import TopicPartition
 
@@ -305,7 +305,7 @@ class IggyClient(Closing):
                 header = BatchHeader.unpack_from(reply, at)
                 offset = header.first_offset(reply, at)
                 if (
-                    header.partition != partition.partition or not BATCH_HEADER_LEN < header.length <= len(reply) - at
+                    header.partition != partition.partition or not header.fits(len(reply) - at)
                     or header.message_count > left or offset < (poll.first if end is None else end)
                 ):  # fmt: skip
                     raise ProtocolError(f"{self.address} sent batches that are not the next messages of {partition}")

@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 
 from letterhead._formatting import counted
 from letterhead.errors import without_message_number
-from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BATCH_LENGTH_AT, FIRST_MESSAGE_LEN, FRAME, BatchHeader
+from letterhead.iggy.batch_header import (
+    BATCH_HEADER_LEN,
+    BATCH_LENGTH_AT,
+    FIRST_MESSAGE_LEN,
+    FRAME,
+    MIN_BATCH_LEN,
+    BatchHeader,
+)
 from letterhead.iggy.rows import topic_in_errors
 from letterhead.kafka.indexes import index_entries
 from letterhead.offsets.damage import BatchError
@@ -24,7 +31,6 @@ MAX_OFFSETS = (1 << 32) - 1
 _LENGTH_END = BATCH_LENGTH_AT + 8
 _CHECKSUM_AT = _LENGTH_END
 _COUNT_AT = 48
-_MIN_BATCH_LEN = BATCH_HEADER_LEN + FRAME.size
 
 
 class IggySegment(NamedTuple):
@@ -73,7 +79,7 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
 
     format = "iggy-batch"
     header_len = FIRST_MESSAGE_LEN
-    min_batch_len = _MIN_BATCH_LEN
+    min_batch_len = MIN_BATCH_LEN
     candidate_len = FIRST_MESSAGE_LEN
     max_offsets = MAX_OFFSETS
 
@@ -140,7 +146,7 @@ def batch_ranges(data: Any, origin: int = 0, beyond: int = 0, *, first: bool = F
     size, at = len(data) + beyond, 0
     while at + FIRST_MESSAGE_LEN <= len(data) and not (first and batches):
         header = BatchHeader.unpack_from(data, at)
-        if not _MIN_BATCH_LEN <= header.length <= size - at or not header.message_count:
+        if not header.fits(size - at):
             break
         offset, begin = header.first_offset(data, at), origin + at
         last_offset = offset + header.message_count - 1
