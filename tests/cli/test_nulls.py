@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
@@ -48,6 +50,21 @@ def test_values_before_a_break_are_null(run: Callable[..., Any], log: Path) -> N
         ("a", None), (None, None), (None, None), (None, None), ("b", None), (None, None), ("a", None),
     ]  # fmt: skip
     assert code == 1
+
+
+def test_one_batch_and_a_column_of_batches_give_the_same_messages(
+    run: Callable[..., Any], log: Path, tmp_path: Path
+) -> None:
+    [file] = log.glob("*.log")
+    table = tmp_path / "batches.parquet"
+    pq.write_table(pa.table({"value": pa.array([file.read_bytes()], pa.binary())}), table)
+    options = ("-f", "record-batch", "--errors", "null", "--json")
+    one = run("decode", file, *options)
+    column = run("decode", table, "-c", "value", *options)
+    keys = [(message["key"], message["headers"]) for message in json.loads(one.out)["messages"]]
+    assert [key for key, headers in keys if headers is None] == ["k1", "k3"]
+    assert keys == [(row["key"], row["headers"]) for row in map(json.loads, column.out.splitlines())]
+    assert (one.code, column.code) == (1, 1)
 
 
 @pytest.mark.parametrize("errors", ["null", "column"])

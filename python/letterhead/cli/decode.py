@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 import letterhead as lh
+from letterhead._error_policies import counting_policy
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import NewColumns, column_format, deliver, new_columns, process_column
@@ -89,20 +90,20 @@ def decode_command(
 
 
 def _decode_message(data: bytes, format: str, rows: RowOptions, options: ReadArguments) -> int:
-    format = format_of(format, [data])
+    format, code = format_of(format, [data]), OK
     try:
         with usage_errors():
             messages = _messages(data, format, options)
     except lh.errors.HeaderError:
         if rows.errors == "raise":
             raise
-        messages = _decode_readable_parts(data, format, rows, options)
+        messages, code = _decode_readable_parts(data, format, rows, options), BAD_DATA
     if rows.json:
         documents = [None if fields is None else to_json(fields, format, epoch_ms=rows.epoch_ms) for fields in messages]
         print_json({"messages": documents} if is_batch(format) else documents[0])
     else:
         _show(data, format, messages, everything=rows.everything)
-    return BAD_DATA if any(fields is None or fields.get("error") for fields in messages) else OK
+    return code
 
 
 def _messages(data: bytes, format: str, options: ReadArguments) -> list[Fields | None]:
@@ -113,20 +114,25 @@ def _messages(data: bytes, format: str, options: ReadArguments) -> list[Fields |
 
 
 def _decode_readable_parts(data: bytes, format: str, rows: RowOptions, options: ReadArguments) -> list[Fields | None]:
-    """Decode a bad message as a column of one row, which keeps the fields and messages that can be read."""
+    """Decode a bad message as a column of one row, which keeps the fields and messages that can be read.
+
+    With --errors null, a message of which nothing can be read is None.
+    """
     try:
         import pyarrow as pa
     except ImportError as error:
         if rows.errors == "null" and not is_batch(format):
             return [None]
         raise Failure(how_to_install(f"--errors {rows.errors}", "pyarrow", "'letterhead[arrow]'")) from error
-    read_options = ReadOptions(errors="column", **options)
+    read_options = ReadOptions(errors=counting_policy(rows.errors), **options)
     decode = ExplodeBatches(format, options=read_options) if is_batch(format) else Decode(format, read_options)
     messages: list[Fields] = decode.run(pa.array([data], pa.binary())).to_pylist()
     for fields in messages:
         fields.pop("row", None)
         fields["headers"] = None if fields["headers"] is None else headers_of(fields["headers"])
-    return [None if rows.errors == "null" and fields["error"] else fields for fields in messages]
+        if rows.errors == "null":
+            del fields["error"]
+    return [fields if any(value is not None for value in fields.values()) else None for fields in messages]
 
 
 def _decode_column(
