@@ -22,7 +22,7 @@ use crate::value::Value;
 pub struct FailedRow {
     /// There are bytes after an error that could not be read.
     pub is_broken: bool,
-    /// What is around the headers has an error, such as a wrong checksum: no part of the message can be trusted.
+    /// Error outside of the headers, such as a wrong checksum: no part of the message can be trusted.
     pub is_damaged: bool,
     /// The sink has ended the row, with nulls in place of what has errors.
     pub is_appended: bool,
@@ -66,26 +66,39 @@ impl FailedRow {
 /// Column in errors of the condition that a filter evaluates.
 const CONDITION: &str = "where";
 
-/// Names the condition in errors that left it undecided, and in no others. `is_certain`: no header can change its result.
-pub fn attribute_to_condition(errors: &mut [ErrorDetail], is_selected: bool, is_certain: bool) {
-    for error in errors {
-        let is_decided = is_selected && (is_certain || error.code != Code::Incomplete);
-        error.column = condition_or(error.column.as_deref(), is_decided).map(str::to_owned);
+/// The result of a condition for a row with errors.
+#[derive(Debug, Clone, Copy)]
+pub struct Verdict {
+    pub is_selected: bool,
+    /// No header can change the result.
+    pub is_certain: bool,
+}
+
+impl Verdict {
+    /// Column of an error in the row: the condition, if the error leaves it undecided.
+    pub fn column_of(self, column: Option<&str>, is_incomplete: bool) -> Option<&str> {
+        match column {
+            None | Some(CONDITION) => {
+                let is_decided = self.is_selected && (self.is_certain || !is_incomplete);
+                (!is_decided).then_some(CONDITION)
+            }
+            output => output,
+        }
+    }
+
+    /// Names the condition in errors that left it undecided, and in no others.
+    pub fn attribute(self, errors: &mut [ErrorDetail]) {
+        for error in errors {
+            let column = self.column_of(error.column.as_deref(), error.code == Code::Incomplete);
+            error.column = column.map(str::to_owned);
+        }
     }
 }
 
 /// Whether a condition that is not true was decided: the row is excluded, whatever errors its output columns have.
 pub fn is_excluded(errors: &[ErrorDetail], is_selected: bool) -> bool {
-    let is_undecided = |error: &ErrorDetail| condition_or(error.column.as_deref(), false) == Some(CONDITION);
+    let is_undecided = |error: &ErrorDetail| matches!(error.column.as_deref(), None | Some(CONDITION));
     !is_selected && !errors.iter().any(is_undecided)
-}
-
-/// Column of an error in a row that a filter returns. `is_decided`: the condition is true, whatever could not be read.
-pub fn condition_or(column: Option<&str>, is_decided: bool) -> Option<&str> {
-    match column {
-        None | Some(CONDITION) => (!is_decided).then_some(CONDITION),
-        output => output,
-    }
 }
 
 /// The errors and losses that a run has found.

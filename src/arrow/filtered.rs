@@ -10,7 +10,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
 
-use super::errors::condition_or;
+use super::errors::Verdict;
 use super::filter::{Filter, FilterSink, Known, ROWS};
 use super::input::ListInput;
 use super::rows::{MessageRows, RowSource};
@@ -165,7 +165,7 @@ impl Selected {
         let Rows { sink, findings, until } = run(rows, input.from, &plan, &make)?;
         let errors = on_error.is_column().then(|| findings.errors.finish());
         let errors = errors.filter(|errors| errors.null_count() < errors.len());
-        let (mut selected, mut decided, mut failed) = (Vec::new(), Vec::new(), false);
+        let (mut selected, mut verdicts, mut failed) = (Vec::new(), Vec::new(), false);
         for start in (0..until - input.from).step_by(ROWS) {
             let block = start..(until - input.from).min(start + ROWS);
             let truth = sink.truth(block.clone(), Known::Everything);
@@ -183,12 +183,12 @@ impl Selected {
                 if is_failed || is_true {
                     memory::push(&mut selected, row);
                     let is_certain = policy.is_null() || by_fields.yes >> bit & 1 == 1;
-                    memory::push(&mut decided, (is_true, is_certain));
+                    memory::push(&mut verdicts, Verdict { is_selected: is_true, is_certain });
                 }
                 failed |= is_failed;
             }
         }
-        let errors = errors.filter(|_| failed).map(|errors| attributed(&taken(&errors, &selected), &decided));
+        let errors = errors.filter(|_| failed).map(|errors| attributed(&taken(&errors, &selected), &verdicts));
         selected.iter_mut().for_each(|row| *row += input.from);
         Ok(Selected { rows: selected, errors, until })
     }
@@ -210,19 +210,18 @@ fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
     make_array(taken.freeze())
 }
 
-/// Errors of rows that the filter selects, or could not decide on, with the condition named in the latter. `decided`: whether
-/// the condition is true of a row, and whether no header can change that.
-fn attributed(errors: &ArrayRef, decided: &[(bool, bool)]) -> ArrayRef {
+/// Errors of rows that the filter selects, or could not decide on, with the condition named in the latter.
+fn attributed(errors: &ArrayRef, verdicts: &[Verdict]) -> ArrayRef {
     let (element, offsets, values, nulls) = errors.as_list::<i32>().clone().into_parts();
     let (fields, mut columns, valid) = values.as_struct().clone().into_parts();
     let Some((place, _)) = fields.find("column") else { return Arc::clone(errors) };
     let Some((code, _)) = fields.find("code") else { return Arc::clone(errors) };
     let (texts, codes) = (columns[place].as_string::<i32>().clone(), columns[code].as_string::<i32>().clone());
     let mut named = StringBuilder::new();
-    for (range, (is_selected, is_certain)) in offsets.windows(2).zip(decided) {
+    for (range, verdict) in offsets.windows(2).zip(verdicts) {
         for row in range[0] as usize..range[1] as usize {
-            let is_decided = *is_selected && (*is_certain || codes.value(row) != Code::Incomplete.name());
-            named.append_option(condition_or(texts.is_valid(row).then(|| texts.value(row)), is_decided));
+            let column = texts.is_valid(row).then(|| texts.value(row));
+            named.append_option(verdict.column_of(column, codes.value(row) == Code::Incomplete.name()));
         }
     }
     columns[place] = Arc::new(named.finish());

@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 
 use arrow_buffer::NullBuffer;
 
-use super::errors::{Decision, FailedRow, Findings, attribute_to_condition, is_excluded};
+use super::errors::{Decision, FailedRow, Findings, Verdict, is_excluded};
 use super::input::Bytes;
 use super::rows::{Appended, Buffers, Next, Parsed, RowSource};
 use super::sink::{Row, RowSink};
@@ -184,7 +184,7 @@ impl<S> Rows<S> {
         let decision = failed.decide(plan.on_error, is_selected, is_excluded(&errors, is_selected));
         if condition.is_some() && plan.on_error.is_column() {
             let is_certain = plan.on_error.is_null() || self.sink.is_selected_by_fields();
-            attribute_to_condition(&mut errors, is_selected, is_certain);
+            Verdict { is_selected, is_certain }.attribute(&mut errors);
         }
         match decision {
             Decision::Raise => Err(errors.into_iter().next().map_or_else(|| no_reason(plan.format), locate)),
