@@ -1,4 +1,4 @@
-"""What happens to rows that cannot be read, beyond the values that ``errors=`` has in public."""
+"""Policies for rows that cannot be read, beyond the public values of ``errors=``."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Arguments:
 
 @final
 class ReadOptions(Arguments):
-    """How strictly messages are read, and what happens to unreadable ones; :mod:`letterhead.arrow` documents the options."""
+    """Strictness of reading, and the policy for messages that cannot be read; :mod:`letterhead.arrow` documents the options."""
 
     def __new__(
         cls,
@@ -123,7 +123,7 @@ class ReadOptions(Arguments):
 
 @final
 class WriteOptions(Arguments):
-    """How values are written, and what happens to those that the format lacks; :mod:`letterhead.arrow` documents the options."""
+    """Types of values that are written, and the policy for what the format lacks; :mod:`letterhead.arrow` documents the options."""
 
     def __new__(
         cls,
@@ -148,7 +148,7 @@ class ColumnOperation(Arguments):
     def run(self, column: ColumnT, *, threads: int = 1) -> ColumnT:
         """Apply the operation to a column. The result is an object of pyarrow if the column is, else one of the core."""
     def apply(self, column: object, *, threads: int = 1, max_offset: int | None = None) -> Column | Stream:
-        """Apply the operation to a column, and return an object of the core. Errors name no option that keeps the other rows."""
+        """Apply the operation to a column, and return an object of the core. Its errors suggest no option that keeps the other rows."""
     def chunks(self, stream: ArrowStream) -> Iterator[Any]:
         """Yield a pyarrow array for each chunk of a stream; a chunk is split where an Arrow column would overflow."""
     def result_type(self) -> Any:

@@ -74,7 +74,7 @@ macro_rules! arguments {
     }};
 }
 
-/// How strictly messages are read, and what happens to unreadable ones.
+/// Strictness of reading, and the policy for messages that cannot be read.
 #[pyclass(frozen, extends = Arguments, module = "letterhead._native")]
 pub struct ReadOptions {
     on_error: OnError,
@@ -140,7 +140,7 @@ fn or_default<'py, T: PyTypeInfo>(py: Python<'py>, options: Option<Bound<'py, T>
     options.map_or_else(|| Ok(py.get_type::<T>().call0()?.cast_into()?), Ok)
 }
 
-/// How values are written, and what happens to those that the format lacks.
+/// Types of values that are written, and the policy for what the format lacks.
 #[pyclass(frozen, extends = Arguments, module = "letterhead._native")]
 pub struct WriteOptions {
     #[pyo3(get)]

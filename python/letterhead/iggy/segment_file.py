@@ -59,9 +59,9 @@ class BatchRange(NamedTuple):
 
     position: int
     end: int
-    base_offset: int  # of its first message
+    base_offset: int  # offset of the first message
     last_offset: int
-    time: int  # at which the server stored its messages, in microseconds since 1970
+    time: int  # when the server stored the messages, in microseconds since 1970
 
     @property
     def size(self) -> int:
@@ -85,7 +85,7 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
 
     @property
     def partition_in_errors(self) -> Mapping[str, Any]:
-        """The topic and the partition, as errors name them."""
+        """Topic and partition as errors name them."""
         return {"topic": topic_in_errors(self.segment.partition_values), "partition": self.segment.partition}
 
     def headers(self, data: Any, origin: int, beyond: int, *, first: bool = False) -> tuple[list[BatchRange], int]:
@@ -117,11 +117,11 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
         return BatchError("wrong_size", f"no whole batch begins here: {content}")
 
     def with_length(self, data: bytes) -> bytes:
-        """Return bytes of a batch, whose header has their number as its length then."""
+        """Return a batch with the number of its bytes as the length in its header."""
         return data[:BATCH_LENGTH_AT] + struct.pack("<Q", len(data)) + data[_LENGTH_END:]
 
     def candidates_in(self, window: Any, left: int) -> Any:
-        """Return the places in an array of bytes with a possible length and count of a batch."""
+        """Return the positions in an array of bytes with a possible length and count of a batch."""
         import numpy as np
 
         # Lengths have less than 48 bits.

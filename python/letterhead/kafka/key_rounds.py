@@ -74,7 +74,7 @@ def _element(data: bytes, position: int) -> tuple[int, int, int]:
     tag, start, length = _header(data, position)
     if length is not None:
         return tag, start, start + length
-    # The element ends with two zeros, as those within it do.
+    # An element of unknown length ends with two zeros, and may contain others like it.
     open_elements, at = 1, start
     while open_elements and at < len(data):
         inner, at, length = _header(data, at)

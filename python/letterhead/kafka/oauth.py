@@ -195,7 +195,7 @@ def _expiry(text: str) -> float | None:
         expires = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    # Integers of JSON have no limits, and NaN compares with nothing: it is 0 here.
+    # JSON integers are unbounded, and NaN, which is unordered, counts as 0.
     return float(max(0, min(expires, time.time() + _MOST_SECONDS))) if isinstance(expires, int | float) else None
 
 
@@ -301,7 +301,7 @@ def _request_token(settings: OAuthSettings, until: float) -> Token:
 
 
 def _post(opener: urllib.request.OpenerDirector, settings: OAuthSettings, timeout: float) -> tuple[int, bytes]:
-    """Request a token; return the status and the body of the response, which is empty if that of an error cannot be read."""
+    """Request a token; return status and body of the response. The body of an error that cannot be read is empty."""
     try:
         with opener.open(_request(settings), timeout=timeout) as response:
             return response.status, response.read(_MAX_BYTES)

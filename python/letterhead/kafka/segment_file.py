@@ -59,7 +59,7 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
 
     @property
     def partition_in_errors(self) -> Mapping[str, Any]:
-        """The topic and the partition, as errors name them."""
+        """Topic and partition as errors name them."""
         return self.segment.partition_values
 
     def headers(self, data: Any, origin: int, beyond: int, *, first: bool = False) -> tuple[list[BatchHeader], int]:
@@ -84,11 +84,11 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
                      if error["code"] in _BATCH_ERRORS), None)  # fmt: skip
 
     def with_length(self, data: bytes) -> bytes:
-        """Return bytes of a batch, whose header has their number as its length then."""
+        """Return a batch with the number of its bytes as the length in its header."""
         return data[:8] + (len(data) - _FRAME_LEN).to_bytes(4, "big") + data[_FRAME_LEN:]
 
     def candidates_in(self, window: Any, left: int) -> Any:
-        """Return the places in an array of bytes with a possible length and magic of a batch."""
+        """Return the positions in an array of bytes with a possible length and magic of a batch."""
         import numpy as np
 
         places = np.flatnonzero(window[_MAGIC_AT:] <= 2)

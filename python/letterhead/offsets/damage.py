@@ -41,7 +41,7 @@ class DamagedRange(NamedTuple):
 
     @property
     def hides_records(self) -> bool:
-        """Whether records within the bounds can be in it."""
+        """Whether records within the bounds may be missing."""
         first, last = self.offsets
         return last is None or first <= last
 

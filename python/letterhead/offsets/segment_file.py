@@ -97,7 +97,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
     @property
     @abstractmethod
     def partition_in_errors(self) -> Mapping[str, Any]:
-        """The topic and the partition, as errors name them."""
+        """Topic and partition as errors name them."""
 
     @abstractmethod
     def headers(self, data: Any, origin: int, beyond: int, *, first: bool = False) -> tuple[list[BatchT], int]:
@@ -116,11 +116,11 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
 
     @abstractmethod
     def with_length(self, data: bytes) -> bytes:
-        """Return bytes of a batch, whose header has their number as its length then."""
+        """Return a batch with the number of its bytes as the length in its header."""
 
     @abstractmethod
     def candidates_in(self, window: Any, left: int) -> Any:
-        """Return the places in an array of bytes at which batches may begin, ``left`` bytes before the end of the file.
+        """Return the positions in an array of bytes at which batches may begin, ``left`` bytes before the end of the file.
 
         All places but the last ``candidate_len`` are examined.
         """

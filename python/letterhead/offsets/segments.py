@@ -65,7 +65,7 @@ class SegmentRows(Protocol):
 
     @property
     def errors(self) -> OnError:
-        """What happens to rows that cannot be read."""
+        """Policy for rows that cannot be read."""
 
     @property
     def where(self) -> Filter | None:

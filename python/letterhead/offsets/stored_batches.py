@@ -17,7 +17,7 @@ _MAX_PIECES = 8
 
 
 class StoredBatch(Protocol):
-    """What the header of a batch says."""
+    """Header of a batch."""
 
     @property
     def position(self) -> int:
