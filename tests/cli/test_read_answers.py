@@ -316,6 +316,31 @@ def test_the_last_rows_are_those_that_are_printed(
     assert [row["offset"] for row in rows(result)] == (expected[-last:] if last else [])
 
 
+def test_the_last_errors_are_named_like_all_of_them(run: Run, damaged: Path) -> None:
+    arguments = ("read", damaged, "--errors", "only", "--columns", "offset", "--json")
+    whole, last = run(*arguments), run(*arguments, "--last", "2")
+    assert (last.code, rows(last)) == (1, rows(whole)[-2:])
+    [missing] = [line for line in whole.err.splitlines() if " are missing, " in line]
+    assert missing in last.err.splitlines()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--errors", "skip", "--headers", "n:int16"), ("--errors", "null", "--where", "n::int16 = 1")],
+    ids=["skip", "null"],
+)
+def test_rows_after_the_last_printed_one_are_not_counted(run: Run, mixed: Path, arguments: tuple[str, ...]) -> None:
+    read = ("read", mixed / "t-0", "--columns", "offset", *arguments)
+    # Offsets 0 and 3 are unreadable, and so is 6, which follows the fourth row.
+    limited = run(*read, "-n", "4")
+    assert (limited.code, re.search(r"\b2 (of 6 )?records", limited.err) is not None) == (1, True)
+    assert "4 records, and there are more" in limited.out
+    assert [row["offset"] for row in rows(run(*read, "-n", "4", "--json"))] == [1, 2, 4, 5]
+    # The last record of the file is the last one that is printed.
+    whole = run(*read, "-n", "40")
+    assert (re.search(r"\b20 (of 60 )?records", whole.err) is not None, "more" in whole.out) == (True, False)
+
+
 # Wrong checksums ------------------------------------------------------------------------------------------------------
 
 

@@ -465,6 +465,19 @@ def test_a_batch_over_the_limit_is_not_read(folder: Callable[..., Path], monkeyp
     assert max(most) <= 8 << 20
 
 
+def test_a_log_can_end_with_several_batches_over_the_limit(folder: Callable[..., Path]) -> None:
+    large = [batch(record(value=bytes(5 << 20)), base_offset=offset) for offset in (10, 11, 12)]
+    path, limits = folder(ten(0) + b"".join(large)), lh.Limits(message_bytes=1000)
+    with pytest.raises(ValueError, match=r"start is offset 20, but the partition ends at 13$"):
+        rows(path, limits=limits, start={3: 20})
+    with opened(path, limits=limits, errors="null", start=-1) as reader:
+        assert reader.read_all()["offset"].to_pylist() == [None]
+        assert [(damaged.first, damaged.last) for damaged in reader.damaged] == [(12, 12)]
+    with opened(path, limits=limits, errors="null") as reader:
+        reader.read_all()
+        assert [(damaged.first, damaged.last) for damaged in reader.damaged] == [(10, 12)]
+
+
 def test_the_limit_of_a_batch_holds_for_rows_of_batches(folder: Callable[..., Path]) -> None:
     path = folder(ten(0) + batch(record(value=bytes(5 << 20)), base_offset=10) + ten(11))
     [segments] = partitions(path)

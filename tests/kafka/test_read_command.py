@@ -144,6 +144,7 @@ def test_skipped_records_count_as_printed(run: Run, broker: str) -> None:
     for expected in ([1, 3], [5, 7]):
         result = run("read", url, *group, "--errors", "skip", "--json", "-n", "2")
         assert ([json.loads(line)["offset"] for line in result.lines], result.code) == (expected, 1)
+        assert "2 records left out" in result.err
 
 
 def test_deleted_offsets_are_named(run: Run, broker: str) -> None:

@@ -250,20 +250,22 @@ class RowReading:
         return None if self._errors is ReadErrors.raise_ else batch.column(self._request.error_column)
 
     def _within_limit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of a batch up to the last one that is printed."""
+        """Return the rows of a batch up to the last one that is printed; unreadable ones after it are not counted."""
         if self._limit is None:
             return batch
         import pyarrow.compute as pc
 
-        left, end = self._limit - self._written, len(batch)
-        mask = self._mask(batch)
+        left, mask = self._limit - self._written, self._mask(batch)
         if mask is None:
-            end, count = min(left, end), end
-        else:
-            printed = pc.indices_nonzero(mask)
-            end, count = printed[left].as_py() if left < len(printed) else end, len(printed)
-        self._tally.more |= count > left
-        return batch.slice(0, end)
+            self._tally.more |= len(batch) > left
+            return batch.slice(0, left)
+        printed = pc.indices_nonzero(mask)
+        if len(printed) < left:
+            return batch
+        end = printed[left - 1].as_py() + 1 if left else 0
+        # Rows that --errors only leaves out are readable: reading goes on to see whether an error follows.
+        self._tally.more |= len(printed) > left or (end < len(batch) and self._errors is not ReadErrors.only)
+        return batch.slice(0, end) if self._tally.more else batch
 
     def _mask(self, batch: pa.RecordBatch) -> pa.BooleanArray | None:
         """Return which rows are printed; None for all."""

@@ -187,12 +187,22 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
             return DamagedRange(position, after, False, min_offset, following.base_offset - 1)
         if self.segment.next_offset is not None:
             return DamagedRange(position, self.size, False, min_offset, self.segment.next_offset - 1)
-        batch = self.batch_at(position)
-        # Bytes after this batch may hold more records.
-        is_last = batch is not None and batch.end >= self.size and self._misplaced(batch, min_offset) is None
-        last = batch.last_offset if batch is not None and is_last else None
+        last = self._last_at_the_end(position, min_offset)
         truncated = not self._is_exhausted and self._is_unfinished(position, error)
         return DamagedRange(position, self.size, truncated, min_offset, last)
+
+    def _last_at_the_end(self, position: int, min_offset: int) -> int | None:
+        """Return the last offset of a damaged batch and of batches over the limit after it, or None if other bytes follow."""
+        batch, last = self.batch_at(position), None
+        while batch is not None and self._misplaced(batch, min_offset) is None:
+            position, last = batch.end, batch.last_offset
+            min_offset = last + 1
+            if position >= self.size:
+                return last
+            batch = self.batch_at(position)
+            if batch is not None and batch.size <= self._message_bytes:
+                return None  # its checksum is wrong, and so its offsets may be
+        return None
 
     def batch_errors(self, batches: Sequence[BatchT]) -> list[BatchError | None]:
         """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 from urllib.parse import quote
@@ -245,9 +246,9 @@ class LogSource(Source):
     """Called with the number of partitions, once a server has answered where they begin and end."""
 
     def followed(self, reader: Reader) -> Reader:
-        """Take the progress of a reader, unless it is a later one, which looks for headers of the condition."""
+        """Take the progress of a reader."""
         progress: Any = reader._progress
-        if self._progress is None and progress is not None:
+        if progress is not None:
             self._progress = progress
             progress.when_connected = self.when_connected
         return reader
@@ -322,7 +323,8 @@ class LogSource(Source):
         if where is None or not where.headers:
             return []
         probed = replace(request, columns=("offset",), headers=None, commit_group=None)
-        return _unseen_headers(where.headers, lambda condition: self.reader(replace(probed, where=condition)))
+        source = copy(self)  # whose findings are not those of the rows
+        return _unseen_headers(where.headers, lambda condition: source.reader(replace(probed, where=condition)))
 
     @property
     @abstractmethod

@@ -60,8 +60,7 @@ class LogSegments(LogSource):
         partitions = self._chosen(request)
         bounds = OffsetBounds.parse(request.start, request.end)
         reader = SegmentsReader(self._log(request), partitions, bounds, last=request.last)
-        self._opened = self._opened or reader
-        self._progress = self._opened
+        self._opened = self._progress = reader
         self._is_view_of_batches = request.view == "batches"
         return reader
 
