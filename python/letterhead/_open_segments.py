@@ -76,7 +76,7 @@ def segments(
         An invalid batch is one such row, whose error names the missing offsets. An incomplete batch at the end of a
         partition has no row.
     {error_column}
-    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+    where : Condition or str, optional
         Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
         :mod:`letterhead.arrow`. Batches that it excludes by their offsets or timestamps are not read, and not verified.
     ignore_crc : bool, default False

@@ -50,7 +50,7 @@ errors : {"raise", "null", "column"}, default "raise"
 error_column : str, default "error"
     Name of the column of errors.
 
-where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+where : Condition or str, optional
     Return only the messages for which a condition on headers and fields is true: :func:`letterhead.col` and operators, or
     SQL text. ``row`` and the row of an error count all messages. Headers that are not part of the condition are not copied
     for the others. A header that is missing is null, and a condition that is null selects nothing. A value that is not of

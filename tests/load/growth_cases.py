@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from growth import case
 
 import letterhead as lh
@@ -358,12 +357,6 @@ def where_with_many_literals_as_text(n: int) -> Job:
 @case(500)
 def where_with_many_literals_as_an_object(n: int) -> Job:
     where = lh.col("k").isin([f"v{i}" for i in range(n)])
-    return lambda: lha.decode(ONE, "kafka", where=where)
-
-
-@case(500)
-def where_with_many_literals_of_pyarrow(n: int) -> Job:
-    where = pc.field("k").isin([f"v{i}" for i in range(n)])
     return lambda: lha.decode(ONE, "kafka", where=where)
 
 

@@ -222,7 +222,7 @@ CONDITIONS = [
         "lh.col('k', lh.field('string', repeat='first'))",
     ),
     Advice(
-        "lha.decode(COLUMN, 'kafka', where=pc.utf8_upper(pc.field('k')) == 'A')",
+        "lha.decode(COLUMN, 'kafka', where=pc.field('k') == 'a')",
         "letterhead.col",
         "lha.decode(COLUMN, 'kafka', where=letterhead.col('k') == 'a')",
     ),

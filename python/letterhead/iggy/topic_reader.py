@@ -75,7 +75,7 @@ def iggy(
     partitions : iterable of int, optional
         The partitions to read; all by default. The first one is 0.
     {errors} {error_column}
-    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+    where : Condition or str, optional
         Which messages to return: a condition on headers and on ``stream topic
         partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
         limit what is polled. With ``mapping``, it tests the fields and headers of the records, and limits nothing.

@@ -141,8 +141,8 @@ class KafkaSegmentRowReader(SegmentRowReader[BatchHeader]):
         where: Where | None = None,
         reader: type[KafkaRowReader] = KafkaRowReader,
     ) -> None:
-        where = resolve(where, WHERE_FIELDS, headers)
-        options: Any = {"dialect": dialect, "limits": limits, "where": where}
+        resolved = resolve(where, WHERE_FIELDS, headers)
+        options: Any = {"dialect": dialect, "limits": limits, "where": resolved}
         super().__init__(reader(columns, headers, errors=errors, error_column=error_column, **options))
         self._error_column = error_column
 

@@ -93,7 +93,7 @@ def topic(
         ``"read_committed"`` leaves out records of aborted transactions, and stops before the oldest open transaction. By
         default ``isolation.level`` of the settings, or ``"read_uncommitted"``.
     {errors} {error_column}
-    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+    where : Condition or str, optional
         Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
         :mod:`letterhead.arrow`. Offsets and timestamps that it excludes are not fetched, as far as brokers can tell.
     batch_bytes : int, default 1 MiB

@@ -69,7 +69,7 @@ def open(
     columns : sequence of str, optional
         Columns to return, in order; by default all.
     {headers_as_columns}
-    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+    where : Condition or str, optional
         Which rows to return: a condition on headers and on columns, as in :mod:`letterhead.arrow`.
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
         Of topics and log segments: where to begin, and where to stop, as in :func:`letterhead.read.topic`.

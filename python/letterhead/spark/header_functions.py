@@ -315,7 +315,7 @@ def where_headers(
         A binary column, or a column of headers, as in :func:`select_headers`.
     format : str
         Name of the format.
-    where : Condition, str, pyarrow.compute.Expression or polars.Expr
+    where : Condition or str
         The condition on headers, and for a message format on its fields: :func:`letterhead.col` and operators, or SQL
         text.
     keep : sequence of str, optional

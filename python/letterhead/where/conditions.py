@@ -7,17 +7,13 @@ from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from letterhead._names import check_name
 from letterhead.fields import REPEATS, Field, Repeat, check_key, check_utf8, field_and_default
 from letterhead.headers import GivenKey
 from letterhead.types import ValueType
 from letterhead.values import Value
-
-if TYPE_CHECKING:
-    import polars as pl
-    import pyarrow.compute as pc
 
 __all__ = ["Condition", "Logic", "Operand", "Test", "Where", "col"]
 
@@ -57,8 +53,8 @@ class Condition:
         )
 
 
-Where: TypeAlias = "Condition | str | pc.Expression | pl.Expr"
-"""The types that ``where`` accepts: a condition, SQL text, or an expression of pyarrow or polars."""
+Where: TypeAlias = Condition | str
+"""The types that ``where`` accepts: a condition, or SQL text."""
 
 
 class Logic(Condition):

@@ -1,14 +1,16 @@
-"""Conditions from what users pass: SQL text, or expressions of pyarrow and polars."""
+"""Conditions from what users pass: conditions, and SQL text."""
 
 from __future__ import annotations
 
-import re
 from datetime import tzinfo
 from typing import Any
 
-from letterhead.where.conditions import DEPTH_HINT, Condition, Operand
+from letterhead.where.conditions import Condition, Operand
 
 __all__ = ["as_condition", "parse"]
+
+_FOREIGN = {"pyarrow.Expression": "pyarrow.compute.field", "polars.Expr": "polars.col"}
+"""Expressions of other libraries, and their function for a column."""
 
 
 def parse(text: str, *, timezone: tzinfo | None = None) -> Condition:
@@ -52,24 +54,14 @@ def parse(text: str, *, timezone: tzinfo | None = None) -> Condition:
 
 def as_condition(where: Any) -> Condition:
     """Return a condition for anything that ``where`` accepts."""
-    try:
-        return _condition(where)
-    except RecursionError:
-        raise ValueError(f"where: the {type(where).__name__} is nested too deeply: {DEPTH_HINT}") from None
-
-
-def _condition(where: Any) -> Condition:
     if isinstance(where, Condition):
         return where
     if isinstance(where, str):
         return parse(where)
-    module = re.match(r"[^.]*", type(where).__module__)
-    if module and module[0] in ("pyarrow", "polars") and type(where).__name__ in ("Expression", "Expr"):
-        from letterhead.where import foreign
-
-        return foreign.of_pyarrow(where) if module[0] == "pyarrow" else foreign.of_polars(where)
     hint = f": compare it, as in {where!r} == True" if isinstance(where, Operand) else ""
+    if (of := _FOREIGN.get(f"{type(where).__module__.partition('.')[0]}.{type(where).__name__}")) is not None:
+        # Neither library has an interface to walk an expression whose columns have no types yet.
+        hint = f": write letterhead.col in place of {of}, with the same operators, or SQL text"
     raise TypeError(
-        f"where must be a condition such as col('tenant') == 'acme', SQL text, or an expression of pyarrow or polars, "
-        f"not {type(where).__name__}{hint}"
+        f"where must be a condition such as col('tenant') == 'acme', or SQL text, not {type(where).__name__}{hint}"
     )

@@ -77,7 +77,7 @@ def state(
         What to do with an invalid row: raise the first error, return null for what cannot be read, or also describe the
         errors in a last column, null for a valid row. Columns that were not asked for are not checked.
     {error_column}
-    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+    where : Condition or str, optional
         Which rows to return: a condition on headers and on the columns above, as in :mod:`letterhead.arrow`.
     {limits}
 
