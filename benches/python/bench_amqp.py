@@ -173,7 +173,7 @@ def test_profile_row_by_row(measure: Callable[..., None], sizes: Sizes) -> None:
 
 
 def selected(batches: list[pa.Array]) -> list[pa.Array]:
-    return [Select("kafka", PROPERTIES, dialect="spark").run(batch) for batch in batches]
+    return [Select("kafka", PROPERTIES, dialect="spark")(batch) for batch in batches]
 
 
 def given_profile(rows: int, calls: int = CALLS) -> tuple[list[pa.Array], list[pa.Array]]:
@@ -189,7 +189,7 @@ def given_profile(rows: int, calls: int = CALLS) -> tuple[list[pa.Array], list[p
 
 
 def decoded(batches: list[pa.Array], type: str) -> list[pa.Array]:
-    return [ParseAmqp(type, dialect="spark").run(batch) for batch in batches]
+    return [ParseAmqp(type, dialect="spark")(batch) for batch in batches]
 
 
 def udf_input(name: str, rows: int, calls: int = CALLS) -> tuple[str, T.DataType, list[pa.Array], list[pa.Array]]:

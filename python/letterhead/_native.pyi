@@ -11,10 +11,11 @@ from letterhead._arrow_types import ArrowStream, ColumnT
 from letterhead.fields import Columns, ColumnSpec
 from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
 from letterhead.limits import Limits
+from letterhead.operations.edit import EditEntries
 from letterhead.results import Types
 from letterhead.values import Value
 from letterhead.where.conditions import Where as Where_
-from letterhead.where.program import Filter
+from letterhead.where.program import Filter, Program
 
 __all__ = [
     "Arguments",
@@ -73,7 +74,6 @@ __version__: str
 _Default = TypeVar("_Default")
 
 _Key: TypeAlias = str | int | tuple[str, bytes]
-_Spec: TypeAlias = tuple[str, _Key, str, str, bool, tuple[str, str] | None, str | None]
 _Pair: TypeAlias = tuple[str | int | Value, bytes | Value | None]
 _Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, str | None]
 _Loss: TypeAlias = tuple[str, str, int | None, str | None, str | None, str | None]
@@ -82,11 +82,6 @@ _OnLoss: TypeAlias = Literal["raise", "drop", "report"]
 _Types: TypeAlias = str | list[tuple[_Key, str | list[str]]]
 _NullHeaders: TypeAlias = Literal["empty", "raise"]
 _Dialect: TypeAlias = Literal["arrow", "spark"]
-_Step: TypeAlias = tuple[str, int, str, list[Any]]
-_Where: TypeAlias = tuple[Sequence[_Spec], list[str], list[_Step]]
-_NewValue: TypeAlias = tuple[str, str | None, bytes | None, int]  # source, type, bits, column
-_Edit: TypeAlias = tuple[list[Any], bool, list[tuple[_Key, _NewValue]], bool]
-_PackedColumn: TypeAlias = tuple[_Key | None, str | None, bool, str | None]  # key, type, is_list, split
 _Read: TypeAlias = tuple[bool, bool, Limits | None]  # lenient, strict_types, limits
 _Write: TypeAlias = tuple[_OnLoss, _Types | None, _NullHeaders, bool]  # on_loss, types, nulls, canonical
 
@@ -145,7 +140,7 @@ class ColumnOperation(Arguments):
     @property
     def schema(self) -> Schema:
         """Type of the result, which any Arrow library imports."""
-    def run(self, column: ColumnT, *, threads: int = 1) -> ColumnT:
+    def __call__(self, column: ColumnT, *, threads: int = 1) -> ColumnT:
         """Apply the operation to a column. The result is an object of pyarrow if the column is, else one of the core."""
     def apply(self, column: object, *, threads: int = 1, max_offset: int | None = None) -> Column | Stream:
         """Apply the operation to a column, and return an object of the core. Its errors suggest no option that keeps the other rows."""
@@ -226,7 +221,7 @@ class Edit(ColumnOperation):
     """Change headers of every message: the part of :class:`letterhead.operations.Edit` that needs no function in Python."""
 
     def __new__(
-        cls, format: str, edit: _Edit, options: ReadOptions | None = None, edited: EditedKeys | None = None
+        cls, format: str, edit: EditEntries, options: ReadOptions | None = None, edited: EditedKeys | None = None
     ) -> Edit: ...
 
 @final
@@ -234,7 +229,7 @@ class Pack(ColumnOperation):
     """Make lists of headers from the columns of structs, whose fields are numbered."""
 
     def __new__(
-        cls, format: str, columns: Sequence[_PackedColumn], skips_nulls: bool = True, truncates: bool = False
+        cls, format: str, columns: Sequence[ColumnSpec | None], skips_nulls: bool = True, truncates: bool = False
     ) -> Pack: ...
 
 @final
@@ -321,7 +316,7 @@ def encode(
 def convert(
     data: bytes, format: str, target: str, read: _Read | None = None, write: _Write | None = None
 ) -> tuple[bytes | None, list[_Loss], list[tuple[_Key, str, bool]]]: ...
-def select(data: bytes, format: str, columns: Sequence[_Spec], read: _Read | None = None) -> dict[str, Any]: ...
+def select(data: bytes, format: str, columns: Sequence[ColumnSpec], read: _Read | None = None) -> dict[str, Any]: ...
 def validate(data: bytes, format: str, read: _Read | None = None) -> list[_Fault]: ...
 def inspect(data: bytes, format: str, read: _Read | None = None) -> dict[str, Any]: ...
 def join_value(headers: Sequence[_Pair], timestamp: int | None, payload: bytes, /) -> bytes: ...
@@ -338,7 +333,7 @@ def record_batches(
     data: ReadableBuffer, start: int = 0, most: int | None = None, beyond: int = 0
 ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int]], int]: ...
 def check_pattern(text: str) -> None: ...
-def truths(condition: _Where, columns: Sequence[object | None], rows: int) -> Column: ...
+def truths(condition: Program, columns: Sequence[object | None], rows: int) -> Column: ...
 def value_hashes(column: object) -> bytes: ...
 def value_matches(column: object, expressions: list[str]) -> list[bytes]: ...
 def with_checksum(data: ReadableBuffer) -> bytes: ...

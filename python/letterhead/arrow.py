@@ -126,7 +126,7 @@ def decode(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
         limits=limits
     )  # fmt: skip
-    return Decode(format, options, where, views).run(column, threads=threads)
+    return Decode(format, options, where, views)(column, threads=threads)
 
 
 @documented
@@ -179,7 +179,7 @@ def encode(
     ['02066b65790261', '']
     """
     options = WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
-    return Encode(format, options).run(column, threads=threads)
+    return Encode(format, options)(column, threads=threads)
 
 
 @documented
@@ -238,7 +238,7 @@ def convert(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
     writing = WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
-    return Convert(format, target, reading, writing).run(column, threads=threads)
+    return Convert(format, target, reading, writing)(column, threads=threads)
 
 
 @documented
@@ -315,7 +315,7 @@ def edit(
         is_column=_is_arrow_data,
     )  # fmt: skip
     report = EditReport(header_edit, warns=True)
-    return Edit(format, header_edit, options, nulls).run(column, threads=threads, report=report)
+    return Edit(format, header_edit, options, nulls)(column, threads=threads, report=report)
 
 
 def _is_arrow_data(value: object) -> bool:
@@ -383,7 +383,7 @@ def messages(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
         limits=limits
     )  # fmt: skip
-    return ExplodeBatches(format, columns, headers, options, where).run(column, threads=threads)
+    return ExplodeBatches(format, columns, headers, options, where)(column, threads=threads)
 
 
 @documented
@@ -437,7 +437,7 @@ def pack(
     >>> [message.hex() for message in lha.encode(headers, "kafka").to_pylist()]
     ['080c74656e616e740861636d650a726574727908000000010a726f75746502610a726f7574650262', '020a72657472790800000002']
     """
-    return Pack(format, columns, nulls, truncate).run(table)
+    return Pack(format, columns, nulls, truncate)(table)
 
 
 @documented
@@ -494,7 +494,7 @@ def select(
     options = ReadOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
-    return Select(format, columns, options, where, views).run(column, threads=threads)
+    return Select(format, columns, options, where, views)(column, threads=threads)
 
 
 @documented
@@ -598,4 +598,4 @@ def validate(
     (None, 'negative_count')
     """
     options = ReadOptions(lenient=lenient, strict_types=strict_types, limits=limits)
-    return Validate(format, options).run(column, threads=threads)
+    return Validate(format, options)(column, threads=threads)

@@ -186,7 +186,7 @@ def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
     types = columns_of(columns)
     if not types:
         raise ValueError("no columns were asked for")
-    return [_spec(name, column, sql) for name, column in types.items()]
+    return [column_spec(name, column, sql=sql) for name, column in types.items()]
 
 
 def columns_of(columns: Columns) -> Mapping[str, object]:
@@ -304,7 +304,8 @@ def check_distinct(names: Sequence[str], errors: str = "raise", error_column: st
         raise RepeatedColumnError(name)
 
 
-def _spec(name: object, column: object, sql: bool) -> ColumnSpec:
+def column_spec(name: object, column: object, *, sql: bool = False) -> ColumnSpec:
+    """Return a column of this name and type, or field, as the compiled core takes it."""
     if not isinstance(name, str):
         raise TypeError(f"the name of a column must be str, not {name.__class__.__name__}")
     check_utf8("the name of a column", name)

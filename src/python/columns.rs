@@ -22,18 +22,28 @@ use crate::arrow::types::{Dialect, common_number, common_type, ddl, parse_altern
 use crate::error::Error;
 use crate::types::Type;
 
-/// `(output, key, type, repeat, required, default, split)`; the default is the text of a value and the type that reads it.
-pub type Spec = (String, KeyArgument, String, String, bool, Option<(String, String)>, Option<String>);
+/// A `letterhead.fields.ColumnSpec`; the default is the type that reads a text, and the text.
+#[derive(FromPyObject)]
+pub struct ColumnSpec {
+    pub name: String,
+    pub key: KeyArgument,
+    #[pyo3(attribute("type"))]
+    pub of: String,
+    pub repeat: String,
+    pub required: bool,
+    pub default: Option<(String, String)>,
+    pub split: Option<String>,
+}
 
-pub fn selections(columns: Vec<Spec>) -> Result<Vec<Selection>, Error> {
+pub fn selections(columns: Vec<ColumnSpec>) -> Result<Vec<Selection>, Error> {
     let repeats = [("last", Repeat::Last), ("first", Repeat::First), ("all", Repeat::All), ("error", Repeat::Error)];
-    let selection = |(output, key, of, repeat, required, default, split): Spec| {
+    let selection = |ColumnSpec { name, key, of, repeat, required, default, split }: ColumnSpec| {
         if split.as_ref().is_some_and(String::is_empty) {
             return Err(Error::Value("split= must not be empty".into()));
         }
         let (of, others) = parse_alternatives(&of)?;
         Ok(Selection {
-            output,
+            output: name,
             key: key.requested()?,
             of,
             others,

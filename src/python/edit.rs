@@ -44,20 +44,36 @@ impl EditedKeys {
     }
 }
 
-/// `(source, type, bits, column)`: a constant has a type and bits, and a value from a column its number.
-type ValueArgument = (PyBackedStr, Option<PyBackedStr>, Option<PyBackedBytes>, usize);
-
-/// An edit as Python passes it: the entries by key, whether headers with other keys are dropped, the headers to append, and
-/// whether a null in a column of values means no header.
+/// A `letterhead.operations.edit.EntryValue`: a constant has a type and bits, and a value from a column its number.
 #[derive(FromPyObject)]
-pub struct EditArgument(Vec<EntryArgument>, bool, Vec<(KeyArgument, ValueArgument)>, bool);
+struct EntryValue {
+    source: PyBackedStr,
+    #[pyo3(attribute("type"))]
+    of: Option<PyBackedStr>,
+    bits: Option<PyBackedBytes>,
+    column: usize,
+}
 
-/// `(key, renamed, change, value)`
+/// A `letterhead.operations.edit.EditEntry`.
 #[derive(FromPyObject)]
-struct EntryArgument(KeyArgument, Option<KeyArgument>, PyBackedStr, Option<ValueArgument>);
+struct EditEntry {
+    key: KeyArgument,
+    renamed: Option<KeyArgument>,
+    change: PyBackedStr,
+    value: Option<EntryValue>,
+}
 
-pub fn edit(EditArgument(entries, drops_others, appended, skips_nulls): EditArgument) -> Result<Edit, Error> {
-    let entry = |EntryArgument(key, renamed, change, value): EntryArgument| {
+/// A `letterhead.operations.edit.EditEntries`.
+#[derive(FromPyObject)]
+pub struct EditEntries {
+    entries: Vec<EditEntry>,
+    drops_others: bool,
+    appended: Vec<(KeyArgument, EntryValue)>,
+    skips_nulls: bool,
+}
+
+pub fn edit(EditEntries { entries, drops_others, appended, skips_nulls }: EditEntries) -> Result<Edit, Error> {
+    let entry = |EditEntry { key, renamed, change, value }: EditEntry| {
         let value = value.map(new_value).transpose()?;
         let change = match (named("change", &change, &[("keep", 0), ("drop", 1), ("replace", 2), ("set", 3)])?, value) {
             (1, _) => Change::Drop,
@@ -67,7 +83,7 @@ pub fn edit(EditArgument(entries, drops_others, appended, skips_nulls): EditArgu
         };
         Ok(Entry { key: key.requested()?, renamed: renamed.map(KeyArgument::requested).transpose()?, change })
     };
-    let header = |(key, value): (KeyArgument, ValueArgument)| Ok((key.requested()?, new_value(value)?));
+    let header = |(key, value): (KeyArgument, EntryValue)| Ok((key.requested()?, new_value(value)?));
     Ok(Edit {
         entries: entries.into_iter().map(entry).collect::<Result<_, Error>>()?,
         drops_others,
@@ -76,9 +92,9 @@ pub fn edit(EditArgument(entries, drops_others, appended, skips_nulls): EditArgu
     })
 }
 
-fn new_value((source, value_type, bits, column): ValueArgument) -> Result<NewValue, Error> {
+fn new_value(EntryValue { source, of, bits, column }: EntryValue) -> Result<NewValue, Error> {
     let constant = || {
-        let value_type = value_type.as_deref().map(type_named).transpose()?;
+        let value_type = of.as_deref().map(type_named).transpose()?;
         Ok(NewValue::Constant(value_type, bits.as_ref().map(|bits| bits.to_vec())))
     };
     match &*source {

@@ -9,18 +9,29 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use super::arguments::{argument, named};
 use super::c_interface;
 use super::capsule::Column;
-use super::columns::{Spec, selections};
+use super::columns::{ColumnSpec, selections};
 use super::gil::{enter, without_gil};
 use crate::arrow;
 use crate::arrow::filter::{Comparison, Filter, Literal, Literals, Operand, Part, Pattern, Quantifier, Step, Test};
 use crate::error::Error;
 
-/// `(headers, fields, steps)`
-pub type FilterArgument = (Vec<Spec>, Vec<String>, Vec<StepArgument>);
+/// A `letterhead.where.program.Program`.
+#[derive(FromPyObject)]
+pub struct Program {
+    headers: Vec<ColumnSpec>,
+    fields: Vec<String>,
+    steps: Vec<ProgramStep>,
+}
 
-/// `(name, operand, quantifier, literals)`: operands are counted through headers, then fields; `and`, `or`, `not`
-/// and `null` have none.
-type StepArgument = (String, usize, String, Vec<LiteralArgument>);
+/// A `letterhead.where.program.Step`: operands are counted through headers, then fields; `and`, `or`, `not` and `null` have
+/// none.
+#[derive(FromPyObject)]
+struct ProgramStep {
+    name: String,
+    operand: usize,
+    quantifier: String,
+    literals: Vec<LiteralArgument>,
+}
 
 #[derive(FromPyObject)]
 pub enum LiteralArgument {
@@ -43,9 +54,8 @@ impl LiteralArgument {
     }
 }
 
-pub fn filter((headers, fields, steps): FilterArgument) -> Result<Filter, Error> {
-    let count = headers.len();
-    let steps = steps.into_iter().map(|argument| step(argument, count)).collect::<Result<_, _>>()?;
+pub fn filter(Program { headers, fields, steps }: Program) -> Result<Filter, Error> {
+    let steps = steps.into_iter().map(|argument| step(argument, headers.len())).collect::<Result<_, _>>()?;
     Ok(Filter { selections: selections(headers)?, fields, steps })
 }
 
@@ -64,7 +74,7 @@ pub fn check_pattern(text: &str) -> PyResult<()> {
 #[pyfunction]
 pub fn truths(
     py: Python<'_>,
-    #[pyo3(from_py_with = argument::extracted)] condition: FilterArgument,
+    #[pyo3(from_py_with = argument::extracted)] condition: Program,
     #[pyo3(from_py_with = argument::extracted)] columns: Vec<Option<Bound<'_, PyAny>>>,
     rows: usize,
 ) -> PyResult<Column> {
@@ -81,7 +91,7 @@ pub fn truths(
     })
 }
 
-fn step((name, operand, quantifier, literals): StepArgument, headers: usize) -> Result<Step, Error> {
+fn step(ProgramStep { name, operand, quantifier, literals }: ProgramStep, headers: usize) -> Result<Step, Error> {
     let comparisons = [
         ("==", Comparison::Eq),
         ("!=", Comparison::Ne),

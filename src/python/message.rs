@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use super::arguments::{
     self, MessageArgument, TypesArgument, argument, limits_or_default, read_options, size, type_option, write_options,
 };
-use super::columns::{Spec, selections};
+use super::columns::{ColumnSpec, selections};
 use super::errors::{ErrorTuple, LossTuple, error_tuple, loss_tuple};
 use super::gil::{enter, without_gil, without_gil_if_long};
 use super::objects::{bytes_object, fields_dict, headers_object, headers_of, requested_object};
@@ -222,7 +222,7 @@ pub fn select<'py>(
     py: Python<'py>,
     data: &[u8],
     #[pyo3(from_py_with = argument::format)] format: Format,
-    #[pyo3(from_py_with = argument::extracted)] columns: Vec<Spec>,
+    #[pyo3(from_py_with = argument::extracted)] columns: Vec<ColumnSpec>,
     read: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     enter(|| {

@@ -10,10 +10,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyList, PyMapping, PyTuple};
 
-use super::arguments::{self, KeyArgument, TypesArgument, argument, limits_or_default, named, type_option};
+use super::arguments::{self, TypesArgument, argument, limits_or_default, named, type_option};
 use super::capsule::{self, Reports, Schema, Shared, Stream};
-use super::columns::selections;
-use super::edit::{EditArgument, EditedKeys, edit as edit_of};
+use super::columns::{ColumnSpec, selections};
+use super::edit::{EditEntries, EditedKeys, edit as edit_of};
 use super::filter::filter;
 use super::gil::enter;
 use crate::arrow::edit::EditColumn;
@@ -195,7 +195,7 @@ pub struct ColumnOperation {
 impl ColumnOperation {
     /// Applies the operation to a column. The result is an object of pyarrow if the column is, else one of the core.
     #[pyo3(signature = (column, *, threads=1))]
-    fn run<'py>(
+    fn __call__<'py>(
         &self,
         column: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = argument::threads)] threads: usize,
@@ -499,7 +499,7 @@ impl Edit {
         enter(|| {
             let options = or_default(py, options)?;
             let column = EditColumn {
-                edit: Arc::new(edit_of(edit.extract::<EditArgument>()?)?),
+                edit: Arc::new(edit_of(edit.extract::<EditEntries>()?)?),
                 options: options.get().read(py)?,
                 on_error: options.get().on_error,
                 seen: edited.as_ref().map(|edited| Arc::clone(&edited.get().seen)),
@@ -511,10 +511,7 @@ impl Edit {
     }
 }
 
-/// `(key, type, is_list, split)`; without key and type for lists of headers. Of alternatives, values are written as the first.
-type PackedColumn = (Option<KeyArgument>, Option<String>, bool, Option<String>);
-
-/// Makes lists of headers from the columns of structs.
+/// Makes lists of headers from the columns of structs: values, of alternatives as the first type, or lists of headers.
 #[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
 pub struct Pack;
 
@@ -530,15 +527,14 @@ impl Pack {
         truncates: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
         enter(|| {
-            let packed = |(key, of, lists, split): PackedColumn| match (key, of) {
-                (Some(key), Some(of)) => {
-                    let (of, _) = parse_alternatives(&of)?;
-                    Ok(Packed::Values { key: key.requested()?, of, lists, split: split.map(String::into_bytes) })
-                }
-                _ => Ok(Packed::Headers),
+            let packed = |spec: Option<ColumnSpec>| {
+                let Some(ColumnSpec { key, of, repeat, split, .. }) = spec else { return Ok(Packed::Headers) };
+                let (of, _) = parse_alternatives(&of)?;
+                let split = split.map(String::into_bytes);
+                Ok(Packed::Values { key: key.requested()?, of, lists: repeat == "all", split })
             };
-            let packed =
-                columns.extract::<Vec<PackedColumn>>()?.into_iter().map(packed).collect::<Result<_, Error>>()?;
+            let specs = columns.extract::<Vec<Option<ColumnSpec>>>()?;
+            let packed = specs.into_iter().map(packed).collect::<Result<_, Error>>()?;
             let passed = arguments!(py, "format": format.info().name, "columns": columns, "skips_nulls": skips_nulls,
                 "truncates": truncates);
             let pack = PackColumns { columns: packed, skips_nulls, truncates };

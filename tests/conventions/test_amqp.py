@@ -124,16 +124,16 @@ def test_column_agrees_with_the_decoder_of_one_value(rows, type, dialect, cut):
             values.append(None)
             detail = {"code": misfit.code, "message": misfit.message, "byte_offset": misfit.within}
             details.append([{**detail, "header": None, "key": None, "column": None}])
-    column = ParseAmqp(type, errors="column", dialect=dialect).run(pa.array(rows, pa.binary())[cut:])
+    column = ParseAmqp(type, errors="column", dialect=dialect)(pa.array(rows, pa.binary())[cut:])
     column.validate(full=True)
     assert column.field("error").to_pylist() == details
     assert spelt(column.field("value")) == [str(value) for value in values]
-    nulls = ParseAmqp(type, errors="null", dialect=dialect).run(pa.array(rows, pa.binary())[cut:])
+    nulls = ParseAmqp(type, errors="null", dialect=dialect)(pa.array(rows, pa.binary())[cut:])
     assert spelt(nulls) == spelt(column.field("value"))
     # The same bytes as the value of a header, and the same words about them.
     blocks = pa.array([lh.encode([("k", data)], "kafka") for data in rows[cut:]], pa.binary())
     requested = {"value": lh.field(f"{type}:amqp", key="k")}
-    selected = Select("kafka", requested, ReadOptions(errors="column"), dialect=dialect).run(blocks)
+    selected = Select("kafka", requested, ReadOptions(errors="column"), dialect=dialect)(blocks)
     assert spelt(selected.field("value")) == spelt(column.field("value"))
     reported = selected.field("error").to_pylist()
     assert [said(error) for error in reported] == [said(error) for error in details]
@@ -193,7 +193,7 @@ def test_bits_of_floats_are_kept():
 
 def test_dialect_spark_returns_types_of_spark():
     def read_type(type):
-        return ParseAmqp(type, dialect="spark").run(pa.array([], pa.binary())).type
+        return ParseAmqp(type, dialect="spark")(pa.array([], pa.binary())).type
 
     assert read_type("uint8") == pa.int16()
     assert read_type("uint16") == pa.int32()
@@ -203,8 +203,8 @@ def test_dialect_spark_returns_types_of_spark():
     # What select makes of the same types.
     for type in amqp.READ_AS:
         for dialect in ("arrow", "spark"):
-            selected = Select("kafka", {"v": type}, dialect=dialect).run(pa.array([], pa.binary())).type.field("v").type
-            assert ParseAmqp(type, dialect=dialect).run(pa.array([], pa.binary())).type == selected
+            selected = Select("kafka", {"v": type}, dialect=dialect)(pa.array([], pa.binary())).type.field("v").type
+            assert ParseAmqp(type, dialect=dialect)(pa.array([], pa.binary())).type == selected
 
 
 def test_stream_becomes_chunks_and_rows_count_across_them():

@@ -167,7 +167,7 @@ def test_integers_of_any_length_are_read_as_by_the_reference(name: str, data: by
 def compare(type: str, data: bytes) -> None:
     column = pa.array([lh.encode([("x", data)], "kafka")])
     for dialect in ("arrow", "spark"):
-        row = Select("kafka", {"x": type}, ReadOptions(errors="column"), dialect=dialect).run(column)
+        row = Select("kafka", {"x": type}, ReadOptions(errors="column"), dialect=dialect)(column)
         try:
             expected, code = types.read(type, data, dialect=dialect), None
         except types.Misfit as misfit:

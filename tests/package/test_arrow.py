@@ -306,7 +306,7 @@ def test_every_operation_is_cut(headers: pa.Array, operation: Any) -> None:
 
 def test_an_edited_column_is_cut(rows: pa.Array) -> None:
     edit = Edit("kafka", HeaderEdit.of(drop=["note"], append={"via": b"test"}))
-    whole = edit.run(rows)
+    whole = edit(rows)
     parts = [pa.array(part) for part in edit._core().apply(pa.chunked_array([rows]), max_offset=20_000)]
     assert len(parts) > 10
     assert pa.concat_arrays(parts).equals(whole)
@@ -315,7 +315,7 @@ def test_an_edited_column_is_cut(rows: pa.Array) -> None:
 
 def test_every_selected_row_is_in_one_of_the_parts_of_an_output_that_is_cut(rows: pa.Array) -> None:
     decode = Decode("kafka", where="tenant != 'acme'")
-    whole = decode.run(rows)
+    whole = decode(rows)
     assert 100 < len(whole) < len(rows)
     stream = decode.apply(pa.chunked_array([rows]), max_offset=20_000)
     parts = [pa.array(part) for part in stream]

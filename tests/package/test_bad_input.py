@@ -485,8 +485,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
         binary_column([b""]), "kafka", target=format, **options
     ),
     "arrow.messages": lambda format="kip82-messages", **options: lha.messages(binary_column([b""]), format, **options),
-    "Select": lambda format="kafka", **options: Select(format, {"a": "string"}, **options).run(binary_column([b""])),
-    "ExplodeBatches": lambda format="kip82-messages", **options: ExplodeBatches(format, **options).run(
+    "Select": lambda format="kafka", **options: Select(format, {"a": "string"}, **options)(binary_column([b""])),
+    "ExplodeBatches": lambda format="kip82-messages", **options: ExplodeBatches(format, **options)(
         binary_column([b""])
     ),
     "reference.convert": lambda format="kafka", **options: ops.convert(b"", format, target="iggy", **options),
@@ -531,7 +531,7 @@ def test_a_format_that_is_no_text_is_a_type_error(operation: str) -> None:
         (lambda: lh.batch(3), "messages must be an iterable of messages, not int"),
         (lambda: lha.decode(pa.array([b"\0"]), "kafka", errors=3), "errors must be str, not int"),
         (lambda: lha.decode(pa.array([b"\0"]), "kafka", text_keys="yes"), "text_keys must be bool, not str"),
-        (lambda: Select("kafka", {"a": "string"}, dialect=3).run(pa.array([b"\0"])), "dialect must be str, not int"),
+        (lambda: Select("kafka", {"a": "string"}, dialect=3)(pa.array([b"\0"])), "dialect must be str, not int"),
     ],
 )
 def test_an_argument_of_the_wrong_type_is_named_with_what_it_takes(call: Any, message: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 from c_structures import Array, Stream, Structure, binary, lists, numbers, view, views
 from letterhead import _native
 from letterhead import arrow as lha
+from letterhead.where.program import Program, Step
 from operations_by_name import apply
 
 FAR = 1 << 30
@@ -496,7 +497,7 @@ TESTS = [("==", ["a"]), ("contains", ["b"]), ("matches", ["c.*"]), ("in", ["a", 
 def truths(column: Any, test: str, literals: list[Any], rows: int) -> list[bool | None]:
     """Return whether a test is true of each value of a column."""
     found: list[bool | None] = pa.array(
-        _native.truths(([], ["a"], [(test, 0, "any", literals)]), [column], rows)
+        _native.truths(Program([], ["a"], [Step(test, 0, "any", literals)]), [column], rows)
     ).to_pylist()
     return found
 

@@ -108,7 +108,7 @@ def test_select(format: str, data: st.DataObject, read: dict[str, bool], errors:
     columns = data.draw(strategies.columns(format))
     column = column_of(rows, data)
     options: dict[str, Any] = {**read, "errors": errors}
-    native = outcome(lambda: selected(Select(format, columns, ReadOptions(**options), dialect=dialect).run(column)))
+    native = outcome(lambda: selected(Select(format, columns, ReadOptions(**options), dialect=dialect)(column)))
     assert native == outcome(lambda: ops.select_rows(rows, format, columns, dialect=dialect, **options))
 
 
@@ -124,7 +124,7 @@ def test_messages(
     options: dict[str, Any] = {**read, "errors": errors, "text_keys": text_keys}
     native = outcome(
         lambda: messages_of(
-            ExplodeBatches(format, headers=headers, options=ReadOptions(**options), dialect=dialect).run(column)
+            ExplodeBatches(format, headers=headers, options=ReadOptions(**options), dialect=dialect)(column)
         )
     )
     assert native == outcome(lambda: ops.messages_rows(rows, format, headers=headers, dialect=dialect, **options))
@@ -151,7 +151,7 @@ def test_select_of_text_with_a_form(type: str, values: list[bytes | None], diale
     messages = [ops.encode([("a", *pair)], format) for pair in pairs if pair and not (in_iggy and not pair[1])]
     columns = {"one": lh.field(type, key="a"), "all": lh.field(f"array<{type}>", key="a", split=",")}
     select = Select(format, columns, ReadOptions(errors="column"), dialect=dialect)
-    native = outcome(lambda: selected(select.run(pa.array(messages, pa.binary()))))
+    native = outcome(lambda: selected(select(pa.array(messages, pa.binary()))))
     assert native == outcome(lambda: ops.select_rows(messages, format, columns, errors="column", dialect=dialect))
 
 
@@ -162,7 +162,7 @@ def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | 
     rows = [ops.encode([("a", value)], "kafka") for value in values]
     columns = {"one": lh.field(type, key="a"), "all": lh.field(f"array<{type}>", key="a")}
     select = Select("kafka", columns, ReadOptions(errors="column"), dialect=dialect)
-    native = outcome(lambda: selected(select.run(pa.array(rows, pa.binary()))))
+    native = outcome(lambda: selected(select(pa.array(rows, pa.binary()))))
     assert native == outcome(lambda: ops.select_rows(rows, "kafka", columns, errors="column", dialect=dialect))
 
 
@@ -174,7 +174,7 @@ def test_select_of_amqp(type: str, values: list[bytes | None], dialect: Any, typ
     rows = [ops.encode([("a", "binary", value) if types else ("a", None, value)], format) for value in values]
     columns = {"one": lh.field(f"{type}:amqp", key="a"), "all": lh.field(f"array<{type}:amqp>", key="a")}
     select = Select(format, columns, ReadOptions(errors="column"), dialect=dialect)
-    native = outcome(lambda: selected(select.run(pa.array(rows, pa.binary()))))
+    native = outcome(lambda: selected(select(pa.array(rows, pa.binary()))))
     assert native == outcome(lambda: ops.select_rows(rows, format, columns, errors="column", dialect=dialect))
 
 

@@ -77,7 +77,7 @@ every_operation = pytest.mark.parametrize("name", OPERATIONS)
 @every_operation
 def test_operation_returns_the_result_of_the_function_and_declares_its_type(name: str) -> None:
     operation, column, expected = OPERATIONS[name]
-    result = operation.run(column)
+    result = operation(column)
     assert result.equals(expected)
     assert operation.result_type() == result.type
     chunks = list(operation.chunks(pa.chunked_array([column, column])))
@@ -89,7 +89,7 @@ def test_operation_is_equal_after_pickling_and_cannot_be_changed(name: str) -> N
     operation, column, expected = OPERATIONS[name]
     restored = pickle.loads(pickle.dumps(operation))
     assert restored == operation
-    assert restored.run(column).equals(expected)
+    assert restored(column).equals(expected)
     with pytest.raises(AttributeError):
         operation.format = "iggy"
 

@@ -40,7 +40,7 @@ def session(type: str):
 def check(spark, samples: Path) -> None:
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("offset < 3000").repartition(4)
     table = pq.read_table(samples / "orders-0.parquet").slice(0, 3000)
-    expected = Select("kafka", COLUMNS, dialect="spark").run(table["headers"].combine_chunks())
+    expected = Select("kafka", COLUMNS, dialect="spark")(table["headers"].combine_chunks())
     expected = {"offset": table["offset"].to_pylist()} | {name: plain(expected.field(name)) for name in COLUMNS}
 
     by_batch = orders.transform(lhs.select_headers("headers", "kafka", COLUMNS, keep=["offset"])).orderBy("offset")

@@ -272,11 +272,11 @@ def test_written_messages_are_read_back(spark, types):
         for type, column in zip(types, drawn, strict=True):
             rows = pa.array([[{"key": "k", "value": value}] for value in column], HEADERS)
             fields = {"k": lh.field(type)}
-            columns[type] = Select("kafka", fields, ReadOptions(errors="null"), dialect="spark").run(rows).field("k")
+            columns[type] = Select("kafka", fields, ReadOptions(errors="null"), dialect="spark")(rows).field("k")
         df = frame_of(spark, [[]] * 40, **{f"c{n}": columns[type] for n, type in enumerate(types)})
         result = df.transform(lhs.edit_headers(append={type: (f"c{n}", type) for n, type in enumerate(types)}))
         lists = result.select("headers").toArrow()["headers"].combine_chunks().cast(HEADERS)
-        restored = Select("kafka", {type: lh.field(type) for type in types}, dialect="spark").run(lists)
+        restored = Select("kafka", {type: lh.field(type) for type in types}, dialect="spark")(lists)
         for place, (type, column) in enumerate(zip(types, drawn, strict=True)):
             assert plain(restored.field(type)) == plain(columns[type]), type
             if not type.endswith(":text") and "float" not in type:

@@ -39,7 +39,7 @@ def read_columns(type: str):
 
 def read_by_native(type: str, messages: list[bytes | None]) -> tuple[list, list]:
     rows = pa.array([[{"key": "k", "value": message}] for message in messages], HEADERS)
-    selected = Select("kafka", {"k": type}, ReadOptions(errors="column"), dialect="spark").run(rows)
+    selected = Select("kafka", {"k": type}, ReadOptions(errors="column"), dialect="spark")(rows)
     errors = [error and f"{error[0]['code']}: {error[0]['message']}" for error in selected.field("error").to_pylist()]
     return plain(selected.field("k")), errors
 

@@ -77,7 +77,7 @@ def test_engines_agree_with_each_other_and_the_kernel(spark, engines, types):
     @given(st.lists(st.sampled_from(types).flatmap(lambda type: headers(type, ("k", "κ"))), min_size=20, max_size=60))
     def agree(rows):
         fields = fields_of(types, WAYS, few=2)
-        expected = Select("kafka", fields, ReadOptions(errors="null"), dialect="spark").run(pa.array(rows, HEADERS))
+        expected = Select("kafka", fields, ReadOptions(errors="null"), dialect="spark")(pa.array(rows, HEADERS))
         df = frame_of(spark, rows)
         for engine in engines:
             check_columns(df, rows, expected, fields, "k", "kafka", engine)
@@ -97,7 +97,7 @@ def test_engines_fail_at_the_same_rows(spark, engines, type, repeat):
     @given(st.lists(headers(type, ("k", "other")), min_size=40, max_size=80))
     def agree(rows):
         fields = {"k": lh.field(type, repeat=repeat)}
-        errors = Select("kafka", fields, ReadOptions(errors="column"), dialect="spark").run(pa.array(rows, HEADERS))
+        errors = Select("kafka", fields, ReadOptions(errors="column"), dialect="spark")(pa.array(rows, HEADERS))
         found_errors = errors.field("error").to_pylist()
         whole = [row for row, found_error in zip(rows, found_errors, strict=True) if found_error is None]
         read = collected(
@@ -133,7 +133,7 @@ def read_both(spark, rows, format, key, fields, engines):
     """Read lists of headers by the kernel and by Spark, and compare them column by column."""
     row_type = list_of(format)
     requested = {name: field._replace(key=key) for name, field in fields.items()}
-    expected = Select(format, requested, ReadOptions(errors="null"), dialect="spark").run(pa.array(rows, row_type))
+    expected = Select(format, requested, ReadOptions(errors="null"), dialect="spark")(pa.array(rows, row_type))
     df = frame_of(spark, rows, row_type)
     for engine in engines:
         check_columns(df, rows, expected, requested, key, format, engine)
@@ -185,7 +185,7 @@ def test_types_stop_either_engine_at_the_same_rows(spark, format, type):
     @given(st.lists(typed_headers(format, type), min_size=40, max_size=80))
     def agree(rows):
         fields = {"k": lh.field(type, key=key)}
-        read = Select(format, fields, ReadOptions(errors="column"), dialect="spark").run(pa.array(rows, row_type))
+        read = Select(format, fields, ReadOptions(errors="column"), dialect="spark")(pa.array(rows, row_type))
         found_errors = read.field("error").to_pylist()
         whole = [row for row, found_error in zip(rows, found_errors, strict=True) if found_error is None]
         column = lhs.header("headers", key, type, format=format, engine="spark").alias("k")
@@ -411,7 +411,7 @@ def test_headers_of_a_real_topic_are_the_kernels(spark, samples):
         orders.select(*[lhs.header("headers", name, field.type, repeat=field.repeat) for name, field in fields.items()])
     )
     column = pq.read_table(samples / "orders-0.parquet")["headers"].combine_chunks()
-    expected = Select("kafka", fields, dialect="spark").run(column)
+    expected = Select("kafka", fields, dialect="spark")(column)
     for name in fields:
         assert result[name] == plain(expected.field(name)), name
     assert len(result["tenant"]) == 10_000

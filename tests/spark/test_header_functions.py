@@ -137,7 +137,7 @@ def test_every_type_of_select_arrives(spark):
         f"{type} {repeat}": lh.field(type, key=type, repeat=repeat) for type in TYPES for repeat in ("last", "all")
     }
     df = spark.createDataFrame(pa.table({"headers": row})).transform(lhs.select_headers("headers", "kafka", columns))
-    expected = Select("kafka", columns, dialect="spark").run(row)
+    expected = Select("kafka", columns, dialect="spark")(row)
     assert collected(df) == {name: plain(expected.field(name)) for name in columns}
 
 

@@ -105,7 +105,7 @@ def test_every_batch_gives_what_the_kernel_gives(spark, vectors, captured, forma
     values += [value[: len(value) * 2 // 3] for value in values if value is not None]
     df = values_of(spark, values).transform(lhs.explode_batches("data", format, errors="column"))
     result = collected(df)
-    expected = ExplodeBatches(format, options=ReadOptions(errors="column"), dialect="spark").run(
+    expected = ExplodeBatches(format, options=ReadOptions(errors="column"), dialect="spark")(
         pa.array(values, pa.binary())
     )
     for name in result:

@@ -107,7 +107,7 @@ def test_headers_are_read_as_select_reads_them(spark: Any, settings: dict[str, A
             columns = [lhs.header("headers", type, type, errors="null").alias(type) for type in types]
             by_spark = collected(df.select("row", *columns).orderBy("row"))
             select = Select("kafka", {type: type for type in types}, ReadOptions(errors="null"), dialect="spark")
-            table = pa.Table.from_struct_array(select.run(headers))
+            table = pa.Table.from_struct_array(select(headers))
             expected = collected(
                 spark.createDataFrame(table.append_column("row", pa.array(range(len(rows))))).orderBy("row")
             )

@@ -37,7 +37,7 @@ def test_a_chain_of_conditions_may_be_longer_than_python_can_recurse(combine: An
     negated = pickle.loads(pickle.dumps(~chain))
     assert selected(column, negated) == (["400"] if combine is or_ else ["7", "399", "400"])
     operation = pickle.loads(pickle.dumps(Select("kafka", {"n": "string"}, where=chain)))
-    assert [row["n"] for row in operation.run(column).to_pylist()] == expected
+    assert [row["n"] for row in operation(column).to_pylist()] == expected
 
 
 def test_a_long_list_of_literals_has_the_values_of_a_short_one() -> None:

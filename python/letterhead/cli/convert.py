@@ -153,8 +153,8 @@ def _convert_column(
     def work(values: pa.Array) -> NewColumns:
         nonlocal emptied
         if edit_headers is not None:
-            values = edit_column(values, edit_headers) if of_bytes else edit_headers.run(values)
-        converted = new_columns(convert.run(values), "data", rows)
+            values = edit_column(values, edit_headers) if of_bytes else edit_headers(values)
+        converted = new_columns(convert(values), "data", rows)
         if writing.on_loss != "raise":
             emptied += _emptied(_headers(values, format, options) if of_bytes else values, converted, to)
         if "losses" in converted.fields:
@@ -189,7 +189,7 @@ def _headers(values: pa.Array, format: str, options: ReadArguments | None = None
     import pyarrow as pa
 
     read_options = ReadOptions(errors="null", **options) if options else ReadOptions(errors="null")
-    decoded = Decode(format, read_options).run(values)
+    decoded = Decode(format, read_options)(values)
     if not pa.types.is_struct(decoded.type):
         return decoded
     return decoded.flatten()[decoded.type.get_field_index("headers")]

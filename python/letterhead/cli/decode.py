@@ -126,7 +126,7 @@ def _decode_readable_parts(data: bytes, format: str, rows: RowOptions, options: 
         raise Failure(how_to_install(f"--errors {rows.errors}", "pyarrow", "'letterhead[arrow]'")) from error
     read_options = ReadOptions(errors=counting_policy(rows.errors), **options)
     decode = ExplodeBatches(format, options=read_options) if is_batch(format) else Decode(format, read_options)
-    messages: list[Fields] = decode.run(pa.array([data], pa.binary())).to_pylist()
+    messages: list[Fields] = decode(pa.array([data], pa.binary())).to_pylist()
     for fields in messages:
         fields.pop("row", None)
         fields["headers"] = None if fields["headers"] is None else headers_of(fields["headers"])
@@ -185,9 +185,9 @@ def _operation(format: str, options: ReadOptions, columns: Columns | None) -> Co
 
 def _decoded(values: pa.Array, decode: ColumnOperation, rows: RowOptions, *, of_bytes: bool) -> NewColumns:
     if isinstance(decode, Decode) and not of_bytes:
-        Validate(decode.format).run(values.slice(0, 0))  # raises if the lists are not headers of the format
+        Validate(decode.format)(values.slice(0, 0))  # raises if the lists are not headers of the format
         return NewColumns({"headers": values})
-    result = decode.run(values)
+    result = decode(values)
     columns = new_columns(result, "headers", rows)
     if isinstance(decode, ExplodeBatches):
         columns.rows = result.field("row")

@@ -84,13 +84,13 @@ def edit_column(values: Any, edit: Edit) -> Any:
     """
     import pyarrow.compute as pc
 
-    edited = edit.run(values)
+    edited = edit(values)
     failed = pc.is_valid(edited.field("error"))
     if pc.any(failed).as_py():
-        unreadable = pc.is_valid(Validate(edit.format, edit.options).run(values))
+        unreadable = pc.is_valid(Validate(edit.format, edit.options)(values))
         if pc.any(pc.and_not(failed, unreadable)).as_py():
             options = ReadOptions(strict_types=edit.options.strict_types, limits=edit.options.limits)
-            replace(edit, options=options).run(values)
+            replace(edit, options=options)(values)
     return pc.if_else(failed, values, edited.field("data"))
 
 
@@ -98,7 +98,7 @@ def edit_rows(batch: pa.RecordBatch, edit: Edit, errors: pa.Array | None) -> pa.
     """Return rows whose column ``headers``, of lists, has some headers changed; headers that could not be read stay null."""
     place = batch.schema.get_field_index("headers")
     field, headers = batch.schema.field(place), batch.column(place)
-    return batch.set_column(place, field, null_where_unreadable(edit.run(headers), headers, errors))
+    return batch.set_column(place, field, null_where_unreadable(edit(headers), headers, errors))
 
 
 def null_where_unreadable(result: pa.Array, values: pa.Array, errors: pa.Array | None) -> pa.Array:

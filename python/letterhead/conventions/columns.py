@@ -91,7 +91,7 @@ def amqp(column: Column, type: ValueType, *, errors: OnError = "raise") -> Any:
     >>> lha.amqp(pa.array([b"\\xa1\\x02hi", b"plain"]), "string", errors="null").to_pylist()
     ['hi', None]
     """
-    return ParseAmqp(type, errors).run(column)
+    return ParseAmqp(type, errors)(column)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class ParseAmqp:
     def __post_init__(self, type: ValueType) -> None:
         object.__setattr__(self, "type_name", checked_type(type, sql=self.dialect == "spark"))
 
-    def run(self, column: Column) -> Any:
+    def __call__(self, column: Column) -> Any:
         """Return the values as a pyarrow Array or ChunkedArray."""
         with needed("lha.amqp", _INSTALL):
             import pyarrow  # noqa: F401

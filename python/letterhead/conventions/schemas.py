@@ -149,7 +149,7 @@ def decode_by_schema(
     (['degrees', 'percent', None], 'the decoder does not know schema 8')
     """
     options = ReadOptions(errors=errors, error_column=error_column, limits=limits)
-    return DecodeBySchema(decode, schema, format, header, options).run(values, headers)
+    return DecodeBySchema(decode, schema, format, header, options)(values, headers)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class DecodeBySchema:
         if not callable(self.decode):
             raise TypeError(f"decode must be a function, not {type(self.decode).__name__}")
 
-    def run(self, values: Column, headers: Column | None = None) -> pa.StructArray:
+    def __call__(self, values: Column, headers: Column | None = None) -> pa.StructArray:
         """Return the columns of each value."""
         with needed("lha.decode_by_schema", _INSTALL):
             from letterhead.conventions.readers.schema_groups import decode_groups
@@ -182,7 +182,7 @@ class DecodeBySchema:
     def chunks(self, stream: ArrowStream) -> Iterator[pa.StructArray]:
         """Yield the result for each chunk of a stream of structs."""
         for chunk in import_column(stream).chunks:
-            yield self.run(chunk.field("value"), chunk.field("headers") if "headers" in chunk.type.names else None)
+            yield self(chunk.field("value"), chunk.field("headers") if "headers" in chunk.type.names else None)
 
     def result_type(self, input: pa.StructType) -> pa.DataType:
         """Return the type of the result for structs of a type; the decoder is not called."""

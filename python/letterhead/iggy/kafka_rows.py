@@ -130,7 +130,7 @@ class MappedRowReader:
         ).selected
 
     def _selected(self, headers: pa.Array) -> pa.StructArray:
-        return Select("kafka", self._headers or {}, dialect=self._dialect).run(headers)
+        return Select("kafka", self._headers or {}, dialect=self._dialect)(headers)
 
 
 def _placed(error: DecodeError, rows: pa.RecordBatch, row: int, partition_values: Mapping[str, Any]) -> DecodeError:

@@ -186,7 +186,7 @@ class RowReader:
         operation = ExplodeBatches(
             self.format, fields or self._fields, self._headers, options or self._options, where, self._dialect
         )
-        return operation.run(batches)
+        return operation(batches)
 
 
 def _within(where: Filter | None, start: int, end: int) -> Filter | None:

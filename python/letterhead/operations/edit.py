@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from letterhead import _native
 from letterhead._arrow_types import ColumnT, import_column, is_list, is_text
@@ -25,16 +25,41 @@ from letterhead._names import check_name
 from letterhead._native import Decode, Encode, ReadOptions
 from letterhead._warnings import warn
 from letterhead.errors import HeaderError, UnseenHeaderWarning, after_rows
-from letterhead.fields import plain_key
+from letterhead.fields import PlainKey, plain_key
 from letterhead.operations.remedies import noting_remedy
 from letterhead.values import Value, of_message
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Edit", "EditReport"]
+__all__ = ["Edit", "EditEntries", "EditEntry", "EditReport", "EntryValue"]
 
-NativeValue = tuple[str, str | None, bytes | None, int]
+
+class EntryValue(NamedTuple):
+    """The new value of a header: a constant of a type, a mask, or a value from a column, by its number."""
+
+    source: str
+    type: str | None = None
+    bits: bytes | None = None
+    column: int = 0
+
+
+class EditEntry(NamedTuple):
+    """The change of the headers with a key."""
+
+    key: PlainKey
+    renamed: PlainKey | None
+    change: Literal["keep", "drop", "replace", "set"]
+    value: EntryValue | None
+
+
+class EditEntries(NamedTuple):
+    """An edit as the compiled core takes it: changes by key, and the headers to append."""
+
+    entries: list[EditEntry]
+    drops_others: bool
+    appended: list[tuple[PlainKey, EntryValue]]
+    skips_nulls: bool
 
 
 @dataclass(frozen=True)
@@ -62,25 +87,26 @@ class Edit:
         has_types = info is not None and info.types
         numbers = {id(value): number for number, (_, value) in enumerate(columns)}
 
-        def native(value: NewValue) -> NativeValue:
+        def native(value: NewValue) -> EntryValue:
             return _native_value(value, has_types, numbers.get(id(value), 0))
 
         dropped = frozenset(edit.drop)
 
-        def entry(key: HeaderKey) -> tuple[Any, ...]:
-            value = replaced.get(key) or set_values.get(key)
-            change = "drop" if key in dropped else "replace" if key in replaced else "set" if value else "keep"
-            new_key = renamed.get(key)
-            return (
-                plain_key(key), None if new_key is None else plain_key(new_key), change, None if value is None else native(value)
-            )  # fmt: skip
+        def entry(key: HeaderKey) -> EditEntry:
+            value, new_key = replaced.get(key) or set_values.get(key), renamed.get(key)
+            return EditEntry(
+                plain_key(key),
+                None if new_key is None else plain_key(new_key),
+                "drop" if key in dropped else "replace" if key in replaced else "set" if value else "keep",
+                None if value is None else native(value),
+            )
 
         entries = [entry(key) for key in edit.edited_keys()]
         appended = [(plain_key(key), native(value)) for key, value in edit.append]
-        changes = (entries, edit.only is not None, appended, self.nulls == "skip")
+        changes = EditEntries(entries, edit.only is not None, appended, self.nulls == "skip")
         return _native.Edit(self.format, changes, self.options, edited)
 
-    def run(self, column: ColumnT, *, threads: int = 1, report: EditReport | None = None) -> ColumnT:
+    def __call__(self, column: ColumnT, *, threads: int = 1, report: EditReport | None = None) -> ColumnT:
         """Return the edited messages, or lists of headers; functions get the values of a chunk at a time.
 
         ``report`` is told which keys had a header.
@@ -93,7 +119,7 @@ class Edit:
         if type is not None and is_list(type):
             return self._run_on_lists(column, type, threads, report)
         if not (self._computed_values() or self.edit.ignore_case):
-            return self._core(report.until_end()).run(column, threads=threads)
+            return self._core(report.until_end())(column, threads=threads)
         import pyarrow as pa
 
         messages = import_column(column)
@@ -120,8 +146,8 @@ class Edit:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        messages = self._run(Encode(self.format).run(lists, threads=threads), threads, report)
-        decoded = Decode(self.format, self.options).run(messages, threads=threads).cast(type)
+        messages = self._run(Encode(self.format)(lists, threads=threads), threads, report)
+        decoded = Decode(self.format, self.options)(messages, threads=threads).cast(type)
         if not lists.null_count:
             return decoded
         is_kept = pc.or_(pc.is_valid(lists), pc.greater(pc.list_value_length(decoded), 0))
@@ -150,7 +176,7 @@ class Edit:
         ]
         names = [str(number) for number in range(len(values) + 1)]
         struct = pa.StructArray.from_arrays([messages, *values], names) if values else messages
-        return self._core(report.keys).run(struct, threads=threads)
+        return self._core(report.keys)(struct, threads=threads)
 
     def _keys_in(self, messages: pa.Array) -> list[HeaderKey]:
         """Return the keys of all headers, each once."""
@@ -174,7 +200,7 @@ class Edit:
         """Return the headers of messages."""
         import pyarrow as pa
 
-        decoded = Decode(self.format, options, views=views).run(messages)
+        decoded = Decode(self.format, options, views=views)(messages)
         return decoded.field("headers") if pa.types.is_struct(decoded.type) else decoded
 
     def _apply_functions(
@@ -302,17 +328,17 @@ def _check_new_values(key: HeaderKey, values: Any, rows: int) -> Any:
     return values
 
 
-def _native_value(value: NewValue, typed: bool, number: int) -> NativeValue:
+def _native_value(value: NewValue, typed: bool, number: int) -> EntryValue:
     if isinstance(value, Mask):
-        return value.name, None, None, 0
+        return EntryValue(value.name)
     if isinstance(value, Hmac):
-        return "hmac", None, value.key, 0
+        return EntryValue("hmac", bits=value.key)
     if not isinstance(value, Constant):
-        return "column", None, None, number
+        return EntryValue("column", column=number)
     constant = value.value
     if constant is None:
-        return "constant", None, None, 0
+        return EntryValue("constant")
     if isinstance(constant, Value):
         is_plain = not typed and constant.type in ("string", "binary")
-        return "constant", None if is_plain else constant.type, constant.bits, 0
-    return "constant", ("string" if value.is_text else "binary") if typed else None, constant, 0
+        return EntryValue("constant", None if is_plain else constant.type, constant.bits)
+    return EntryValue("constant", ("string" if value.is_text else "binary") if typed else None, constant)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead import _native
 from letterhead._arrow_types import is_binary, is_list, is_text, read_table, to_pyarrow
 from letterhead._names import check_name, first_repeated, unknown_name
-from letterhead.fields import Columns, Field, PlainKey, columns_of, field_and_default, plain_key
+from letterhead.fields import Columns, ColumnSpec, column_spec, columns_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,8 +18,6 @@ __all__ = ["HEADERS", "Pack"]
 
 HEADERS = "headers"
 """The type of a column of lists of headers."""
-
-PackedColumn: TypeAlias = tuple[PlainKey | None, str | None, bool, str | None]
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Pack:
             specs = [_column_spec(name, type) for name, type in known.items()]
             self._core(specs)
 
-    def run(self, table: Any) -> Any:
+    def __call__(self, table: Any) -> Any:
         """Return the lists: an array for a record batch or struct array, chunks for a table, else a stream of the core."""
         import pyarrow as pa
 
@@ -87,7 +85,7 @@ class Pack:
         """Return the columns to pack, with their types as requested."""
         return self.columns or dict.fromkeys(schema.names)  # type: ignore[return-value]
 
-    def _specs(self, schema: pa.Schema) -> list[PackedColumn]:
+    def _specs(self, schema: pa.Schema) -> list[ColumnSpec | None]:
         """Return how the columns of a schema are packed; raise for a column that it lacks."""
         types = dict(zip(schema.names, schema.types, strict=True))
         if len(types) < len(schema.names):
@@ -112,22 +110,14 @@ class Pack:
         types = [_plain_type(schema.field(name).type) for name in self._names(schema)]
         return pa.schema([(str(number), type) for number, type in enumerate(types)])
 
-    def _core(self, specs: list[PackedColumn]) -> _native.Pack:
+    def _core(self, specs: list[ColumnSpec | None]) -> _native.Pack:
         """Return the pack of structs of the columns; raise for a column that the format cannot have."""
         return _native.Pack(self.format, specs, self.nulls == "skip", self.truncate)
 
 
-def _column_spec(name: str, type: object) -> PackedColumn:
-    """Return how a column is packed, as the compiled core takes it."""
-    if not isinstance(name, str):
-        raise TypeError(f"the name of a column must be str, not {name.__class__.__name__}")
-    if isinstance(type, str) and type == HEADERS:
-        return None, None, False, None
-    try:
-        field, _ = field_and_default(*(type if isinstance(type, Field) else (type,)))
-    except (TypeError, ValueError) as error:
-        raise error.__class__(f"column {name!r}: {error}") from None
-    return plain_key(name if field.key is None else field.key), field.type, field.repeat == "all", field.split
+def _column_spec(name: str, type: object) -> ColumnSpec | None:
+    """Return how a column is packed; None for lists of headers."""
+    return None if isinstance(type, str) and type == HEADERS else column_spec(name, type)
 
 
 def _plain(array: Any) -> Any:

@@ -89,9 +89,9 @@ def _read(piece: Any, format: str, is_batch: bool, options: ReadOptions) -> tupl
     """Return the headers of messages, their errors (null if there are none), and the row that each is in."""
     rows = pa.array(range(len(piece)))
     if pa.types.is_nested(piece.type):
-        return piece, Validate(format, options).run(piece), rows
+        return piece, Validate(format, options)(piece), rows
     operation = ExplodeBatches(format, ("row", "headers"), options=options) if is_batch else Decode(format, options)
-    messages = operation.run(piece)
+    messages = operation(piece)
     # flatten() applies the struct's own nulls to its fields.
     fields = dict(zip((field.name for field in messages.type), messages.flatten(), strict=True))
     return fields["headers"], fields["error"], fields.get("row", rows)

@@ -172,7 +172,7 @@ class TableView:
                 self._filter(batch)  # raises the first
         columns = {column: batch.column(column) for column in self._names}
         if self._select is not None:
-            typed = self._select.run(batch.column("headers"))
+            typed = self._select(batch.column("headers"))
             columns |= dict(zip(typed.type.names, typed.flatten(), strict=True))
         if errors is not None and has_error_column(self._request.errors):
             if name not in columns:

@@ -62,7 +62,7 @@ def amqp(
     >>> spark.range(1).select(lhs.amqp(F.unhex(F.lit("a10461636d65")), "string").alias("tenant")).first()
     Row(tenant='acme')
     """
-    return _parsed("amqp", ParseAmqp(type, errors, dialect="spark").run, column, identify)
+    return _parsed("amqp", ParseAmqp(type, errors, dialect="spark"), column, identify)
 
 
 @documented

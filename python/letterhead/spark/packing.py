@@ -103,7 +103,7 @@ class _PackStep:
                 raise TypeError(f"column {name!r} is timestamp_ntz, and headers have points in time: {GIVE_ZONE}")
         schema = arrow_schema(StructType([fields[name] for name in names]))
         # Types that cannot be written from their columns are errors of the driver.
-        type = self.pack.run(empty_batch(schema)).type
+        type = self.pack(empty_batch(schema)).type
         result = Declared(type, [StructField(self.into, spark_type(type))])
         columns = tuple(Input(name, "headers are packed from", (), field=name) for name in names)
         step = ArrowStep(self.pack, result, (self.into,), self.keep, self.identify, {})

@@ -73,5 +73,5 @@ def _unchanged(values: pa.Array) -> pa.Array:
 def written_values(values: pa.Array, key: str, type: str, truncate: bool) -> pa.Array:
     """Write a column as the bytes of a type, by the native module."""
     rows = pa.RecordBatch.from_arrays([values], ["value"])
-    lists = Pack("kafka", {"value": Field(type, key)}, "keep", truncate).run(rows)
+    lists = Pack("kafka", {"value": Field(type, key)}, "keep", truncate)(rows)
     return lists.flatten().field("value")

@@ -20,13 +20,37 @@ from letterhead.where.parsing import as_condition
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Filter", "Operand", "Program", "ResolvedTest", "fields_of_format", "filter_of", "resolve", "within_offsets"]
+__all__ = [
+    "Filter",
+    "Operand",
+    "Program",
+    "ResolvedTest",
+    "Step",
+    "fields_of_format",
+    "filter_of",
+    "resolve",
+    "within_offsets",
+]
 
 Operand: TypeAlias = "ColumnSpec | str"
 """A header, as a column that :func:`letterhead.fields.normalise` returns, or the name of a field."""
 
-Program: TypeAlias = tuple[list[ColumnSpec], list[str], list[tuple[str, int, str, list[Any]]]]
-"""Headers, fields and steps, as the compiled core takes them."""
+
+class Step(NamedTuple):
+    """A test, or ``and``, ``or``, ``not`` or ``null`` of the results before it; operands are numbered through headers and fields."""
+
+    name: str
+    operand: int = 0
+    quantifier: str = ""
+    literals: Sequence[Any] = ()
+
+
+class Program(NamedTuple):
+    """A condition as the compiled core takes it."""
+
+    headers: list[ColumnSpec]
+    fields: list[str]
+    steps: list[Step]
 
 
 class ResolvedTest(NamedTuple):
@@ -143,7 +167,7 @@ class Filter:
     @property
     def program(self) -> Program:
         """The condition for the compiled core."""
-        steps: list[tuple[str, int, str, list[Any]]] = []
+        steps: list[Step] = []
         operands = {operand: index for index, operand in enumerate([*self.headers, *self.fields])}
 
         def add(node: Node) -> None:
@@ -151,18 +175,18 @@ class Filter:
                 for part in node.parts:
                     add(part)
                 # With more than two parts, each further step joins a part with the ones before it.
-                steps.extend([(node.name, 0, "", [])] * max(1, len(node.parts) - 1))
+                steps.extend([Step(node.name)] * max(1, len(node.parts) - 1))
             elif isinstance(node, ResolvedTest):
                 index = operands[node.operand]
                 if node.name == "exists":
-                    steps.extend([("is_null", index, "", []), ("not", 0, "", [])])
+                    steps.extend([Step("is_null", index), Step("not")])
                 else:
-                    steps.append((node.name, index, node.quantifier, list(node.literals)))
+                    steps.append(Step(node.name, index, node.quantifier, node.literals))
             else:  # null, or false in place of the whole condition: both select nothing
-                steps.append(("null", 0, "", []))
+                steps.append(Step("null"))
 
         add(self._node)
-        return self.headers, self.fields, steps
+        return Program(self.headers, self.fields, steps)
 
     def truths(self, columns: Mapping[Operand, pa.Array], rows: int) -> pa.BooleanArray:
         """Return the truth for each row; null where it is unknown, as it is of an operand that has no column."""

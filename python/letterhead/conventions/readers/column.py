@@ -76,8 +76,8 @@ def read_values(values: Any, *types: str) -> dict[str, Any]:
     """Read values as ``select`` reads header values, with null for values that are not of the type."""
     headers = pa.StructArray.from_arrays([pa.repeat("v", len(values)), values], ["key", "value"])
     lists = pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), headers)
-    encoded = Encode("kafka").run(lists)
-    selected = Select("kafka", {type: Field(type, "v") for type in types}, ReadOptions(errors="null")).run(encoded)
+    encoded = Encode("kafka")(lists)
+    selected = Select("kafka", {type: Field(type, "v") for type in types}, ReadOptions(errors="null"))(encoded)
     return {type: selected.field(type) for type in types}
 
 

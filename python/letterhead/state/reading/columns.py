@@ -251,7 +251,7 @@ class StoreColumns:
     def _select(self, values: pa.Array, errors: OnError) -> pa.Array:
         error_column = self._error_column if has_error_column(errors) else "error"
         options = ReadOptions(errors=errors, error_column=error_column, limits=self._limits)
-        return Select(self._format, self._headers or {}, options, dialect=self._dialect).run(values)
+        return Select(self._format, self._headers or {}, options, dialect=self._dialect)(values)
 
 
 class _DatabaseRows:
