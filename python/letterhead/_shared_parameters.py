@@ -200,7 +200,12 @@ headers_format : str, default "kafka"
     Name of the format of the headers.
 
 id_header : str, default "__value_schema_id"
-    Header that has the id; ``"__key_schema_id"`` for keys.
+    Header that has the id: ``"__key_schema_id"`` for keys; of Apicurio ``"apicurio.value.globalId"``,
+    ``"apicurio.value.contentId"``, and the same with ``key``.
+
+id_bytes : {4, 8}, optional
+    Size of an id in front of a value: 4 as Confluent writes it, or 8 as Apicurio does by default up to version 2. By default 4, and
+    8 if ``header`` is one of Apicurio.
 
 text_or_binary : Arrow array or stream of binary or string
     The values; null stays null.

@@ -84,7 +84,7 @@ def test_the_how_to_decodes_what_confluents_serializers_wrote(tmp_path: Any) -> 
     assert (len(groups), ids) == (4, {int, str})
 
 
-@given(st.lists(st.tuples(st.sampled_from(["id", "guid", "header id", "header guid"]), st.integers(0, 3)), max_size=30))
+@given(st.lists(st.tuples(st.sampled_from(["id", "guid", "header id", "header guid"]), st.integers(1, 4)), max_size=30))
 def test_groups_are_those_of_confluents_deserializer(rows: list[tuple[str, int]]) -> None:
     values, headers, expected = [], [], []
     for n, (place, id) in enumerate(rows):
@@ -138,6 +138,9 @@ BAD = [
     (b"\1\0\0", None, "truncated", 1, "the value has 3 bytes, and a schema id needs 17"),
     (b"{}", [(HEADER, b"\2")], "bad_magic", 0, "the magic byte is 2, neither 0 (an id) nor 1 (a guid)"),
     (b"{}", [(HEADER, b"")], "truncated", 0, "the value is empty, and an id has at least 5 bytes"),
+    (b"\0" + (7).to_bytes(8, "big"), None, "out_of_range", 1, "the id is 0, and registries count from 1: 8 bytes of Apicurio are int64 in a header, and need id_bytes=8 in front of a value"),
+    (b"{}", [(HEADER, (7).to_bytes(8, "big"))], "out_of_range", 1, "the id is 0, and registries count from 1: 8 bytes of Apicurio are int64 in a header, and need id_bytes=8 in front of a value"),
+    (b"\0\xff\xff\xff\xffx", None, "out_of_range", 1, "the id is -1, and registries count from 1: 8 bytes of Apicurio are int64 in a header, and need id_bytes=8 in front of a value"),
     (b"{}", [("x", b"")], "bad_magic", 0, f"no header {HEADER}, and the value begins with 123, neither 0 (an id) nor 1 (a guid)"),
 ]  # fmt: skip
 
@@ -155,6 +158,60 @@ def test_a_value_without_an_id_is_rejected(value: bytes, header: Any, code: str,
     assert (first, third) == ({"length": 1, "error": None}, {"length": None, "error": None})
     (error,) = second["error"]
     assert (second["length"], error["code"], error["message"]) == (None, code, message)
+
+
+APICURIO = "apicurio.value.globalId"
+
+
+def long(id: int) -> bytes:
+    """An id as the serializers of Apicurio write it, behind the magic byte of a value or alone in a header."""
+    return id.to_bytes(8, "big", signed=True)
+
+
+def test_ids_of_apicurio_have_eight_bytes() -> None:
+    values = pa.array([b"\0" + long(7) + b"a", b"\0" + long(1 << 40) + b"b", b"\0" + long(7) + b"c"])
+    expected = [(7, None, [0, 2], [b"a", b"c"]), (1 << 40, None, [1], [b"b"])]
+    assert described(lha.by_schema_id(values, id_bytes=8)) == expected
+    # A value without the header has the id in front of it, with 8 bytes or 4.
+    headers = encoded([(APICURIO, long(7))], [], [(APICURIO, long(9))])
+    mixed = pa.array([b"a", values[1].as_py(), b"\0c"])
+    expected = [(7, None, [0], [b"a"]), (1 << 40, None, [1], [b"b"]), (9, None, [2], [b"\0c"])]
+    assert described(lha.by_schema_id(mixed, headers, header=APICURIO)) == expected
+    mixed = pa.array([b"a", prefixed(3, b"b"), b"\0c"])
+    expected[1] = (3, None, [1], [b"b"])
+    assert described(lha.by_schema_id(mixed, headers, header=APICURIO, id_bytes=4)) == expected
+    decoded = lha.decode_by_schema(mixed, lengths, LENGTHS, headers=headers, header=APICURIO, id_bytes=4)
+    assert decoded.field("length").to_pylist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "id", "code", "message"),
+    [
+        (b"a", b"\0" * 7, "wrong_size", "the id has 7 bytes, and one of Apicurio has 8"),
+        (b"a", long(0), "out_of_range", "the id is 0, and registries count from 1"),
+        (b"a", long(-1), "out_of_range", "the id is -1, and registries count from 1"),
+        (b"\0" + long(0), None, "out_of_range", "the id is 0, and registries count from 1"),
+        (b"\1" * 17, None, "bad_magic", f"no header {APICURIO}, and the value begins with 1, not 0"),
+        (b"\0" * 8, None, "truncated", f"no header {APICURIO}, and the value has 8 bytes, and a schema id needs 9"),
+    ],
+)
+def test_a_wrong_id_of_apicurio_is_rejected(value: bytes, id: bytes | None, code: str, message: str) -> None:
+    headers = encoded([] if id is None else [(APICURIO, id)])
+    with pytest.raises(lh.DecodeError) as raised:
+        lha.by_schema_id(pa.array([value]), headers, header=APICURIO)
+    assert (raised.value.code, raised.value.message, raised.value.row) == (code, message, 0)
+    assert lha.by_schema_id(pa.array([value]), headers, header=APICURIO, errors="null") == []
+
+
+def test_the_size_of_an_id_must_fit_its_header() -> None:
+    values, headers = pa.array([b"\0" + long(7)]), encoded([])
+    with pytest.raises(ValueError, match="id_bytes must be 4 or 8, not 5"):
+        lha.by_schema_id(values, id_bytes=5)  # type: ignore[arg-type]
+    with pytest.raises(
+        ValueError, match=r"header '__value_schema_id' has one of Confluent: .* 'apicurio.value.globalId'"
+    ):
+        lha.by_schema_id(values, headers, id_bytes=8)
+    assert described(lha.by_schema_id(values, headers, id_bytes=8, header=APICURIO)) == [(7, None, [0], [b""])]
 
 
 LENGTHS = pa.schema([("length", pa.int32())])

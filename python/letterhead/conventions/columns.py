@@ -244,7 +244,8 @@ def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
     Raises
     ------
     DecodeError
-        If ``errors="raise"``: ``bad_magic``, ``truncated``, ``trailing_bytes``, and the codes of varints.
+        If ``errors="raise"``: ``bad_magic``, ``truncated``, ``out_of_range`` (an id below 1), ``trailing_bytes``, and the codes of
+        varints.
 
     Examples
     --------

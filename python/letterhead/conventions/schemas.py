@@ -1,6 +1,6 @@
 """Values of a topic by schema: :func:`by_schema_id` groups them, :func:`decode_by_schema` runs a decoder on each group.
 
-Confluent's serializers write the id of a schema either in front of the value or into a header. The package decodes no
+Serializers of Confluent and Apicurio write the id of a schema either in front of the value or into a header. The package decodes no
 Avro, Protobuf or JSON: a decoder of the caller gets the values of one schema at a time, without the id.
 """
 
@@ -36,6 +36,7 @@ def by_schema_id(
     *,
     format: str = "kafka",
     header: str = "__value_schema_id",
+    id_bytes: Literal[4, 8] | None = None,
     errors: Literal["raise", "null"] = "raise",
     limits: Limits | None = None,
 ) -> list[SchemaGroup]:
@@ -45,7 +46,7 @@ def by_schema_id(
     ----------
     {values}
         Nulls are in no group.
-    {headers_with_ids} {headers_format} {id_header}
+    {headers_with_ids} {headers_format} {id_header} {id_bytes}
     errors : {"raise", "null"}, default "raise"
         What to do with a value that has no valid id: raise an error, or leave it out of all groups.
     {limits}
@@ -75,11 +76,11 @@ def by_schema_id(
     """
     check_name("errors value", errors, ("raise", "null"))
     with needed("lha.by_schema_id", _INSTALL):
-        from letterhead.conventions.readers.schema_groups import as_binary, group_by_schema
+        from letterhead.conventions.readers.schema_groups import IdPlace, as_binary, group_by_schema
 
-    options = ReadOptions(limits=limits)
+    options, place = ReadOptions(limits=limits), IdPlace(format, header, id_bytes)
     with noting_remedy(errors, 'errors="null" leaves such a value out of all groups'):
-        groups, _ = group_by_schema(as_binary(values), headers, format, header, errors, options.limits)
+        groups, _ = group_by_schema(as_binary(values), headers, place, errors, options.limits)
     return groups
 
 
@@ -92,6 +93,7 @@ def decode_by_schema(
     headers: Column | None = None,
     format: str = "kafka",
     header: str = "__value_schema_id",
+    id_bytes: Literal[4, 8] | None = None,
     errors: OnError = "raise",
     error_column: str = "error",
     limits: Limits | None = None,
@@ -106,7 +108,7 @@ def decode_by_schema(
         of dicts. It returns ``None`` for a schema that it does not know.
     schema : pyarrow.Schema
         The columns of the result. Columns of another type that the decoder returns are cast.
-    {headers_with_ids} {headers_format} {id_header}
+    {headers_with_ids} {headers_format} {id_header} {id_bytes}
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a value that has no valid id, or that cannot be decoded: raise the error; return null columns; or
         also describe the error in a last field.
@@ -149,7 +151,7 @@ def decode_by_schema(
     (['degrees', 'percent', None], 'the decoder does not know schema 8')
     """
     options = ReadOptions(errors=errors, error_column=error_column, limits=limits)
-    return DecodeBySchema(decode, schema, format, header, options)(values, headers)
+    return DecodeBySchema(decode, schema, format, header, options, id_bytes)(values, headers)
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,7 @@ class DecodeBySchema:
     format: str = "kafka"
     header: str = "__value_schema_id"
     options: ReadOptions = field(default_factory=ReadOptions)
+    id_bytes: Literal[4, 8] | None = None
 
     def __post_init__(self) -> None:
         check_distinct(self.schema.names, self.options.errors, self.options.error_column)
@@ -174,10 +177,11 @@ class DecodeBySchema:
     def __call__(self, values: Column, headers: Column | None = None) -> pa.StructArray:
         """Return the columns of each value."""
         with needed("lha.decode_by_schema", _INSTALL):
-            from letterhead.conventions.readers.schema_groups import decode_groups
+            from letterhead.conventions.readers.schema_groups import IdPlace, decode_groups
 
+        place = IdPlace(self.format, self.header, self.id_bytes)
         with noting_remedy(self.options.errors):
-            return decode_groups(values, headers, self.decode, self.schema, self.format, self.header, self.options)
+            return decode_groups(values, headers, self.decode, self.schema, place, self.options)
 
     def chunks(self, stream: ArrowStream) -> Iterator[pa.StructArray]:
         """Yield the result for each chunk of a stream of structs."""

@@ -32,6 +32,7 @@ def decode_by_schema(
     headers: str | Column | None = None,
     format: str = "kafka",
     header: str = "__value_schema_id",
+    id_bytes: Literal[4, 8] | None = None,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
@@ -40,7 +41,7 @@ def decode_by_schema(
 ) -> Transform:
     """Decode serialized values with a decoder that gets the values of one schema at a time.
 
-    The id of the schema is in a header or in front of the value, as Confluent's serializers write it. Spark's own
+    The id of the schema is in a header or in front of the value, as serializers of Confluent and Apicurio write it. Spark's own
     ``from_avro`` needs one schema for the whole column.
 
     Parameters
@@ -55,7 +56,7 @@ def decode_by_schema(
     headers : str or Column, optional
         Headers as Spark's Kafka source returns them with ``includeHeaders``, or in bytes of ``format``. A message without
         the header has its id in front of its value.
-    {headers_format} {id_header} {keep} {identify}
+    {headers_format} {id_header} {id_bytes} {keep} {identify}
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a value that has no valid id, or that cannot be decoded: end the query; return null columns; or
         also describe the error in a last column.
@@ -94,7 +95,14 @@ def decode_by_schema(
     # Rejects misspelt names before a job runs.
     Select(format, {"id": Field("binary", header)})
     step = _SchemaStep(
-        decode, schema, format, header, options, check_names("keep", keep), check_names("identify", identify) or ()
+        decode,
+        schema,
+        format,
+        header,
+        id_bytes,
+        options,
+        check_names("keep", keep),
+        check_names("identify", identify) or (),
     )
     return Transform(tuple(inputs), step)
 
@@ -107,6 +115,7 @@ class _SchemaStep:
     schema: str | StructType
     format: str
     header: str
+    id_bytes: Literal[4, 8] | None
     options: ReadOptions
     keep: tuple[str, ...] | None
     identify: tuple[str, ...]
@@ -115,7 +124,9 @@ class _SchemaStep:
         """Return the kept columns of a frame, then the decoded ones."""
         requested = df.sparkSession.createDataFrame([], self.schema).schema
         schema = StructType([StructField(field.name, field.dataType) for field in requested.fields])
-        operation = DecodeBySchema(self.decode, arrow_schema(schema), self.format, self.header, self.options)
+        operation = DecodeBySchema(
+            self.decode, arrow_schema(schema), self.format, self.header, self.options, self.id_bytes
+        )
         result = operation.result_type(pa.struct([(column.field, pa.binary()) for column in inputs]))
         if self.options.errors == "column":
             schema = schema.add(result[-1].name, spark_type(result[-1].type))

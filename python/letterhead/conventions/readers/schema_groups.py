@@ -5,8 +5,8 @@ A value, or its header, begins as in :mod:`letterhead.conventions.readers.schema
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +17,17 @@ from letterhead._arrow_types import import_column, to_pyarrow
 from letterhead._formatting import counted, printable
 from letterhead._invariants import present
 from letterhead.conventions.readers.column import ERRORS
-from letterhead.conventions.readers.schema_id import END, ID_WIDTHS, SchemaIdReader, has_whole_id
+from letterhead.conventions.readers.schema_id import END, ID_WIDTHS, LONG_ID_WIDTHS, SchemaIdReader, has_id, wrong_id
 from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
 from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Field
 from letterhead.operations import ReadOptions, Select
 
-__all__ = ["decode_groups", "group_by_schema", "as_binary"]
+__all__ = ["IdPlace", "as_binary", "decode_groups", "group_by_schema"]
 
 _READER = SchemaIdReader()
+
+_LONG_KEY_LEN = 1 + LONG_ID_WIDTHS[0]
 
 Errors = dict[int, ErrorDetail]
 """The error of each row that has one."""
@@ -44,35 +46,67 @@ def as_binary(column: Any) -> pa.BinaryArray:
         raise ValueError("the values have more than 2 GiB: pass fewer at a time") from None
 
 
+class IdPlace(NamedTuple):
+    """Where the ids of schemas are: in a header of messages of a format, or in front of the values."""
+
+    format: str
+    header: str
+    id_bytes: int | None
+
+    @property
+    def is_long_in_header(self) -> bool:
+        """Whether the header has an id of 8 bytes without a magic byte, as Apicurio writes it."""
+        return self.header.startswith("apicurio.")
+
+    @property
+    def widths(self) -> Mapping[int, int]:
+        """The size of an id after each magic byte of a value."""
+        is_long = self.is_long_in_header if self.id_bytes is None else self.id_bytes == LONG_ID_WIDTHS[0]
+        return LONG_ID_WIDTHS if is_long else ID_WIDTHS
+
+    def check(self, *, has_headers: bool) -> None:
+        """Raise ValueError for a size that ids do not have, or that leaves open how the header is read."""
+        if self.id_bytes not in (None, 4, 8):
+            raise ValueError(f"id_bytes must be 4 or 8, not {self.id_bytes!r}")
+        if has_headers and self.id_bytes == LONG_ID_WIDTHS[0] and not self.is_long_in_header:
+            raise ValueError(
+                f"id_bytes=8 is for ids of Apicurio, and header {self.header!r} has one of Confluent: name a header such as "
+                "'apicurio.value.globalId', or leave out headers="
+            )
+
+
 def group_by_schema(
-    values: pa.BinaryArray, headers: Any, format: str, header: str, errors: str, limits: Any
+    values: pa.BinaryArray, headers: Any, place: IdPlace, errors: str, limits: Any
 ) -> tuple[list[SchemaGroup], Errors]:
     """Return the groups, and the errors of the rows that are in none; with ``errors="raise"``, raise the first one."""
-    ids, damaged = _ids(values, headers, format, header, limits)
+    place.check(has_headers=headers is not None)
+    ids, damaged = _ids(values, headers, place, limits)
     in_header = pc.is_valid(ids)
     undamaged = pc.and_(values.is_valid(), pa.array(~_mask(damaged, len(values))))
-    keys, bodies = _split(values)
+    keys, bodies = _split(values, place.widths)
     bad = pc.and_(pc.and_(undamaged, pc.invert(in_header)), pc.is_null(keys))
     if pc.any(in_header).as_py():
-        _, broken = _READER.read(ids)
-        bad = pc.or_(bad, pc.and_(undamaged, pa.array(broken)))
+        is_long = place.is_long_in_header
+        broken = pc.invert(_is_long_id(ids)) if is_long else pa.array(_READER.read(ids)[1])
+        bad = pc.or_(bad, pc.and_(undamaged, pc.and_(in_header, broken.fill_null(False))))
         keys, bodies = pc.if_else(in_header, ids, keys), pc.if_else(in_header, values, bodies)
     row_errors = {row: error for row, error in damaged.items() if values[row].is_valid}
     for row in np.flatnonzero(bad.to_numpy(zero_copy_only=False)).tolist():
-        row_errors[row] = _error(values[row].as_py(), ids[row].as_py(), header if headers is not None else None)
+        row_errors[row] = _error(values[row].as_py(), ids[row].as_py(), place, has_headers=headers is not None)
     if errors == "raise" and row_errors:
         row = min(row_errors)
         raise as_error(row_errors[row], DecodeError, _READER.name, row=row)
     kept = pc.and_(undamaged, pc.invert(bad))
-    return list(_groups(pc.if_else(kept, keys, pa.scalar(None, pa.binary())), bodies)), row_errors
+    has_long = place.is_long_in_header or place.widths is LONG_ID_WIDTHS
+    return list(_groups(pc.if_else(kept, keys, pa.scalar(None, pa.binary())), bodies, has_long=has_long)), row_errors
 
 
 def decode_groups(
-    values: Any, headers: Any, decode: SchemaDecoder, schema: pa.Schema, format: str, header: str, options: ReadOptions
+    values: Any, headers: Any, decode: SchemaDecoder, schema: pa.Schema, place: IdPlace, options: ReadOptions
 ) -> pa.StructArray:
     """Decode a column, group by group, and restore the order of its rows."""
     column, errors = as_binary(values), options.errors
-    groups, row_errors = group_by_schema(column, headers, format, header, errors, options.limits)
+    groups, row_errors = group_by_schema(column, headers, place, errors, options.limits)
     type = pa.struct(list(schema))
     parts: list[pa.Array] = []
     places = np.full(len(column), -1, np.int64)
@@ -94,11 +128,13 @@ def decode_groups(
     return pa.StructArray.from_arrays(columns, fields=fields)
 
 
-def _ids(values: pa.BinaryArray, headers: Any, format: str, header: str, limits: Any) -> tuple[pa.BinaryArray, Errors]:
-    """Return the value of the header of each row, null where it is absent, and the errors of damaged headers."""
+def _ids(values: pa.BinaryArray, headers: Any, place: IdPlace, limits: Any) -> tuple[pa.BinaryArray, Errors]:
+    """Return the id in the header of each row after a magic byte, null without one, and the errors of damaged headers."""
     if headers is None:
         return pa.nulls(len(values), pa.binary()), {}
-    select = Select(format, {"id": Field("binary", key=header)}, ReadOptions(errors="column", limits=limits))
+    select = Select(
+        place.format, {"id": Field("binary", key=place.header)}, ReadOptions(errors="column", limits=limits)
+    )
     selected = to_pyarrow(select.apply(headers))
     if isinstance(selected, pa.ChunkedArray):
         selected = selected.combine_chunks()
@@ -106,32 +142,46 @@ def _ids(values: pa.BinaryArray, headers: Any, format: str, header: str, limits:
         raise ValueError(f"{counted(len(values), 'value')} and {counted(len(selected), 'message')} in headers=")
     error = selected.field("error")
     rows = np.flatnonzero(error.is_valid().to_numpy(zero_copy_only=False)).tolist()
-    return selected.field("id"), {row: ErrorDetail(**error[row].as_py()[0]) for row in rows}
+    ids = selected.field("id")
+    if place.is_long_in_header:
+        ids = pc.binary_join_element_wise(b"\0", ids, b"")
+    return ids, {row: ErrorDetail(**error[row].as_py()[0]) for row in rows}
 
 
-def _split(values: pa.BinaryArray) -> tuple[pa.BinaryArray, pa.BinaryArray]:
+def _is_long_id(ids: pa.BinaryArray) -> pa.BooleanArray:
+    return pc.and_(has_id(ids, 0, LONG_ID_WIDTHS[0]), pc.equal(pc.binary_length(ids), _LONG_KEY_LEN))
+
+
+def _split(values: pa.BinaryArray, widths: Mapping[int, int]) -> tuple[pa.BinaryArray, pa.BinaryArray]:
     """Split values into the magic byte with the id, which is null where it is invalid, and the rest."""
     keys = bodies = pa.nulls(len(values), pa.binary())
-    for magic, width in ID_WIDTHS.items():
-        has_id = has_whole_id(values, magic)
-        if pc.any(has_id).as_py():
-            keys = pc.if_else(has_id, pc.binary_slice(values, 0, 1 + width), keys)
-            bodies = pc.if_else(has_id, pc.binary_slice(values, 1 + width, END), bodies)
+    for magic, width in widths.items():
+        is_known = has_id(values, magic, width)
+        if pc.any(is_known).as_py():
+            keys = pc.if_else(is_known, pc.binary_slice(values, 0, 1 + width), keys)
+            bodies = pc.if_else(is_known, pc.binary_slice(values, 1 + width, END), bodies)
     return keys, bodies
 
 
-def _groups(keys: pa.BinaryArray, bodies: pa.BinaryArray) -> Iterator[SchemaGroup]:
+def _groups(keys: pa.BinaryArray, bodies: pa.BinaryArray, *, has_long: bool) -> Iterator[SchemaGroup]:
     """Yield the rows of each distinct key, which are contiguous after a stable sort."""
     encoded = keys.dictionary_encode()
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(-1, len(encoded.dictionary)), side="right")
-    ids = _READER.read(encoded.dictionary)[0].to_pylist()
-    for id, begin, end in zip(ids, ends[:-1], ends[1:], strict=True):
+    for key, begin, end in zip(encoded.dictionary, ends[:-1], ends[1:], strict=True):
         rows = pa.array(order[begin:end], pa.int64())
         # A whole column of one schema is not copied.
         values = bodies if len(rows) == len(bodies) else bodies.take(rows)
-        yield SchemaGroup(id["guid"] if id["id"] is None else id["id"], id["message_indexes"], rows, values)
+        yield SchemaGroup(*_id_of(key.as_py(), has_long=has_long), rows, values)
+
+
+def _id_of(key: bytes, *, has_long: bool) -> tuple[int | str, list[int] | None]:
+    """Return the id or GUID in a valid key, and the message indexes after it."""
+    if has_long and len(key) == _LONG_KEY_LEN:
+        return int.from_bytes(key[1:], "big"), None
+    [id] = _READER.read(pa.array([key], pa.binary()))[0].to_pylist()
+    return id["guid"] if id["id"] is None else id["id"], id["message_indexes"]
 
 
 def _decode_group(
@@ -201,18 +251,26 @@ def type_error(returned: Any, type: pa.DataType, error: Exception) -> TypeError:
     return TypeError(f"the decoder returned rows that are not {type} ({error.__class__.__name__})")
 
 
-def _error(value: bytes, id: bytes | None, header: str | None) -> ErrorDetail:
+def _error(value: bytes, id: bytes | None, place: IdPlace, *, has_headers: bool) -> ErrorDetail:
     """Return the error of a row whose header, or whose value, has no valid id."""
+    if id is not None and place.is_long_in_header:
+        has = f"the id has {counted(len(id) - 1, 'byte')}, and one of Apicurio has {LONG_ID_WIDTHS[0]}"
+        is_whole = len(id) == _LONG_KEY_LEN
+        error = wrong_id(id) if is_whole else ErrorDetail("wrong_size", has, byte_offset=0)
+        return present(error, "the error of an id")._replace(key=place.header, byte_offset=0)
     if id is not None:
-        return present(_READER.find_error(id), "the error of an id")._replace(key=header)
-    where = "the value" if header is None else f"no header {header}, and the value"
+        return present(_READER.find_error(id), "the error of an id")._replace(key=place.header)
+    where = f"no header {place.header}, and the value" if has_headers else "the value"
     if not value:
         return ErrorDetail("truncated", f"{where} is empty", byte_offset=0)
-    if value[0] not in ID_WIDTHS:
-        begins = f"{where} begins with {value[0]}, neither 0 (an id) nor 1 (a guid)"
-        return ErrorDetail("bad_magic", begins, byte_offset=0)
-    needs = f"and a schema id needs {1 + ID_WIDTHS[value[0]]}"
-    return ErrorDetail("truncated", f"{where} has {counted(len(value), 'byte')}, {needs}", byte_offset=1)
+    if value[0] not in place.widths:
+        known = "not 0" if place.widths is LONG_ID_WIDTHS else "neither 0 (an id) nor 1 (a guid)"
+        return ErrorDetail("bad_magic", f"{where} begins with {value[0]}, {known}", byte_offset=0)
+    end = 1 + place.widths[value[0]]
+    if len(value) < end:
+        has = f"{where} has {counted(len(value), 'byte')}, and a schema id needs {end}"
+        return ErrorDetail("truncated", has, byte_offset=1)
+    return present(wrong_id(value[:end]), "the error of an id")
 
 
 def _error_column(row_errors: Errors, length: int) -> pa.Array:

@@ -7,6 +7,8 @@ varints::
     +----+-----------------------+             +----+----------------+
     | 00 | int32 id, big-endian  | [indexes]   | 01 | guid, 16 bytes | [indexes]
     +----+-----------------------+             +----+----------------+
+
+Registries count ids from 1. Apicurio's serializers write ids of 8 bytes, whose first ones are 0: that is no id of 4 bytes.
 """
 
 from __future__ import annotations
@@ -19,10 +21,13 @@ from letterhead._formatting import counted
 from letterhead.conventions.readers.column import Bools, read_values
 from letterhead.errors import ErrorDetail
 
-__all__ = ["END", "ID_WIDTHS", "SchemaIdReader", "has_whole_id"]
+__all__ = ["END", "ID_WIDTHS", "LONG_ID_WIDTHS", "SchemaIdReader", "has_id", "wrong_id"]
 
 ID_WIDTHS = {0: 4, 1: 16}
 """Size of the id after each magic byte."""
+
+LONG_ID_WIDTHS = {0: 8}
+"""Sizes as Apicurio's serializers write them."""
 
 END = (1 << 31) - 1
 """An end after the end of any value."""
@@ -49,6 +54,8 @@ class SchemaIdReader:
         if len(data) < end:
             message = f"the value has {counted(len(data), 'byte')}, and the id needs {end}"
             return ErrorDetail("truncated", message, byte_offset=1)
+        if (wrong := wrong_id(data[:end])) is not None:
+            return wrong
         indexes = _indexes(data[end:]) if len(data) > end else None
         if isinstance(indexes, ErrorDetail):
             return indexes._replace(byte_offset=end + (indexes.byte_offset or 0))
@@ -56,10 +63,10 @@ class SchemaIdReader:
 
     def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
-        has_number, has_guid = (has_whole_id(column, magic) for magic in ID_WIDTHS)
+        has_number, has_guid = (has_id(column, magic, width) for magic, width in ID_WIDTHS.items())
         number, guid = (
-            read_values(pc.if_else(has_id, pc.binary_slice(column, 1, 1 + width), None), type)[type]
-            for has_id, width, type in zip((has_number, has_guid), ID_WIDTHS.values(), ("int32", "uuid"), strict=True)
+            read_values(pc.if_else(is_known, pc.binary_slice(column, 1, 1 + width), None), type)[type]
+            for is_known, width, type in zip((has_number, has_guid), ID_WIDTHS.values(), ("int32", "uuid"), strict=True)
         )
         after_number, after_guid = (pc.binary_slice(column, 1 + width, END) for width in ID_WIDTHS.values())
         rest = pc.if_else(has_number, after_number, pc.if_else(has_guid, after_guid, b""))
@@ -81,10 +88,25 @@ class SchemaIdReader:
         return indexes.take(paths.indices), pc.fill_null(wrong.take(paths.indices), False)
 
 
-def has_whole_id(values: pa.BinaryArray, magic: int) -> pa.BooleanArray:
-    """Return which values begin with a magic byte and all bytes of its id."""
+def has_id(values: pa.BinaryArray, magic: int, width: int) -> pa.BooleanArray:
+    """Return which values begin with a magic byte and an id of so many bytes."""
     begins = pc.equal(pc.binary_slice(values, 0, 1), bytes([magic]))
-    return pc.and_(begins, pc.greater(pc.binary_length(values), ID_WIDTHS[magic]))
+    is_whole = pc.and_(begins, pc.greater(pc.binary_length(values), width))
+    if magic != 0:
+        return is_whole
+    number = pc.binary_slice(values, 1, 1 + width)
+    is_positive = pc.and_(pc.greater(number, bytes(width)), pc.less(number, b"\x80"))
+    return pc.and_(is_whole, is_positive)
+
+
+def wrong_id(prefix: bytes) -> ErrorDetail | None:
+    """Return the error of an id after its magic byte that no registry gives, or None."""
+    number = int.from_bytes(prefix[1:], "big", signed=True)
+    if prefix[0] != 0 or number > 0:
+        return None
+    is_short = len(prefix) == 1 + ID_WIDTHS[0]
+    hint = ": 8 bytes of Apicurio are int64 in a header, and need id_bytes=8 in front of a value" if is_short else ""
+    return ErrorDetail("out_of_range", f"the id is {number}, and registries count from 1{hint}", byte_offset=1)
 
 
 def _indexes(data: bytes) -> list[int] | ErrorDetail:
