@@ -75,9 +75,18 @@ def check_column(column: object) -> None:
             "df.transform(lhs.select_headers(...)), or pass df.toArrow()['headers']"
         )
     if not (hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__")):
-        raise TypeError(
-            f"a column is any Arrow array or stream (__arrow_c_array__ or __arrow_c_stream__), and this is {name}"
-        )
+        raise no_column_error(column)
+
+
+def no_column_error(column: object) -> TypeError:
+    """Return the error for an object that is no Arrow data."""
+    # An array of numpy, a Series of pandas and a list are values that pyarrow converts.
+    has_values = hasattr(column, "__array__") or isinstance(column, list | tuple)
+    hint = ": pyarrow.array(...) of it makes one" if has_values else ""
+    return TypeError(
+        "a column is any Arrow array or stream (__arrow_c_array__ or __arrow_c_stream__), and this is "
+        f"{type(column).__name__}{hint}"
+    )
 
 
 def read_table(table: Any) -> pa.RecordBatchReader:

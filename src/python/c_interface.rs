@@ -47,10 +47,7 @@ pub fn import(column: &Bound<'_, PyAny>) -> PyResult<Column> {
         let capsule = column.call_method0(pyo3::intern!(py, "__arrow_c_stream__"))?;
         return ImportedStream::new(&capsule.extract()?).map(Column::Stream);
     }
-    let class = column.get_type().name()?;
-    Err(PyTypeError::new_err(format!(
-        "a column is any Arrow array or stream (__arrow_c_array__ or __arrow_c_stream__), and this is {class}"
-    )))
+    Err(PyErr::from_value(py.import("letterhead._arrow_types")?.call_method1("no_column_error", (column,))?))
 }
 
 fn import_capsules(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyResult<ArrayRef> {

@@ -113,6 +113,13 @@ READS = [
         'errors="column"',
         "lha.convert(DAMAGED, 'kafka', target='kip82-typed', types='binary', errors=\"column\")",
     ),
+    Advice("lha.decode([b'\\0'], 'kafka')", "pyarrow.array(...)", "lha.decode(pyarrow.array([b'\\0']), 'kafka')"),
+    Advice("lha.amqp((b'\\x41',), 'bool')", "pyarrow.array(...)", "lha.amqp(pyarrow.array((b'\\x41',)), 'bool')"),
+    Advice(
+        "lha.decode(COLUMN.to_numpy(zero_copy_only=False), 'kafka')",
+        "pyarrow.array(...)",
+        "lha.decode(pyarrow.array(COLUMN.to_numpy(zero_copy_only=False)), 'kafka')",
+    ),
     Advice("lha.traceparent(DAMAGED)", 'errors="column"', 'lha.traceparent(DAMAGED, errors="column")'),
     Advice("lha.trace_links(DAMAGED)", 'errors="null"', 'lha.trace_links(DAMAGED, errors="null")'),
     Advice("lha.by_schema_id(DAMAGED)", 'errors="null"', 'lha.by_schema_id(DAMAGED, errors="null")'),
