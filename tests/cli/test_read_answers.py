@@ -366,6 +366,46 @@ def test_records_of_a_batch_with_a_wrong_checksum_are_shown_with_that_error(run:
     assert {row["offset"] for row in rows(result)} < {*range(154, 423)}
 
 
+def test_a_condition_tests_headers_before_they_are_changed(run: Run) -> None:
+    change = ("--edit", "rename tenant=customer", "--columns", "headers", "--json", "-n", "3")
+    changed = rows(run("read", ORDERS, "--where", "tenant = 'acme'", *change))
+    keys = [{header["key"] for header in row["headers"]} for row in changed]
+    assert len(keys) == 3
+    assert all("customer" in names and "tenant" not in names for names in keys)
+    assert rows(run("read", ORDERS, "--where", "customer = 'acme'", *change)) == []
+
+
+def test_records_that_no_checksum_hides_are_named_as_missing(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    shutil.copytree(ORDERS, folder)
+    data = bytearray((folder / LOG).read_bytes())
+    data[886_251 + 200] ^= 0xFF  # within the gzip data of offsets 3500 to 3912
+    (folder / LOG).write_bytes(data)
+    options: dict[str, Any] = {"columns": ["offset"], "errors": "column"}
+    with lh.read.segments(folder, **options) as plain, lh.read.segments(folder, **options, ignore_crc=True) as reader:
+        assert plain.read_all().num_rows == reader.read_all().num_rows == 9588
+        [expected], [damaged] = plain.damaged, reader.damaged
+    assert damaged[:5] == expected[:5] == (str(folder / LOG), 886_251, expected.end, 3500, 3912)
+    for arguments in ((), ("--errors", "only"), ("--count-by", "partition"), ("--where", "tenant = 'acme'")):
+        result = run("read", folder, "--ignore-crc", "--json", *arguments)
+        assert (result.code, "offsets 3500 to 3912 are missing, at most 413 records" in result.err) == (1, True)
+    for arguments in (("--start", "3913"), ("--end", "3500")):
+        result = run("read", folder, "--ignore-crc", "--json", "--columns", "offset", *arguments)
+        assert (result.code, result.err) == (0, "")
+
+
+def test_a_batch_with_a_wrong_checksum_is_read_up_to_its_damage(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    records = [record(number) for number in range(10)]
+    damaged, size = bytearray(batch(*records, base_offset=10)), len(records[0])
+    damaged[61 + 7 * size] = 1  # the length of the eighth record is -1
+    (folder / LOG).write_bytes(batch(*records, base_offset=0) + damaged + batch(*records, base_offset=20))
+    result = run("read", folder, "--ignore-crc", "--json", "--columns", "offset")
+    assert [row["offset"] for row in rows(result)] == [*range(17), None, *range(20, 30)]
+    assert (result.code, "offsets 17 to 19 are missing, at most 3 records" in result.err) == (1, True)
+
+
 def test_other_damage_within_a_batch_is_an_error_of_its_record(run: Run, damaged: Path) -> None:
     result = run("read", damaged, "--ignore-crc", "--errors", "only", "--columns", "offset", "--json", "-n", "2")
     first, second = ([error["code"] for error in row["error"]] for row in rows(result))
@@ -375,7 +415,7 @@ def test_other_damage_within_a_batch_is_an_error_of_its_record(run: Run, damaged
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--errors", "skip"], "--ignore-crc shows records with an error, and --errors skip none"),
+        (["--errors", "skip"], "--ignore-crc shows records with an error, and --errors skip does not"),
         (["--batches"], "--ignore-crc is for records of log segments of Kafka"),
     ],
 )

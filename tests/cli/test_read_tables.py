@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,32 @@ def test_typed_headers_of_iggy_are_read_from_a_table(run: Run, tmp_path: Path) -
     pq.write_table(pa.table({"n": [1], "headers": headers}), tmp_path / "t.parquet")
     result = run("read", tmp_path / "t.parquet", "--headers", "retry:int32", "--where", "retry::int32 > 2", "--json")
     assert rows_of(result) == [{"n": 1, "retry": 3}]
+
+
+def test_columns_of_two_types_are_not_written_to_one_file(run: Run, samples: Path, tmp_path: Path) -> None:
+    table, out = tmp_path / "t.parquet", tmp_path / "two.parquet"
+    pq.write_table(pa.table({"offset": pa.array([7], pa.int32()), "n": [1]}), table)
+    arguments = ("read", samples / "orders-0", table, "--columns", "offset")
+    result = run(*arguments, "-o", out)
+    assert (result.code, out.exists()) == (2, False)
+    assert f"column offset is int32 in {table}, and int64 in {samples / 'orders-0'}: --json writes both" in result.err
+    assert rows_of(run(*arguments, "--json"))[-1] == {"offset": 7}
+
+
+def test_the_advice_for_a_condition_that_is_a_name_works(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"id": [1, 2], "b": [True, None], "headers": pa.array([b"\0"] * 2, pa.binary())}), table)
+    result = run("read", table, "--where", "b", "--columns", "id", "--json")
+    advice = re.search(r"compare it, as in (.*)$", result.err.strip())
+    assert (result.code, advice is not None) == (2, True)
+    assert rows_of(run("read", table, "--where", advice[1], "--columns", "id", "--json")) == [{"id": 1}]  # type: ignore[index]
+
+
+def test_a_typed_name_is_a_header_and_a_field_of_this_name_is_named(run: Run, samples: Path) -> None:
+    result = run("read", samples / "orders-0", "--where", "partition::int64 = 1", "--json")
+    assert (result.code, result.out) == (0, "")
+    assert 'no record had a header "partition"; the field "partition" is written without' in result.err
+    assert len(rows_of(run("read", samples / "orders-0", "--where", "partition = 1", "--json"))) == 0
 
 
 def test_sources_are_read_one_after_the_other(run: Run, samples: Path, tmp_path: Path) -> None:

@@ -267,8 +267,12 @@ def test_control_records_are_shown_and_aborted_records_marked(run: Run, broker: 
     assert [row["control"] for row in rows if row["control"]].count("COMMIT") == 4
     assert [row["control"] for row in rows if row["control"]].count("ABORT") == 4
     assert [row["offset"] for row in rows] == [*range(len(rows))]
-    committed = {row["offset"] for row in documents(run("read", url, "--committed", "--json"))}
+    read = run("read", url, "--committed", "--json")
+    committed = {row["offset"] for row in documents(read)}
     stable = max(committed)
+    [note] = read.err.splitlines()
+    assert re.fullmatch(rf".*{written}transactions-0: read up to offset \d+, where a transaction is open", note)
+    assert run("read", url, "--committed", "--json", "--end", str(stable)).err == ""
     unmarked = {row["offset"] for row in rows if not row["aborted"] and not row["control"] and row["offset"] <= stable}
     assert unmarked == committed
     assert {row["aborted"] for row in rows if row["offset"] > stable} == {False}

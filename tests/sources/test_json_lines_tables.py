@@ -51,10 +51,10 @@ def test_first_lines_decide_on_types(lines: list[Any], type: pa.DataType, values
 @pytest.mark.parametrize(
     ("first", "line", "message"),
     [
-        ({"a": 1}, {"a": "x"}, "column 'a': text, and an integer in the lines before"),
-        ({"a": "x"}, {"a": True}, "column 'a': true or false, and text in the lines before"),
-        ({"a": {"b": 1}}, {"a": [1]}, "column 'a': a list, and an object in the lines before"),
-        ({"a": {"b": [1]}}, {"a": {"b": ["x"]}}, r"column 'a.b\[\]': text, and an integer in the lines before"),
+        ({"a": 1}, {"a": "x"}, "column 'a': text, and an integer in other lines"),
+        ({"a": "x"}, {"a": True}, "column 'a': true or false, and text in other lines"),
+        ({"a": {"b": 1}}, {"a": [1]}, "column 'a': a list, and an object in other lines"),
+        ({"a": {"b": [1]}}, {"a": {"b": ["x"]}}, r"column 'a.b\[\]': text, and an integer in other lines"),
         ({"a": 1}, '{"a": 123456789012345678901}', "column 'a': an integer of more than 64 bits, which should be text"),
         ({"a": 1.5}, '{"a": 1e999}', "is not JSON: a number is too large for a double"),
         ({"a": "x"}, '{"a": "\\ud800"}', "column 'a' has text with a lone surrogate"),
@@ -83,20 +83,16 @@ def test_a_value_that_its_column_does_not_hold_is_refused(
 @pytest.mark.parametrize(
     ("first", "line", "message"),
     [
-        ({"a": 1}, {"a": 1.9}, "column 'a': a fraction, and an integer in the lines before"),
-        ({"a": 1.5}, {"a": (1 << 53) + 1}, "column 'a': an integer, and a fraction in the lines before"),
-        ({"a": "x"}, {"a": {"base64": "/w=="}}, "column 'a': bytes, and text in the lines before"),
-        (
-            {"a": {"b": 1}},
-            {"a": {"c": 1}},
-            "column 'a': an object with a further field, and others in the lines before",
-        ),
+        ({"a": 1}, {"a": 1.9}, "column 'a': a fraction, and an integer in other lines"),
+        ({"a": 1.5}, {"a": (1 << 53) + 1}, "column 'a': an integer, and a fraction in other lines"),
+        ({"a": "x"}, {"a": {"base64": "/w=="}}, "column 'a': bytes, and text in other lines"),
+        ({"a": {"b": 1}}, {"a": {"c": 1}}, "column 'a': an object with a further field, and others in other lines"),
         ({"a": 1}, {"b": 1}, "has a name 'b', which the first 10,000 lines lack: they have a"),
-        ({"a": None}, {"a": 1}, "column 'a': a number, and null in the lines before"),
+        ({"a": None}, {"a": 1}, "column 'a': a number, and null in other lines"),
         (
             {"headers": [{"key": "k", "value": "v"}]},
             {"headers": [{"key": "k", "value": {"type": "int32", "value": 3}}]},
-            "column 'headers': a header has a type, which those in the lines before lack",
+            "column 'headers': a header has a type, which those in other lines lack",
         ),
     ],
 )

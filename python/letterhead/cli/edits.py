@@ -27,7 +27,7 @@ EditOption = Annotated[
     list[str] | None,
     option(
         "--edit",
-        "Change headers first: 'drop KEY', 'only KEY', 'rename KEY=KEY', 'replace KEY=hash|redact|last4', "
+        "Change the headers of the rows that --where selects: 'drop KEY', 'only KEY', 'rename KEY=KEY', 'replace KEY=hash|redact|last4', "
         "'replace KEY=hmac:${env:SECRET}' (or '${file:PATH}'), 'set KEY=VALUE' or 'append KEY=VALUE'. "
         "Repeat it for other changes.",
         "CHANGE",

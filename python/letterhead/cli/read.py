@@ -93,16 +93,19 @@ def read_command(
         option("--commit-group", "Of Kafka: commit the offsets of the printed records to this consumer group.", "NAME"),
     ] = None,
     errors: Annotated[
-        ReadErrors,
+        ReadErrors | None,
         option(
             "--errors",
-            "Rows that cannot be read: stop, make them null, add a column of errors, leave them out, or print them only.",
+            "Rows that cannot be read: stop (by default), make them null, add a column of errors, leave them out, or print them only.",
         ),
-    ] = ReadErrors.raise_,
+    ] = None,
     error_column: ErrorColumn = ERROR_COLUMN,
     ignore_crc: Annotated[
         bool,
-        flag("--ignore-crc", "Of segments of Kafka: show records of batches with a wrong checksum, with that error."),
+        flag(
+            "--ignore-crc",
+            "Of segments of Kafka: show records of batches with a wrong checksum, with that error, by --errors column or only.",
+        ),
     ] = False,
     request: RowRequest,
     keys: KeyRangeOptions,
@@ -144,16 +147,17 @@ def read_command(
     """
     request = with_keys(request, keys)
     typed = _header_columns(headers, profile)
-    if batches and (control or typed or count_by or request.where is not None or errors is not ReadErrors.raise_):
+    if batches and (
+        control or typed or count_by or request.where is not None or errors not in (None, ReadErrors.raise_)
+    ):
         raise Failure("--batches excludes --control, --headers, --count-by, --where and --errors")
     if edit and (batches or typed or count_by):
         raise Failure("--edit changes the column headers, and excludes --headers, --count-by and --batches")
+    if ignore_crc and errors not in (None, ReadErrors.column, ReadErrors.only):
+        raise Failure(f"--ignore-crc shows records with an error, and --errors {errors} does not: give column or only")
+    errors = errors or (ReadErrors.column if ignore_crc else ReadErrors.raise_)
     if control and request.committed:
         raise Failure("--control shows aborted transactions, and --committed leaves them out: give one of them")
-    if ignore_crc and errors not in (ReadErrors.raise_, ReadErrors.column, ReadErrors.only):
-        raise Failure(f"--ignore-crc shows records with an error, and --errors {errors} none: give one of them")
-    if ignore_crc and errors is ReadErrors.raise_:
-        errors = ReadErrors.column
     if error_column != ERROR_COLUMN and errors not in (ReadErrors.column, ReadErrors.only):
         raise Failure("--error-column needs --errors column or only: it names the column of errors")
     on_screen = output.form is Form.TABLE and count_by is None

@@ -146,9 +146,7 @@ class RowReading:
         if not (prints and form in (Form.TABLE, Form.JSON)):
             for rows in self._sources:
                 if not rows.schema.equals(first.schema):
-                    raise Failure(
-                        f"{rows.source.name} has other columns than {first.source.name}: name common ones by --columns"
-                    )
+                    raise Failure(_difference(rows, first))
         with ExitStack() as stack:
             writer: RowWriter | None = None
             for number, rows in enumerate(self._sources):
@@ -317,7 +315,10 @@ class RowReading:
                 keys = source.unseen(request)
             for key in keys:
                 name = quoted(key) if isinstance(key, str) else printable(str(key))
-                warn(f"--where: no record had a header {name}; names of fields are {', '.join(source.fields)}")
+                hint = f"names of fields are {', '.join(source.fields)}"
+                if key in [*source.fields]:
+                    hint = f"the field {name} is written without headers[...] and a type"
+                warn(f"--where: no record had a header {name}; {hint}")
 
     def _note_empty_range(self) -> None:
         """Note that --start and --end exclude all rows: they may be wrong."""
@@ -352,6 +353,18 @@ class RowReading:
         else:
             code = tally.report("decode", is_null=self._errors is ReadErrors.null)
         return max([code, *(report_findings(rows.source) for rows in self._sources)])
+
+
+def _difference(rows: SourceRows, first: SourceRows) -> str:
+    """Return how the columns of two sources differ."""
+    if rows.schema.names != first.schema.names:
+        return f"{rows.source.name} has other columns than {first.source.name}: name common ones by --columns"
+    types = ((name, rows.schema.field(name).type, first.schema.field(name).type) for name in rows.schema.names)
+    name, type, other = next(differing for differing in types if differing[1] != differing[2])
+    return (
+        f"column {printable(name)} is {type} in {rows.source.name}, and {other} in {first.source.name}: --json writes both, or "
+        "leave the column out by --columns"
+    )
 
 
 def _point_text(spec: OffsetSpec) -> str:

@@ -59,6 +59,10 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         """Return the offset before which each partition can be read."""
         return self._offsets(dict.fromkeys(partitions, LATEST_TIME), self._isolation)
 
+    def all_ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offset before which each partition has records, also of open transactions."""
+        return self._offsets(dict.fromkeys(partitions, LATEST_TIME), "read_uncommitted")
+
     def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
         """Return the offset of the first record that is not older than a time, even in an open transaction."""
         offsets = self._offsets(times, "read_uncommitted")

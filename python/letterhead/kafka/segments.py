@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from letterhead import arrow as lha
 from letterhead.errors import ErrorDetail
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import WHERE_FIELDS, BatchHeader, KafkaRowReader, aborted_batches
@@ -17,7 +19,7 @@ from letterhead.offsets.damage import BatchError, DamagedRange, Invalid
 from letterhead.offsets.output_columns import Dialect, with_errors
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.segment_rows import SegmentRowReader
-from letterhead.offsets.segments import SegmentLog, SegmentReports, SegmentRows
+from letterhead.offsets.segments import Repaired, SegmentLog, SegmentReports, SegmentRows
 from letterhead.offsets.stored_batches import StoredBatches
 from letterhead.where.program import resolve
 
@@ -118,12 +120,26 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
 
     def repaired(
         self, file: KafkaSegmentFile, error: BatchError, damage: DamagedRange, bounds: OffsetRange
-    ) -> Iterable[pa.RecordBatch] | None:
+    ) -> Repaired | None:
         """Return the records of a batch with a wrong checksum if the checksum is to be ignored."""
         stored = file.with_checksum(error, damage) if self._unchecked is not None else None
         if self._unchecked is None or stored is None:
             return None
-        return self._unchecked(file, stored, error, bounds)
+        return Repaired(self._unchecked(file, stored, error, bounds), self._unread(stored, damage))
+
+    def _unread(
+        self, stored: StoredBatches[BatchHeader], damage: DamagedRange
+    ) -> tuple[BatchError, DamagedRange] | None:
+        """Return the error after which no record of a batch can be read, if there is one."""
+        batch = pa.array([bytes(stored.data)], pa.binary())
+        options: Any = {"errors": "column", "limits": self._rows.limits}
+        read = lha.messages(batch, "record-batch", columns=["offset"], **options)
+        known = read.field("offset").drop_null()
+        if len(known) == len(read):
+            return None
+        error = read.filter(pc.is_null(read.field("offset"))).field("error")[0].as_py()[0]
+        first = known[-1].as_py() + 1 if len(known) else damage.first
+        return BatchError(error["code"], error["message"]), damage._replace(first=first)
 
 
 class KafkaSegmentRowReader(SegmentRowReader[BatchHeader]):

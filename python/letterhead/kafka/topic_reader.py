@@ -24,7 +24,7 @@ from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
 from letterhead.offsets.reading import OffsetProgress, last_of_range, read_partitions, read_ranges
 from letterhead.offsets.rows import POSITION
-from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_group, check_tail, group_of
+from letterhead.offsets.specs import LATEST, OffsetBounds, OffsetSpec, check_group, check_tail, group_of
 from letterhead.reader import Progress, Reader
 
 if TYPE_CHECKING:
@@ -183,6 +183,9 @@ def topic(
                 resolved = bounds._replace(start={place.partition: point for place, point in points.items()})
             ranges = requested_ranges(log, chosen, resolved)
             progress.note_deleted(ranges, bounds)
+            if isolation == "read_committed" and not follow:
+                to_end = [part for part in ranges if bounds.of_partition(part.partition.partition)[1] == LATEST]
+                progress.note_open(to_end, log.all_ends([part.partition for part in to_end]))
             if commit_group is None:
                 yield from read_partitions(log, ranges, rows.where, last=last, follow=follow, progress=progress)
                 return

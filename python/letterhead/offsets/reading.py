@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from letterhead._table_batches import bounded_batches
@@ -39,7 +39,7 @@ class OffsetProgress:
     """How many of the requested offsets have been read; ``total`` is None before the first request, and without an end.
 
     ``when_connected`` is called with the number of partitions before the first row is read. ``remarks`` name requested offsets
-    that were deleted.
+    that were deleted, and open transactions.
     """
 
     def __init__(self) -> None:
@@ -61,6 +61,14 @@ class OffsetProgress:
         """Note partitions that begin after the requested offset."""
         remarks = (bounds.deleted_before(requested.partition.partition, requested.start) for requested in ranges)
         self.remarks += filter(None, remarks)
+
+    def note_open(self, ranges: Iterable[OffsetRange], ends: Mapping[TopicPartition, int]) -> None:
+        """Note partitions that are read up to an open transaction; ``ends`` are those of all records."""
+        self.remarks += (
+            f"{requested.partition}: read up to offset {requested.end}, where a transaction is open"
+            for requested in ranges
+            if requested.end < ends[requested.partition]
+        )
 
     def note_read(self, partition: TopicPartition, offset: int) -> None:
         """Note up to which offset a partition was read."""

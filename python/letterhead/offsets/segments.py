@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias
 
 from letterhead._table_batches import bounded_batches
 from letterhead._warnings import warn
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from letterhead.kafka.transactions import OpenTransaction
     from letterhead.where.program import Filter
 
-__all__ = ["SegmentLog", "SegmentReports", "SegmentRows", "SegmentsReader"]
+__all__ = ["Repaired", "SegmentLog", "SegmentReports", "SegmentRows", "SegmentsReader"]
 
 
 @dataclass
@@ -54,6 +54,13 @@ class SegmentReports:
 
 ReadBatches: TypeAlias = Callable[[Any, Sequence[BatchT], OffsetRange], Iterator["pa.RecordBatch | Invalid"]]
 """Yields the rows of batches of a file; at the end, the first invalid batch, if any."""
+
+
+class Repaired(NamedTuple):
+    """The rows of a damaged batch, and the damage that hides others of its records, if any."""
+
+    rows: Sequence[pa.RecordBatch]
+    unread: tuple[BatchError, DamagedRange] | None
 
 
 class SegmentRows(Protocol):
@@ -157,9 +164,7 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
                     yield from self._file(file, bounds, read, reports)
             reports.done = done_before = done_before + reports.sizes[segment.path]
 
-    def repaired(
-        self, file: Any, error: BatchError, damage: DamagedRange, bounds: OffsetRange
-    ) -> Iterable[pa.RecordBatch] | None:
+    def repaired(self, file: Any, error: BatchError, damage: DamagedRange, bounds: OffsetRange) -> Repaired | None:
         """Return the rows of a damaged batch that is read nevertheless, or None."""
         return None
 
@@ -212,7 +217,11 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
         damage = damage._replace(bounds=bounds[1:])
         repaired = self.repaired(file, error, damage, bounds)
         if repaired is not None:
-            yield from repaired
+            yield from repaired.rows
+            if repaired.unread is not None and repaired.unread[1].hides_records:
+                error, damage = repaired.unread
+                damage = damage._replace(bounds=reports.requested)
+                reports.damaged.append(DamagedBatches.in_file(file.segment.path, damage, error.reason))
         elif damage.hides_records or error.is_not_a_segment:
             damage = damage._replace(bounds=reports.requested)
             if self.segment_rows.errors == "raise":

@@ -368,7 +368,7 @@ def _unseen_headers(specs: Sequence[ColumnSpec], open_reader: Callable[[Conditio
         if spec.type == EVERY:
             continue
         key = of_message(*spec.key) if isinstance(spec.key, tuple) else spec.key
-        with open_reader(col(key).exists()) as reader:
+        with open_reader(col(key, "binary").exists()) as reader:  # a type, as a field may have the name
             if not any(len(batch) for batch in reader):
                 unseen.append(spec.key)
     return unseen

@@ -59,7 +59,7 @@ class Misfit(ValueError):
     """A value has another type than its column; ``path`` is the field of nested values, as in ``.a[].b``."""
 
     def __init__(self, path: str, value: str, column: str) -> None:
-        super().__init__(f"{value}, and {column} in the lines before")
+        super().__init__(f"{value}, and {column} in other lines")
         self.path = path
         self.value = value
         self.column = column

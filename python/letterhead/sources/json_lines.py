@@ -365,7 +365,7 @@ def _headers_column(values: Sequence[list[dict[str, Any]] | None]) -> _Column:
             return None
         rows = [{"key": key, "value": value} for key, value in headers]
         if any(isinstance(row["value"], Value) for row in rows):
-            raise JsonError("a header has a type, which those in the lines before lack")
+            raise JsonError("a header has a type, which those in other lines lack")
         return rows
 
     return _Column(pa.list_(pa.struct(fields)), frozenset({type(None)}), convert, None if is_int else _text_headers)

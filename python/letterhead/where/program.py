@@ -270,8 +270,8 @@ def _resolve_condition(
         column = name.partition(".")[0]
         if fields.get(column) == "":
             raise ValueError(
-                f"where: {name!r}: parts of column {column!r} are not tested: pass col({name!r}, type) for a header of this "
-                f"name (headers['{name}']::type in SQL)"
+                f"where: {name!r}: parts of column {column!r} are not tested: filter the result by them; col({name!r}, type) is a "
+                f"header of this name (headers['{name}']::type in SQL)"
             )
     try:
         spec = _header(condition, columns, format_has_types)

@@ -174,7 +174,7 @@ class _SqlTranslator:
             case _ if type(node) in _COMPARISONS:
                 return self._comparison(node)
             case exp.Column() | exp.Cast():
-                raise self._error(node, "it is not a condition: compare it, as in flag::bool = true")
+                raise self._error(node, f"it is not a condition: compare it, as in {node.sql(dialect=_Where)} = true")
         raise self._error(node, "it is not supported")
 
     def _chain(self, node: Any) -> list[Any]:
