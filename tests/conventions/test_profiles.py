@@ -293,6 +293,28 @@ def nearly_right(draw, name):
     return bytes(data[: draw(st.integers(0, len(data)) | st.just(len(data)))])
 
 
+@pytest.mark.parametrize("part", ["key", "value"])
+def test_headers_of_apicurios_serializers_are_read(part: str) -> None:
+    # Written by DefaultHeadersHandler and AvroSerdeHeaders of Apicurio 2.6.13.
+    by_id = [(f"apicurio.{part}.globalId", "0000000000000007"), (f"apicurio.{part}.encoding", "42494e415259")]
+    by_content = [(f"apicurio.{part}.contentId", "0000000000000005")]
+    by_name = [
+        (f"apicurio.{part}.contentHash", "616263"), (f"apicurio.{part}.groupId", "6f7264657273"),
+        (f"apicurio.{part}.artifactId", "6f726465722d76616c7565"), (f"apicurio.{part}.version", "33"),
+    ]  # fmt: skip
+    expected = [
+        {"global_id": 7, "encoding": "BINARY"},
+        {"content_id": 5},
+        {"content_hash": "abc", "group_id": "orders", "artifact_id": "order-value", "version": "3"},
+    ]
+    for written, values in zip((by_id, by_content, by_name), expected, strict=True):
+        headers = lh.Headers([(key, bytes.fromhex(value)) for key, value in written])
+        row = lh.select(lh.encode(headers, "kafka"), "kafka", lh.profile("apicurio"))
+        assert {name: value for name, value in row.items() if value is not None} == {
+            f"{part}_{name}": value for name, value in values.items()
+        }
+
+
 @pytest.mark.parametrize("reader", [TraceparentReader(), Rfc3339Reader("ns"), Rfc3339Reader("us"), SchemaIdReader()],
                          ids=lambda reader: reader.name)  # fmt: skip
 @given(data=st.data())

@@ -26,7 +26,7 @@ def profile(name: str) -> dict[str, Field]:
     ----------
     name : str
         One of ``otel``, ``cloudevents``, ``schema-id``, ``streams-dlq``, ``connect-dlq``, ``spring``, ``spring-dlt``,
-        ``spring-retry``, ``debezium``, ``debezium-outbox``, ``eventhubs``.
+        ``spring-retry``, ``debezium``, ``debezium-outbox``, ``eventhubs``, ``apicurio``.
 
     Returns
     -------

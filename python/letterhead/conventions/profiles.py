@@ -118,6 +118,27 @@ _SCHEMA_ID = _profile(
     ("value_schema_id", "__value_schema_id", "binary", "the same for the value"),
 )
 
+_APICURIO = _profile(
+    "apicurio",
+    "Apicurio Registry: ids in headers",
+    "`SerdeHeaders`, `DefaultHeadersHandler` and `AvroSerdeHeaders` of Apicurio's serializers, version 2.6; a message has one "
+    "of the ids, or the name and version of the schema",
+    *(
+        (f"{part}_{column}", f"apicurio.{part}.{name}", type, note.format(part=part))
+        for part in ("key", "value")
+        for column, name, type, note in (
+            ("global_id", "globalId", "int64", "id of the {part}'s schema"),
+            ("content_id", "contentId", "int64", "id of its content"),
+            ("content_hash", "contentHash", "string", "hash of its content"),
+            ("group_id", "groupId", "string", "its group"),
+            ("artifact_id", "artifactId", "string", "its name"),
+            ("version", "version", "string", "its version"),
+            ("message_type", "msgType", "string", "Protobuf: type of the {part}"),
+            ("encoding", "encoding", "string", "Avro: encoding of the {part}, `BINARY` or `JSON`"),
+        )
+    ),
+)
+
 _STREAMS_DLQ = _profile(
     "streams-dlq",
     "Kafka Streams: dead letter queue",
@@ -222,7 +243,7 @@ _EVENTHUBS = _profile(
 PROFILES: dict[str, Profile] = {
     convention.name: convention
     for convention in (
-        _OTEL, _CLOUDEVENTS, _SCHEMA_ID, _STREAMS_DLQ, _CONNECT_DLQ, _SPRING, _SPRING_DLT, _SPRING_RETRY,
+        _OTEL, _CLOUDEVENTS, _SCHEMA_ID, _APICURIO, _STREAMS_DLQ, _CONNECT_DLQ, _SPRING, _SPRING_DLT, _SPRING_RETRY,
         _DEBEZIUM, _DEBEZIUM_OUTBOX,
         _EVENTHUBS,
     )
