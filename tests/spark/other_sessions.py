@@ -79,7 +79,7 @@ def check(spark, samples: Path) -> None:
     text = raised(
         bad.selectExpr("array(struct('k' key, value))").toDF("h").select(lhs.header("h", "k", "int32")).collect
     )
-    assert "header k: 1 byte where int32 takes 4 (wrong_size)" in text
+    assert "kafka: column k: 1 byte where int32 takes 4 (wrong_size, header 0)" in text
 
 
 def check_edits(orders) -> None:

@@ -26,15 +26,14 @@ def read_by_spark(spark, type: str, messages: list[bytes | None]) -> tuple[list,
 
 
 def read_columns(type: str):
-    from pyspark.sql import functions as F
-
     from letterhead.spark.checks import guarded
     from letterhead.spark.expressions import parser
+    from letterhead.spark.sql_text import F, named
 
-    read = parser(type)(F.col(f"`{type}`"))
+    read = parser(type)(named(type))
     value = guarded(read.checks, read.value, lambda check: F.lit(None))
     error = guarded(read.checks, F.lit(None), lambda check: F.concat(F.lit(f"{check.code}: "), check.message))
-    return value.alias(f"value {type}"), error.cast("string").alias(f"error {type}")
+    return value.column.alias(f"value {type}"), error.cast("string").column.alias(f"error {type}")
 
 
 def read_by_native(type: str, messages: list[bytes | None]) -> tuple[list, list]:

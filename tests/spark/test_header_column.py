@@ -119,7 +119,13 @@ def test_engines_fail_at_the_same_rows(spark, engines, type, repeat):
         for code, (row, found_error) in by_code.items():
             if "spark" in engines:
                 output = message([row], spark, type=type, repeat=repeat)
-                assert f"header k: {found_error['message']} ({code})" in output
+                column = f"column {found_error['column']}: " if found_error["column"] else ""
+                place = (
+                    ""
+                    if found_error["header"] is None or code == "null_key" or repeat == "all"
+                    else f", header {found_error['header']}"
+                )
+                assert f"kafka: {column}{found_error['message']} ({code}{place})" in output
             assert found_error["message"] in message([row], spark, type=type, repeat=repeat, engine="arrow")
 
     agree()
@@ -233,7 +239,7 @@ def test_a_column_is_named_as_errors_name_its_key(spark, engines, key, name):
         assert df.select(column).columns == [name]
     if "spark" in engines:
         needed = lhs.header("headers", key, "binary", format=format, engine="spark", required=True)
-        with pytest.raises(PySparkException, match=rf"header {name}: the header is required and absent"):
+        with pytest.raises(PySparkException, match=rf"column {name}: the header is required and absent"):
             df.select(needed).collect()
 
 
@@ -283,24 +289,44 @@ def test_the_check_of_the_layout_costs_nothing(spark):
 @pytest.mark.parametrize(
     ("rows", "options", "text"),
     [
-        ([[("k", b"abcd")]], {"type": "int64"}, "header k: 4 bytes where int64 takes 8 (wrong_size)"),
-        ([[("k", b"a")]], {"type": "int64", "repeat": "all"}, "header k: 1 byte where int64 takes 8 (wrong_size)"),
-        ([[("k", b"\x02")]], {"type": "bool"}, "header k: the byte is not a boolean: 0 or 1 (bad_bool)"),
-        ([[("k", b"\xff")]], {"type": "string"}, "header k: the value is not UTF-8 (value_not_utf8)"),
-        ([[("k", b"one")]], {"type": "int8:text"}, "header k: the text does not spell int8 (bad_text)"),
-        ([[("k", b"300")]], {"type": "int8:text"}, "header k: the number does not fit int8 (out_of_range)"),
+        ([[("k", b"abcd")]], {"type": "int64"}, "kafka: column k: 4 bytes where int64 takes 8 (wrong_size, header 0)"),
+        (
+            [[("k", b"a")]],
+            {"type": "int64", "repeat": "all"},
+            "kafka: column k: 1 byte where int64 takes 8 (wrong_size)",
+        ),
+        (
+            [[("k", b"\x02")]],
+            {"type": "bool"},
+            "kafka: column k: the byte is not a boolean: 0 or 1 (bad_bool, header 0)",
+        ),
+        ([[("k", b"\xff")]], {"type": "string"}, "kafka: column k: the value is not UTF-8 (value_not_utf8, header 0)"),
+        (
+            [[("k", b"one")]],
+            {"type": "int8:text"},
+            "kafka: column k: the text does not spell int8 (bad_text, header 0)",
+        ),
+        (
+            [[("k", b"300")]],
+            {"type": "int8:text"},
+            "kafka: column k: the number does not fit int8 (out_of_range, header 0)",
+        ),
         (
             [[("k", b"")], []],
             {"type": "binary", "required": True},
-            "header k: the header is required and absent (missing_key)",
+            "kafka: column k: the header is required and absent (missing_key)",
         ),
-        ([None], {"type": "binary", "required": True}, "header k: the header is required and absent (missing_key)"),
+        (
+            [None],
+            {"type": "binary", "required": True},
+            "kafka: column k: the header is required and absent (missing_key)",
+        ),
         (
             [[("k", None), ("k", b"")]],
             {"type": "binary", "repeat": "error"},
-            "header k: the key occurs a second time (repeated_key)",
+            "kafka: column k: the key occurs a second time (repeated_key, header 1)",
         ),
-        ([[(None, b"")]], {"type": "binary"}, "the key of a header is null (null_key)"),
+        ([[(None, b"")]], {"type": "binary"}, "kafka: the key is null (null_key)"),
     ],
 )
 def test_the_error_names_the_expression(spark, rows, options, text):

@@ -108,7 +108,7 @@ def test_the_page_about_sql_prints_what_it_shows(spark, monkeypatch: pytest.Monk
     monkeypatch.chdir(ROOT)
     names = {"spark": spark}
     run(page, names)
-    assert capsys.readouterr().out == "".join(blocks(page, "text")[:3])
+    assert capsys.readouterr().out == "".join(blocks(page, "text")[:4])
     assert names["model"](Dbt(), spark).exceptAll(names["typed"]).count() == 0
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import functions as F
 
 import letterhead as lh
 from frames import collected
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.operations import ReadOptions, Select
+from letterhead.spark import sql_text
 from letterhead.spark.checks import guarded
 from letterhead.spark.writing import writer, written_from
 from settings import ALL, EACH, configured
@@ -134,10 +134,10 @@ def test_columns_are_written_as_pack_writes_them(spark: Any, settings: dict[str,
 def write_columns(df: Any, type: str, truncate: bool) -> tuple[Any, Any]:
     column_type = df.schema[type].dataType
     assert written_from(type, column_type) is None
-    write = writer(type, scale=getattr(column_type, "scale", 0), truncate=truncate)(F.col(f"`{type}`"))
-    value = guarded(write.checks, write.value, lambda check: F.lit(None))
-    error = guarded(write.checks, F.lit(None), lambda check: check.message)
-    return value.alias(f"value {type}"), error.cast("string").alias(f"error {type}")
+    write = writer(type, scale=getattr(column_type, "scale", 0), truncate=truncate)(sql_text.named(type))
+    value = guarded(write.checks, write.value, lambda check: sql_text.literal(None))
+    error = guarded(write.checks, sql_text.literal(None), lambda check: check.message)
+    return value.column.alias(f"value {type}"), error.cast("string").column.alias(f"error {type}")
 
 
 def written(table: pa.Table, type: str, row: int, truncate: bool) -> tuple[bytes | None, str | None]:

@@ -58,12 +58,12 @@ def test_expressions_read_what_the_native_module_reads(spark: Any, ansi: bool) -
 def test_both_engines_raise_the_same_error(spark: Any, name: str) -> None:
     df = spark.createDataFrame(pa.table({"headers": pa.array([headers_of(ROWS[3])], HEADERS)}))
     field = COLUMNS[name]
-    with pytest.raises(Exception, match=f"header {name}: ") as by_spark:
+    with pytest.raises(Exception, match=f"kafka: column {name}: ") as by_spark:
         df.select(lhs.header("headers", name, field.type)).collect()
     with pytest.raises(lh.DecodeError) as native:
         lh.select(lh.encode([(name, ROWS[3][name])], "kafka"), "kafka", {name: field})
     message = str(native.value).partition(": ")[2].partition(" (")[0].removeprefix(f"column {name}: ")
-    assert f"header {name}: {message} ({native.value.code})" in str(by_spark.value)
+    assert f"column {name}: {message} ({native.value.code}, header " in str(by_spark.value)
     assert ROWS[3][name].decode() not in message or name == "token"
 
 

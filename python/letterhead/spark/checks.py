@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import and_
 from typing import NamedTuple
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from letterhead.spark.sql_text import F, Sql, bound
 
 __all__ = ["Check", "Checked", "check", "chosen", "either", "first_valid", "guarded", "raised"]
 
@@ -14,29 +15,29 @@ __all__ = ["Check", "Checked", "check", "chosen", "either", "first_valid", "guar
 class Check(NamedTuple):
     """A condition that makes a value invalid, with the code and the message that the native module has for it."""
 
-    when: Column
+    when: Sql
     code: str
-    message: Column
+    message: Sql
 
 
 class Checked(NamedTuple):
     """A parsed or written value, defined where no check holds, and its checks: the first that holds is reported."""
 
     checks: Sequence[Check]
-    value: Column
+    value: Sql
 
 
-def check(when: Column, code: str, message: str) -> Check:
+def check(when: Sql, code: str, message: str) -> Check:
     """Return a check with a constant message."""
     return Check(when, code, F.lit(message))
 
 
-def guarded(checks: Sequence[Check], value: Column, fail: Callable[[Check], Column]) -> Column:
+def guarded(checks: Sequence[Check], value: Sql, fail: Callable[[Check], Sql]) -> Sql:
     """Return the value, or what ``fail`` returns for the first check that holds."""
     return chosen([(check.when, fail(check)) for check in checks], value)
 
 
-def chosen(choices: Sequence[tuple[Column, Column]], otherwise: Column) -> Column:
+def chosen(choices: Sequence[tuple[Sql, Sql]], otherwise: Sql) -> Sql:
     """Return the value of the first condition that holds, as one flat CASE, because Spark Connect rejects deep nesting."""
     if not choices:
         return otherwise
@@ -46,12 +47,12 @@ def chosen(choices: Sequence[tuple[Column, Column]], otherwise: Column) -> Colum
     return case.otherwise(otherwise)
 
 
-def raised(prefix: str, check: Check) -> Column:
+def raised(prefix: str, check: Check) -> Sql:
     """Return the expression that ends the query with the error of a check, after a prefix."""
     return F.raise_error(F.concat(F.lit(prefix), check.message, F.lit(f" ({check.code})")))
 
 
-def either(condition: Column, if_true: Checked, if_false: Checked) -> Checked:
+def either(condition: Sql, if_true: Checked, if_false: Checked) -> Checked:
     """Return one of two results. Checks are not combined with `&`, as Spark may evaluate both of its operands."""
     no = F.lit(False)
     return Checked(
@@ -69,16 +70,14 @@ def first_valid(results: Sequence[Checked]) -> Checked:
     if not before:
         return last
     no, value = F.lit(False), last.value
-    all_bad = F.lit(True)
-    messages: list[Column] = []
-    for result in before:
-        all_bad = F.when(all_bad, guarded(result.checks, no, lambda _: F.lit(True))).otherwise(no)
-        messages.append(guarded(result.checks, F.lit(None), lambda check: check.message).cast("string"))
-    for result in reversed(before):
-        is_bad = guarded(result.checks, no, lambda _: F.lit(True))
-        value = F.when(is_bad, value).otherwise(result.value)
+    messages = [
+        bound(guarded(result.checks, F.lit(None), lambda check: check.message).cast("string")) for result in before
+    ]
+    all_bad = bound(reduce(and_, (message.is_not_null() for message in messages)))
+    for result, message in zip(reversed(before), reversed(messages), strict=True):
+        value = F.when(message.is_null(), result.value).otherwise(value)
 
-    def joined(own: Column) -> Column:
+    def joined(own: Sql) -> Sql:
         return F.array_join(F.array_distinct(F.array(*messages, own)), "; ")
 
     checks = [

@@ -16,27 +16,30 @@ Notes for the next reader:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from typing import TypeAlias
 
 from letterhead import _native
 from letterhead.spark.checks import Check, Checked, check, chosen, either, first_valid
+from letterhead.spark.sql_text import F, Sql, bound
 from letterhead.spark.text_forms import form_parser
 from letterhead.values import VALUE_TYPES
 
-__all__ = ["guid_digits", "header_parser", "is_type", "is_utf8", "parser"]
+__all__ = ["Fields", "guid_digits", "header_parser", "is_type", "is_utf8", "parser"]
 
 
-def parser(type: str) -> Callable[[Column], Checked]:
+Fields: TypeAlias = Sql | Mapping[str, Sql]
+"""A struct, or its fields by name."""
+
+
+def parser(type: str) -> Callable[[Sql], Checked]:
     """Return the function that parses a binary column as a type ``name[:be|le|text]``, or text with a form of its own.
 
     Examples
     --------
-    >>> from pyspark.sql import functions as F
+    >>> from letterhead.spark.sql_text import F
     >>> parse = parser("int64:text")
     >>> [check.code for check in parse(F.lit(b"one")).checks]
     ['bad_text', 'out_of_range']
@@ -52,7 +55,7 @@ def parser(type: str) -> Callable[[Column], Checked]:
     return partial(_BYTES.get(name, _integer), name, suffix in ("le", "reversed"))
 
 
-def header_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
+def header_parser(type: str, has_types: bool) -> Callable[[Fields], Checked]:
     """Return the function that parses the value of a header, a struct with ``value`` and, if so, ``type``.
 
     If headers have a type, it decides: a value of another type is invalid, and its bits are big-endian. The suffix of
@@ -64,14 +67,14 @@ def header_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
         return parsers[0]
     column_type = _native.check_type(type)[1]
 
-    def parse(header: Column) -> Checked:
+    def parse(header: Fields) -> Checked:
         checks, value = first_valid([parse(header) for parse in parsers])
         return Checked(checks, value.cast(column_type))
 
     return parse
 
 
-def _type_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
+def _type_parser(type: str, has_types: bool) -> Callable[[Fields], Checked]:
     plain = parser(type)
     if not has_types:
         return lambda header: plain(header["value"])
@@ -83,11 +86,11 @@ def _type_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
 
     fitting = _fitting_types(name, stored_type)
 
-    def parse(header: Column) -> Checked:
+    def parse(header: Fields) -> Checked:
         bytes, header_type = header["value"], header["type"]
         message = F.concat(F.lit("the value is "), header_type, F.lit(f" and {name} was requested"))
-        wrong = Check(bytes.isNotNull() & ~header_type.isin(stored_type, *fitting), "wrong_type", message)
-        parsed = plain(bytes) if big_endian is plain else either(header_type.isNull(), plain(bytes), big_endian(bytes))
+        wrong = Check(bytes.is_not_null() & ~header_type.isin(stored_type, *fitting), "wrong_type", message)
+        parsed = plain(bytes) if big_endian is plain else either(header_type.is_null(), plain(bytes), big_endian(bytes))
         if fitting:
             is_other = F.coalesce(header_type.isin(*fitting), F.lit(False))
             parsed = either(is_other, _of_fitting_type(name, fitting, header_type, bytes), parsed)
@@ -96,10 +99,10 @@ def _type_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
     return parse
 
 
-def _text_header(type: str, plain: Callable[[Column], Checked], header: Column) -> Checked:
+def _text_header(type: str, plain: Callable[[Sql], Checked], header: Fields) -> Checked:
     """Parse text with a form of its own, which is stored as text or bytes."""
     message = F.concat(F.lit("the value is "), header["type"], F.lit(f" and {type} was requested"))
-    wrong = Check(header["value"].isNotNull() & ~header["type"].isin("string", "binary"), "wrong_type", message)
+    wrong = Check(header["value"].is_not_null() & ~header["type"].isin("string", "binary"), "wrong_type", message)
     checks, value = plain(header["value"])
     return Checked([wrong, *checks], value)
 
@@ -112,10 +115,10 @@ def _fitting_types(name: str, stored_type: str) -> list[str]:
     return [type for type in others if type != stored_type]
 
 
-def _of_fitting_type(name: str, types: Sequence[str], type: Column, bytes: Column) -> Checked:
+def _of_fitting_type(name: str, types: Sequence[str], type: Sql, bytes: Sql) -> Checked:
     """Parse bytes as one of some types, and return the value as another type, or the check that it does not fit."""
     checks: list[Check] = []
-    values: list[tuple[Column, Column]] = []
+    values: list[tuple[Sql, Sql]] = []
     for stored in types:
         parsed = _widened(name, stored, bytes)
         is_stored = type == stored
@@ -126,7 +129,7 @@ def _of_fitting_type(name: str, types: Sequence[str], type: Column, bytes: Colum
     return Checked(checks, chosen(values, F.lit(None)))
 
 
-def _widened(name: str, stored: str, bytes: Column) -> Checked:
+def _widened(name: str, stored: str, bytes: Sql) -> Checked:
     """Parse bytes as a type, and return the value as another type."""
     if stored not in RANGES:
         checks, value = parser(stored)(bytes) if stored != "string" else Checked([], bytes)
@@ -155,7 +158,7 @@ def _widened(name: str, stored: str, bytes: Column) -> Checked:
     return Checked(checks, number.cast(_SPARK_TYPES[name]))
 
 
-def is_type(name: Column) -> Column:
+def is_type(name: Sql) -> Sql:
     """Return whether a string is one of :data:`letterhead.values.VALUE_TYPES`, or ``type-16`` to ``type-255``."""
     return name.isin(*VALUE_TYPES) | name.rlike(r"\Atype-(?:1[6-9]|[2-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\z")
 
@@ -163,31 +166,30 @@ def is_type(name: Column) -> Column:
 # Bytes ------------------------------------------------------------------------------------------------------------
 
 
-def _string(name: str, little: bool, bytes: Column) -> Checked:
+def _string(name: str, little: bool, bytes: Sql) -> Checked:
     return Checked([check(~is_utf8(bytes), "value_not_utf8", "the value is not UTF-8")], bytes.cast("string"))
 
 
-def _binary(name: str, little: bool, bytes: Column) -> Checked:
+def _binary(name: str, little: bool, bytes: Sql) -> Checked:
     return Checked([], bytes)
 
 
-def _bool(name: str, little: bool, bytes: Column) -> Checked:
-    byte = _unsigned(F.hex(bytes))
+def _bool(name: str, little: bool, bytes: Sql) -> Checked:
+    byte = bound(_unsigned(F.substring(F.hex(bytes), 1, 2)))
     not_bool = check(byte > 1, "bad_bool", "the byte is not a boolean: 0 or 1")
     return Checked([_wrong_size(name, bytes), not_bool], byte == 1)
 
 
-def _char(name: str, little: bool, bytes: Column) -> Checked:
-    digits = hex_digits(bytes, 2, little)
+def _char(name: str, little: bool, bytes: Sql) -> Checked:
     # Java's own UTF-16 decoder rejects U+FFFE, so the character is encoded in UTF-8 here.
-    unit = _unsigned(digits)
+    unit = bound(_unsigned(F.substring(hex_digits(bytes, 2, little), 1, 4)))
     surrogate = unit.between(0xD800, 0xDFFF)
     is_half = check(surrogate, "out_of_range", "half of a surrogate pair is no character")
     return Checked([_wrong_size(name, bytes), is_half], _utf8_of(unit))
 
 
-def _integer(name: str, little: bool, bytes: Column) -> Checked:
-    digits = hex_digits(bytes, WIDTHS[name], little)
+def _integer(name: str, little: bool, bytes: Sql) -> Checked:
+    digits = bound(hex_digits(bytes, WIDTHS[name], little))
     checks = [_wrong_size(name, bytes)]
     if name in WIDE:
         checks.append(check(_past_38_digits(name, digits), "out_of_range", "the number has more than 38 digits"))
@@ -195,31 +197,30 @@ def _integer(name: str, little: bool, bytes: Column) -> Checked:
     return Checked(checks, _number(name, digits).cast(_SPARK_TYPES[name]))
 
 
-def _timestamp_ms(name: str, little: bool, bytes: Column) -> Checked:
-    millis = _number("int64", hex_digits(bytes, 8, little))
+def _timestamp_ms(name: str, little: bool, bytes: Sql) -> Checked:
+    millis = bound(_number("int64", F.substring(hex_digits(bytes, 8, little), 1, 16)))
     return Checked([_wrong_size(name, bytes), _too_far(millis)], F.timestamp_millis(millis))
 
 
-def _float(name: str, little: bool, bytes: Column) -> Checked:
+def _float(name: str, little: bool, bytes: Sql) -> Checked:
     width, (mantissa_bits, bias) = WIDTHS[name], FLOATS[name]
-    digits = hex_digits(bytes, width, little)
-    bits = _word(digits) if width == 8 else _unsigned(digits)
+    bits = bound(_signed(F.substring(hex_digits(bytes, width, little), 1, 2 * width)))
     top = 2 * bias + 1
-    exponent = F.shiftright(bits, mantissa_bits).bitwiseAND(F.lit(top))
-    fraction = bits.bitwiseAND(F.lit((1 << mantissa_bits) - 1))
+    exponent = bound(F.shiftright(bits, mantissa_bits).bits_and(F.lit(top)))
+    fraction = bound(bits.bits_and(F.lit((1 << mantissa_bits) - 1)))
     # Both factors and their product are exact doubles.
     subnormal = exponent == 0
     mantissa = F.when(subnormal, fraction).otherwise(fraction + F.lit(1 << mantissa_bits)).cast("double")
     power = F.when(subnormal, F.lit(1)).otherwise(exponent) - F.lit(bias + mantissa_bits)
     special = F.when(fraction == 0, F.lit(float("inf"))).otherwise(F.lit(float("nan")))
-    size = F.when(exponent == top, special).otherwise(mantissa * F.pow(F.lit(2.0), power.cast("double")))
-    negative = F.shiftright(bits, 8 * width - 1).bitwiseAND(F.lit(1)) == 1
+    size = bound(F.when(exponent == top, special).otherwise(mantissa * F.pow(F.lit(2.0), power.cast("double"))))
+    negative = F.shiftright(bits, 8 * width - 1).bits_and(F.lit(1)) == 1
     value = F.when(negative, -size).otherwise(size)
     return Checked([_wrong_size(name, bytes)], value.cast(_SPARK_TYPES[name]))
 
 
-def _uuid(name: str, little: bool, bytes: Column) -> Checked:
-    digits = F.lower(hex_digits(bytes, 16, little))
+def _uuid(name: str, little: bool, bytes: Sql) -> Checked:
+    digits = bound(F.lower(hex_digits(bytes, 16, little)))
     groups = [F.substring(digits, start, length) for start, length in ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))]
     dash = F.lit("-")
     # Not `concat_ws`, which skips nulls.
@@ -230,28 +231,28 @@ def _uuid(name: str, little: bool, bytes: Column) -> Checked:
 # Text -------------------------------------------------------------------------------------------------------------
 
 
-def _bool_text(name: str, bytes: Column) -> Checked:
+def _bool_text(name: str, bytes: Sql) -> Checked:
     text = bytes.cast("string")
     return Checked([_bad_text(name, ~text.isin("true", "false"))], text == "true")
 
 
-def _char_text(name: str, bytes: Column) -> Checked:
-    text = bytes.cast("string")
+def _char_text(name: str, bytes: Sql) -> Checked:
+    text = bound(bytes.cast("string"))
     # Four bytes of UTF-8 are a character outside the Basic Multilingual Plane.
     is_char = is_utf8(bytes) & (F.length(text) == 1) & (F.length(bytes) <= 3)
     return Checked([_bad_text(name, ~is_char)], text)
 
 
-def _integer_text(name: str, bytes: Column) -> Checked:
-    text = bytes.cast("string")
+def _integer_text(name: str, bytes: Sql) -> Checked:
+    text = bound(bytes.cast("string"))
     # Bytes that are not UTF-8 match no pattern of ASCII characters.
     spelled = text.rlike(r"\A-?[0-9]+\z")
-    digits = F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1)
-    size = F.concat(F.lit("0"), digits).cast("decimal(38,0)")
+    digits = bound(F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1))
+    too_long = bound(F.length(digits) > _DECIMAL_DIGITS)
+    size = bound(F.when(~too_long, F.concat(F.lit("0"), digits)).cast("decimal(38,0)"))
     # Not `-size`: negation rounds to 34 digits (Spark 3.5 to 4.2).
-    number = F.when(text.startswith("-"), F.lit(Decimal(0)) - size).otherwise(size)
+    number = bound(F.when(text.startswith("-"), F.lit(Decimal(0)) - size).otherwise(size))
     low, high = RANGES[name]
-    too_long = F.length(digits) > _DECIMAL_DIGITS
     outside = too_long | (number < F.lit(Decimal(low))) | (number > F.lit(Decimal(high)))
     message = F.lit(f"the number does not fit {name}")
     if name in WIDE:
@@ -260,18 +261,18 @@ def _integer_text(name: str, bytes: Column) -> Checked:
     return Checked(checks, number.cast(_SPARK_TYPES[name]))
 
 
-def _timestamp_ms_text(name: str, bytes: Column) -> Checked:
+def _timestamp_ms_text(name: str, bytes: Sql) -> Checked:
     checks, millis = _integer_text("int64", bytes)
     spelled, outside = checks
     outside = check(outside.when, outside.code, f"the number does not fit {name}")
     return Checked([_bad_text(name, spelled.when), outside, _too_far(millis)], F.timestamp_millis(millis))
 
 
-def _float_text(name: str, bytes: Column) -> Checked:
-    text = bytes.cast("string")
+def _float_text(name: str, bytes: Sql) -> Checked:
+    text = bound(bytes.cast("string"))
     number = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    spelled = text.rlike(rf"\A(?:{number}|NaN|-?Infinity)\z")
-    value = F.when(spelled, text).cast(_SPARK_TYPES[name])
+    spelled = bound(text.rlike(rf"\A(?:{number}|NaN|-?Infinity)\z"))
+    value = bound(F.when(spelled, text).cast(_SPARK_TYPES[name]))
     # Only the word is an infinity: digits that round to one do not fit.
     outside = (F.abs(value) == F.lit(float("inf"))) & ~text.endswith("Infinity")
     return Checked(
@@ -279,8 +280,8 @@ def _float_text(name: str, bytes: Column) -> Checked:
     )
 
 
-def _uuid_text(name: str, bytes: Column) -> Checked:
-    text = bytes.cast("string")
+def _uuid_text(name: str, bytes: Sql) -> Checked:
+    text = bound(bytes.cast("string"))
     digit = "[0-9a-fA-F]"
     spelled = text.rlike(rf"\A{digit}{{8}}-{digit}{{4}}-{digit}{{4}}-{digit}{{4}}-{digit}{{12}}\z")
     return Checked([_bad_text(name, ~spelled)], F.lower(text))
@@ -318,7 +319,7 @@ RANGES = {
 FLOATS = {"float32": (23, 127), "float64": (52, 1023)}
 """Bits of the mantissa, and bias."""
 
-_BYTES: dict[str, Callable[[str, bool, Column], Checked]] = {
+_BYTES: dict[str, Callable[[str, bool, Sql], Checked]] = {
     "string": _string,
     "binary": _binary,
     "bool": _bool,
@@ -329,7 +330,7 @@ _BYTES: dict[str, Callable[[str, bool, Column], Checked]] = {
     "timestamp_ms": _timestamp_ms,
 }
 
-_TEXT: dict[str, Callable[[str, Column], Checked]] = {
+_TEXT: dict[str, Callable[[str, Sql], Checked]] = {
     "bool": _bool_text,
     "char": _char_text,
     "float32": _float_text,
@@ -342,53 +343,52 @@ _TEXT: dict[str, Callable[[str, Column], Checked]] = {
 # Digits and numbers -----------------------------------------------------------------------------------------------
 
 
-def hex_digits(bytes: Column, width: int, little: bool) -> Column:
+def hex_digits(bytes: Sql, width: int, little: bool) -> Sql:
     """Return two hexadecimal digits per byte, the most significant byte first."""
-    digits = F.hex(bytes)
+    digits = bound(F.hex(bytes))
     if not little or width == 1:
         return digits
     return F.concat(*[F.substring(digits, 2 * byte + 1, 2) for byte in reversed(range(width))])
 
 
-def guid_digits(bytes: Column) -> Column:
+def guid_digits(bytes: Sql) -> Sql:
     """Return the digits of a UUID whose first three groups are little-endian, in the order of its text, or back.
 
     Bytes of another length keep their number.
     """
-    digits = F.hex(bytes)
+    digits = bound(F.hex(bytes))
     swapped = [F.substring(digits, 2 * byte + 1, 2) for byte in (3, 2, 1, 0, 5, 4, 7, 6)]
     return F.when(F.length(bytes) == 16, F.concat(*swapped, F.substring(digits, 17, 16))).otherwise(digits)
 
 
-def complement(digits: Column) -> Column:
+def complement(digits: Sql) -> Sql:
     """Invert the bits that hexadecimal digits stand for."""
     return F.translate(digits, "0123456789ABCDEF", "FEDCBA9876543210")
 
 
-def _unsigned(digits: Column) -> Column:
+def _unsigned(digits: Sql) -> Sql:
     """Return up to seven bytes as a long."""
     return F.conv(digits, 16, 10).cast("bigint")
 
 
-def _word(digits: Column) -> Column:
-    """Return eight bytes as the 64 bits of a long."""
-    high, low = F.substring(digits, 1, 8), F.substring(digits, 9, 8)
-    return F.shiftleft(_unsigned(high), 32).bitwiseOR(_unsigned(low))
+def _signed(digits: Sql) -> Sql:
+    """Return up to eight bytes as a long, in which eight bytes are its 64 bits."""
+    return F.conv(digits, 16, -10).cast("bigint")
 
 
-def _number(name: str, digits: Column) -> Column:
+def _number(name: str, digits: Sql) -> Sql:
     """Return an integer of up to eight bytes: a long, or a decimal for uint64."""
     if name == "uint64":
         return F.conv(digits, 16, 10).cast("decimal(20,0)")
     if name == "int64":
-        return _word(digits)
+        return _signed(digits)
     if name.startswith("u"):
         return _unsigned(digits)
     unused = 64 - 8 * WIDTHS[name]
     return F.shiftright(F.shiftleft(_unsigned(digits), unused), unused)
 
 
-def _past_38_digits(name: str, digits: Column) -> Column:
+def _past_38_digits(name: str, digits: Sql) -> Sql:
     """Return whether 16 bytes exceed decimal(38, 0); digits of equal length compare as their numbers do."""
     highest = f"{_LARGEST_DECIMAL:032X}"
     if name == "uint128":
@@ -397,10 +397,10 @@ def _past_38_digits(name: str, digits: Column) -> Column:
     return (digits > highest) & (digits < lowest)
 
 
-def _wide(name: str, digits: Column) -> Column:
+def _wide(name: str, digits: Sql) -> Sql:
     """Return 16 bytes as decimal(38, 0)."""
 
-    def size(digits: Column) -> Column:
+    def size(digits: Sql) -> Sql:
         high, low = (F.conv(F.substring(digits, start, 16), 16, 10).cast("decimal(20,0)") for start in (1, 17))
         return (high * F.lit(Decimal(1 << 64)) + low).cast("decimal(38,0)")
 
@@ -411,13 +411,13 @@ def _wide(name: str, digits: Column) -> Column:
     return F.when(digits < "8", size(digits)).otherwise(negative)
 
 
-def _too_far(millis: Column) -> Check:
+def _too_far(millis: Sql) -> Check:
     furthest = ((1 << 63) - 1) // 1000
     message = "the time does not fit 64 bits of microseconds"
     return check(~millis.between(-furthest, furthest), "out_of_range", message)
 
 
-def is_utf8(bytes: Column) -> Column:
+def is_utf8(bytes: Sql) -> Sql:
     """Return whether bytes are UTF-8."""
     if hasattr(F, "is_valid_utf8"):
         return F.is_valid_utf8(bytes.cast("string"))
@@ -425,11 +425,11 @@ def is_utf8(bytes: Column) -> Column:
     return F.encode(F.decode(bytes, "UTF-8"), "UTF-8") == bytes
 
 
-def _utf8_of(unit: Column) -> Column:
+def _utf8_of(unit: Sql) -> Sql:
     """Return the character of a code point below 65536 that is not a surrogate."""
 
-    def tail(shift: int) -> Column:
-        return F.shiftright(unit, shift).bitwiseAND(F.lit(0x3F)) + F.lit(0x80)
+    def tail(shift: int) -> Sql:
+        return F.shiftright(unit, shift).bits_and(F.lit(0x3F)) + F.lit(0x80)
 
     one_byte = F.lpad(F.hex(unit), 2, "0")
     two_bytes = F.concat(F.hex(F.shiftright(unit, 6) + F.lit(0xC0)), F.hex(tail(0)))
@@ -440,11 +440,11 @@ def _utf8_of(unit: Column) -> Column:
 # Checks -----------------------------------------------------------------------------------------------------------
 
 
-def _bad_text(name: str, when: Column) -> Check:
+def _bad_text(name: str, when: Sql) -> Check:
     return check(when, "bad_text", f"the text does not spell {name}")
 
 
-def _wrong_size(name: str, bytes: Column) -> Check:
+def _wrong_size(name: str, bytes: Sql) -> Check:
     width = WIDTHS[name]
     length = F.length(bytes)
     counted = F.concat(length.cast("string"), F.when(length == 1, " byte").otherwise(" bytes"))

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import cached_property, reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
-from letterhead._default_values import default_of
 from letterhead._formats import format_table
-from letterhead._invariants import present
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead._value_text import text_of_key
-from letterhead.fields import Field, field_and_default, plain_key
+from letterhead.fields import ColumnSpec, field_and_default, normalise
 from letterhead.operations import ReadOptions, Select
-from letterhead.spark.checks import Check, chosen, guarded, raised
-from letterhead.spark.expressions import header_parser, is_type, is_utf8, parser
+from letterhead.spark.checks import Check, Checked, chosen, guarded, raised
+from letterhead.spark.expressions import Fields, header_parser, is_type, is_utf8, parser
 from letterhead.spark.frame import VALUES_AS_BYTES
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import declared
+from letterhead.spark.sql_text import F, Sql, attribute, bound
 from letterhead.types import ValueType, is_only_read, is_text_suffix
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from letterhead.headers import GivenKey
     from letterhead.limits import Limits
 
-__all__ = ["header"]
+__all__ = ["HeaderLists", "check_read_by_spark", "header", "is_read_by_spark"]
 
 
 @documented
@@ -54,7 +52,7 @@ def header(
     From a column of headers, as Spark's Kafka source returns it with ``includeHeaders``, this is an expression of Spark
     SQL: it runs no Python, needs nothing installed on executors, and works in ``where`` and ``join``. From a binary
     column (with ``format``), and on Sail, an Arrow UDF reads them, which needs Spark 4.1. Both return the same values. For
-    several headers use :func:`select_headers`: three expressions over ten headers take more than four times as long.
+    several headers use :func:`select_headers`, which reads the list once for all of them.
 
     Parameters
     ----------
@@ -128,22 +126,23 @@ def header(
     check_name("errors value", errors, ("raise", "null"))
     if engine is not None:
         check_name("engine", engine, ("spark", "arrow"))
-    is_by_arrow = is_only_read(field.type) or (split is not None and not all(map(_is_text, field.type.split(" | "))))
-    if is_by_arrow and engine == "spark":
-        raise ValueError(f"type '{field.type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
+    if engine == "spark":
+        check_read_by_spark(field.type, split)
     on_sail = active_is_sail()
-    by_spark = engine == "spark" or (engine is None and format is None and not is_by_arrow and not on_sail)
+    by_default = engine is None and format is None and not on_sail and is_read_by_spark(field.type, split)
+    by_spark = engine == "spark" or by_default
     if by_spark and limits is not None:
         raise ValueError("limits= applies to binary columns, and Spark's expressions read lists of headers: omit it")
     format = "kafka" if format is None else format
-    # Rejects misspelt names, batch formats, and keys that the format does not have.
-    Select(format, {"": field})
     name = text_of_key(key)
+    # Rejects misspelt names, batch formats, and keys that the format does not have.
+    select = Select(format, {name: field}, ReadOptions(errors=errors, limits=limits), dialect="spark")
     if on_sail and by_spark:
         raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
     if by_spark:
-        return _by_spark(column, name, field, errors, _header_list_type(format)).alias(name)
-    select = Select(format, {name: field}, ReadOptions(errors=errors, limits=limits), dialect="spark")
+        source = attribute(column)
+        lists, [spec] = HeaderLists(source, format), normalise({name: field}, sql=True)
+        return _check_column_type(column, lists, lists.value(spec, errors)).column.alias(name)
     type_in_spark = declared(select).spark[0].dataType
     function = ArrowFunction("header", select.apply, first_field=True)
     return function.column(column, type_in_spark, remedy=": use select_headers").alias(name)
@@ -169,55 +168,112 @@ def _header_list_type(format: str) -> _HeaderList:
     return _HeaderList(format, info.keys, info.types)
 
 
-def _by_spark(
-    column: str | Column, name: str, field: Field, errors: Literal["raise", "null"], header_list: _HeaderList
-) -> Column:
-    parse, strict = header_parser(field.type, header_list.types), errors == "raise"
+def check_read_by_spark(type: str, split: str | None) -> None:
+    """Raise ``ValueError`` if Spark's expressions do not read a type, or values that are split."""
+    if not is_read_by_spark(type, split):
+        raise ValueError(f"type '{type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
 
-    # Repeat the expression: Spark evaluates common subexpressions once, which is twice as fast as a lambda variable.
-    matching = F.filter(column, _is_requested(field, header_list, strict))
-    # The size of a null list is null, or -1 if ANSI mode is off.
-    count = F.coalesce(F.size(matching), F.lit(0))
-    checks = []
-    if field.required and strict:
-        # With errors="null" an absent header is null in any case.
-        checks.append(Check(count <= 0, "missing_key", F.lit("the header is required and absent")))
-    if field.repeat == "error":
-        checks.append(Check(count > 1, "repeated_key", F.lit("the key occurs a second time")))
 
-    def fail(check: Check) -> Column:
-        return raised(f"header {name}: ", check) if strict else F.lit(None)
+def is_read_by_spark(type: str, split: str | None) -> bool:
+    """Return whether Spark's expressions read a type, whose values may be split."""
+    return not is_only_read(type) and (split is None or all(map(_is_text, type.split(" | "))))
 
-    if field.required and not strict and field.repeat == "all":
-        # Otherwise an absent header would be an empty list.
-        checks.append(Check(count <= 0, "missing_key", F.lit("")))
-    if field.split is not None:
-        matching = _elements(matching, field.split, header_list)
-    if field.repeat != "all":
-        parsed = parse(F.get(matching, 0) if field.repeat == "first" else F.try_element_at(matching, F.lit(-1)))
-        value = guarded([*checks, *parsed.checks], parsed.value, fail)
-        if field.default is not None:
-            type, text = default_of(field.type, field.default)
-            # A null list has no headers; its size is 0 or -1.
-            value = F.when(count <= 0, parser(type)(F.lit(text.encode())).value).otherwise(value)
-        return _check_column_type(column, header_list, value)
 
-    def element(header: Column) -> Column:
-        parsed = parse(header)
-        return guarded(parsed.checks, parsed.value, fail)
+class HeaderLists:
+    """A column of lists of headers, whose type is not checked, and what columns of its headers share."""
 
-    def is_bad(header: Column) -> Column:
-        bad = guarded(parse(header).checks, F.lit(False), lambda _: F.lit(True))
-        # These checks accept a null value, whose type may still be unknown.
-        return bad | F.coalesce(~is_type(header["type"]), F.lit(False)) if header_list.types else bad
+    def __init__(self, column: Sql, format: str) -> None:
+        self.column = column
+        self.type = _header_list_type(format)
+        # The cast changes no list with text keys; a list with other keys is an error of its own.
+        self.keys = bound(column["key"].cast("array<string>"))
+        self.reversed_keys = bound(F.reverse(self.keys))
 
-    # A message with null headers has none of any key.
-    matching = F.coalesce(matching, F.array())
-    values = F.transform(matching, element)
-    if not strict:
+    @cached_property
+    def has_null_key(self) -> Sql:
+        """Whether the key of a header is null.
+
+        A search that finds nothing is null if a key is. A list with an empty key is sorted instead, nulls first.
+        """
+        found = bound(F.array_contains(self.keys, ""))
+        is_null = F.get(F.sort_array(self.keys), 0).is_null()
+        return bound(F.when(found, is_null).otherwise(self.keys.is_not_null() & found.is_null()))
+
+    def value(self, spec: ColumnSpec, errors: Literal["raise", "null", "column"], row: Sequence[Sql] = ()) -> Sql:
+        """Return the value of a header in each list; the text of an error ends with ``row``."""
+        strict, parse = errors == "raise", header_parser(spec.type, self.type.types)
+        found = _find(self, spec, strict)
+        checks: list[Check] = []
+        if strict and found.position is not None:
+            checks.append(Check(self.has_null_key, "null_key", F.lit("the key is null")))
+        is_list = spec.repeat == "all"
+        if spec.required and (strict or is_list):
+            # With errors="null" an absent header is null in any case, except that a list would be empty.
+            checks.append(Check(found.is_absent, "missing_key", F.lit("the header is required and absent")))
+        if spec.repeat == "error":
+            checks.append(Check(found.is_repeated, "repeated_key", F.lit("the key occurs a second time")))
+        column = f"{self.type.format}: column {spec.name}: "
+
+        def fail(check: Check) -> Sql:
+            return raised(column, check) if strict else F.lit(None)
+
+        if is_list:
+            return guarded(checks, self._values(spec, found.matching, parse, fail, strict), fail)
+        parsed = parse(_bound_header(found.header, self.type))
+        if spec.default is not None:
+            type, default_text = spec.default
+            # The header of an absent key is null, as are its checks.
+            default = parser(type)(F.lit(default_text.encode())).value
+            parsed = Checked(parsed.checks, F.when(found.is_absent, default).otherwise(parsed.value))
+        checks += parsed.checks
+        if not strict:
+            return guarded(checks, parsed.value, fail)
+
+        positions = {"null_key": None, "missing_key": None, "repeated_key": found.second}
+
+        def text(check: Check) -> Sql:
+            prefix = "" if check.code == "null_key" else f"column {spec.name}: "
+            position = positions.get(check.code, found.position)
+            place = [] if position is None else [F.lit(", header "), position.cast("string")]
+            return F.concat(F.lit(prefix), check.message, F.lit(f" ({check.code}"), *place, F.lit(")"))
+
+        error = bound(guarded(checks, F.lit(None).cast("string"), text))
+        raised_error = F.raise_error(F.concat(F.lit(f"{self.type.format}: "), error, *row))
+        return F.when(error.is_not_null(), raised_error).otherwise(parsed.value)
+
+    def _values(
+        self,
+        spec: ColumnSpec,
+        matching: Sql,
+        parse: Callable[[Fields], Checked],
+        fail: Callable[[Check], Sql],
+        strict: bool,
+    ) -> Sql:
+        """Return the values of all headers that match, as a list."""
+        if spec.split is not None:
+            matching = bound(_elements(matching, spec.split, self.type))
+
+        def element(header: Sql) -> Sql:
+            parsed = parse(header)
+            return guarded(parsed.checks, parsed.value, fail)
+
+        def is_bad(header: Sql) -> Sql:
+            bad = guarded(parse(header).checks, F.lit(False), lambda _: F.lit(True))
+            # These checks accept a null value, whose type may still be unknown.
+            return bad | F.coalesce(~is_type(header["type"]), F.lit(False)) if self.type.types else bad
+
+        # A message with null headers has none of any key.
+        matching = F.coalesce(matching, F.array())
+        values = F.mapped("transform", matching, "h", element)
+        if strict:
+            return values
         # A null element would look like a header with a null value, so one bad value makes the whole list null.
-        values = F.when(F.exists(matching, is_bad), F.lit(None)).otherwise(values)
-    return _check_column_type(column, header_list, guarded(checks, values, fail))
+        return F.when(F.mapped("exists", matching, "h", is_bad), F.lit(None)).otherwise(values)
+
+
+def _bound_header(header: Sql, type: _HeaderList) -> dict[str, Sql]:
+    """Return the fields of a header that are read, each bound."""
+    return {name: bound(header[name]) for name in ("type", "value")[not type.types :]}
 
 
 def _is_text(type: str) -> bool:
@@ -226,37 +282,80 @@ def _is_text(type: str) -> bool:
     return name == "string" or is_text_suffix(suffix)
 
 
-def _elements(matching: Column, separator: str, header_list: _HeaderList) -> Column:
+def _elements(matching: Sql, separator: str, header_list: _HeaderList) -> Sql:
     """Return a header for each element of the value of every header.
 
     Values that are not UTF-8 are not split; parsing rejects them.
     """
     pattern = "\\Q" + separator.replace("\\E", "\\E\\\\E\\Q") + "\\E"
 
-    def elements(header: Column) -> Column:
+    def elements(header: Sql) -> Sql:
         text = header["value"].cast("string")
         is_split = is_utf8(header["value"])
         if header_list.types:
             is_split = is_split & F.coalesce(header["type"].isin("string", "binary"), F.lit(True))
         parts = F.when(is_split, F.split(text, pattern, -1)).otherwise(F.array(text))
-        return F.transform(
-            parts, lambda part: _with_value(header, F.when(text.isNotNull(), part.cast("binary")), header_list)
-        )
 
-    return F.flatten(F.transform(matching, elements))
+        def element(part: Sql) -> Sql:
+            return _with_value(header, F.when(text.is_not_null(), part.cast("binary")), header_list)
 
+        return F.mapped("transform", parts, "part", element)
 
-def _with_value(header: Column, value: Column, header_list: _HeaderList) -> Column:
-    types = [header["type"].alias("type")] if header_list.types else []
-    return F.struct(*types, value.alias("value"))
+    return F.flatten(F.mapped("transform", matching, "h", elements))
 
 
-def _is_requested(field: Field, header_list: _HeaderList, strict: bool) -> Callable[[Column], Column]:
+def _with_value(header: Sql, value: Sql, header_list: _HeaderList) -> Sql:
+    types = {"type": header["type"]} if header_list.types else {}
+    return F.struct(**types, value=value)
+
+
+class _Found(NamedTuple):
+    """The headers of a key in a list: the list of all, the one that counts and its position from 0, and conditions on their number.
+
+    ``second`` is the position of the second one, if there is one.
+    """
+
+    matching: Sql
+    header: Sql
+    position: Sql | None
+    is_absent: Sql
+    is_repeated: Sql
+    second: Sql | None = None
+
+
+def _find(lists: HeaderLists, spec: ColumnSpec, strict: bool) -> _Found:
+    """Return the headers that have the key of a spec.
+
+    Text keys are searched without a lambda, which Spark would interpret for each header.
+    """
+    column, header_list = lists.column, lists.type
+    matching = bound(F.mapped("filter", column, "h", _is_requested(spec, header_list, strict)))
+    if spec.repeat == "all" or header_list.keys != "text" or header_list.types:
+        # The size of a null list is null, or -1 if ANSI mode is off.
+        count = bound(F.coalesce(F.size(matching), F.lit(0)))
+        header = bound(F.get(matching, F.lit(0) if spec.repeat == "first" else count - 1))
+        return _Found(matching, header, None, count <= 0, count > 1)
+    key, size = str(spec.key), F.size(lists.keys)
+    # Positions are counted from 1, and 0 is no position. A header is not read by `get`, as Spark 4.3 loses the column in a
+    # join whose condition has both a field of all headers and one of a single header.
+    if spec.repeat == "last":
+        position = bound(size - F.array_position(lists.reversed_keys, key).cast("int"))
+        header = F.try_element_at(column, position + 1)
+        return _Found(matching, header, position, F.coalesce(position == size, F.lit(True)), F.lit(False))
+    first = bound(F.array_position(lists.keys, key).cast("int"))
+    header = F.try_element_at(column, F.when(first > 0, first))
+    is_absent, is_repeated, second = F.coalesce(first, F.lit(0)) == 0, F.lit(False), None
+    if spec.repeat == "error":
+        is_repeated = (first > 0) & (first + F.array_position(lists.reversed_keys, key).cast("int") <= size)
+        second = F.array_position(F.slice(lists.keys, first + 1, size), key).cast("int") + first - 1
+    return _Found(matching, header, first - 1, is_absent, is_repeated, second)
+
+
+def _is_requested(spec: ColumnSpec, header_list: _HeaderList, strict: bool) -> Callable[[Sql], Sql]:
     """Return the predicate for headers. With ``strict``, a malformed header raises; otherwise only its key is compared."""
-    key: Any = present(field.key, "the key")
-    plain = plain_key(key)
+    plain = spec.key
 
-    def is_requested(header: Column) -> Column:
+    def is_requested(header: Sql) -> Sql:
         # Spark interprets this for every header: each step shows in the run time of a query.
         if header_list.keys == "typed":
             type, bits = plain if isinstance(plain, tuple) else ("string", str(plain).encode())
@@ -268,42 +367,44 @@ def _is_requested(field: Field, header_list: _HeaderList, strict: bool) -> Calla
             return same
         if header_list.keys != "typed" and not header_list.types:
             # Only a null key makes the comparison null.
-            return F.coalesce(same, F.raise_error(F.lit(_NULL_KEY)))
+            return F.coalesce(same, F.raise_error(F.lit(f"{header_list.format}: {_NULL_KEY}")))
         checks = _malformed(header, header_list)
         malformed, message = reduce(or_, (when for when, _ in checks)), chosen(checks[:-1], checks[-1][1])
-        return F.when(malformed, F.raise_error(message)).otherwise(same)
+        raised_error = F.raise_error(F.concat(F.lit(f"{header_list.format}: "), message))
+        return F.when(malformed, raised_error).otherwise(same)
 
     return is_requested
 
 
-_NULL_KEY = "the key of a header is null (null_key)"
+_NULL_KEY = "the key is null (null_key)"
 
 
-def _malformed(header: Column, header_list: _HeaderList) -> list[tuple[Column, Column]]:
+def _malformed(header: Sql, header_list: _HeaderList) -> list[tuple[Sql, Sql]]:
     """Return the conditions that make a header malformed, in order, with messages.
 
     The type of a value may be null, the type of a key may not.
     """
 
-    def unknown(name: str) -> tuple[Column, Column]:
+    def unknown(name: str) -> tuple[Sql, Sql]:
         return ~is_type(header[name]), F.lit("the name of the type is unknown (unknown_type)")
 
-    null_key, checks = header["key"].isNull(), []
+    null_key, checks = header["key"].is_null(), []
     if header_list.keys == "typed":
-        null_key = header["key_type"].isNull() | null_key
+        null_key = header["key_type"].is_null() | null_key
         checks.append(unknown("key_type"))
     if header_list.types:
         checks.append(unknown("type"))
     return [(null_key, F.lit(_NULL_KEY)), *checks]
 
 
-def _check_column_type(column: str | Column, header_list: _HeaderList, value: Column) -> Column:
+def _check_column_type(column: str | Column, lists: HeaderLists, value: Sql) -> Sql:
     """Reject columns of another type, whose values would be misread.
 
     Spark knows the type before a job runs, and removes the condition.
     """
     # Spark Connect writes out the default collation of strings.
-    column_type = F.regexp_replace(F.typeof(column), r" collate UTF8_BINARY\b", "")
+    header_list = lists.type
+    column_type = F.regexp_replace(F.typeof(lists.column), " collate UTF8_BINARY(?![A-Za-z_])", "")
     others: dict[str, str] = {}
     for name, info in format_table().items():
         if info.is_ == "headers":

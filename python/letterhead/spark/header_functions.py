@@ -12,7 +12,7 @@ from letterhead import operations
 from letterhead._formats import format_table
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
-from letterhead.fields import Columns
+from letterhead.fields import Columns, normalise
 from letterhead.limits import Limits
 from letterhead.operations import (
     ColumnOperation,
@@ -27,6 +27,7 @@ from letterhead.operations import (
 from letterhead.results import Types, plain_types
 from letterhead.spark.frame import Input, check_column, check_names, check_str, name_of_result
 from letterhead.spark.schemas import declared, header_lists, message_fields, spark_type, spelled
+from letterhead.spark.selection import SelectByExpressions
 from letterhead.spark.transform import ArrowStep, Transform, hidden_columns
 from letterhead.where.conditions import Where
 
@@ -107,6 +108,7 @@ def select_headers(
     lenient: bool = False,
     strict_types: bool = False,
     limits: Limits | None = None,
+    engine: Literal["spark", "arrow"] | None = None,
 ) -> Transform:
     """Read some headers of every message into typed columns.
 
@@ -122,6 +124,11 @@ def select_headers(
     columns : mapping of str to str or Field
         Output column to a type such as ``"int64"`` or ``"array<string>"``, or to a :func:`letterhead.field`.
     {keep} {identify} {errors} {error_column} {lenient} {strict_types} {limits}
+    engine : {"spark", "arrow"}, optional
+        What reads the headers; by default ``"arrow"``, the native module in Python. ``"spark"`` reads lists of headers by
+        expressions of Spark SQL: it needs nothing installed on executors, and filters on partitions and on kept columns
+        reach the table. Spark then evaluates, and checks, only the columns that a query uses. What it does not have, such
+        as ``errors="column"`` and types with the suffix ``:json``, is an error that names ``"arrow"``.
 
     Examples
     --------
@@ -130,11 +137,29 @@ def select_headers(
     >>> columns = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
     >>> orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
+
+    A view by expressions of Spark, which lets conditions on other columns through:
+
+    >>> orders.transform(lhs.select_headers("headers", "kafka", columns, engine="spark")).where("offset = 1").count()
+    1
     """
     options = ReadOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
+    if engine is not None:
+        check_name("engine", engine, ("spark", "arrow"))
     select = Select(format, columns, options, dialect="spark")
+    if engine == "spark":
+        if identify:
+            raise ValueError("identify= names columns that errors quote, which needs engine='arrow': omit one of them")
+        # Rejects misspelt names, batch formats, and keys that the format does not have.
+        declared(select)
+        check_column("column", column)
+        input = Input(column, f"{format} is read by Spark's expressions from", header_lists(format)[:1])
+        return Transform(
+            (input,),
+            SelectByExpressions(format, tuple(normalise(columns, sql=True)), options, check_names("keep", keep)),
+        )
     return _transform(select, _headers_input(column, format), keep, identify)
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from functools import partial
-
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from functools import cache, partial
 
 from letterhead.spark.checks import Check, Checked, check
+from letterhead.spark.sql_text import F, Sql, bound
 
 __all__ = ["UNITS", "form_parser", "in_years"]
 
@@ -29,13 +27,13 @@ _FIRST, _END = -62_135_596_800, 253_402_300_800
 """The years 1 to 9999 in seconds since 1970."""
 
 
-def form_parser(type: str) -> Callable[[Column], Checked] | None:
+def form_parser(type: str) -> Callable[[Sql], Checked] | None:
     """Return the function that parses a binary column as text of a type; None if the type has no form of its own.
 
     Examples
     --------
-    >>> from pyspark.sql import functions as F
-    >>> spark.range(1).select(form_parser("timestamp:s")(F.lit(b"5")).value.cast("double").alias("time")).first().time
+    >>> from letterhead.spark.sql_text import F
+    >>> spark.range(1).select(form_parser("timestamp:s")(F.lit(b"5")).value.cast("double").column.alias("time")).first().time
     5.0
     """
     name, _, suffix = type.partition(":")
@@ -48,33 +46,32 @@ def form_parser(type: str) -> Callable[[Column], Checked] | None:
     return partial(_decimal, name) if suffix == "text" and name.startswith("decimal") else None
 
 
-def _iso(bytes: Column) -> Checked:
-    text = bytes.cast("string")
-    part, spelled = _parts(text, _ISO)
+def _iso(bytes: Sql) -> Checked:
+    part, spelled = _parts(bytes.cast("string"), _ISO)
     checks, days = _days(part, spelled, "the text is not a time with an offset, such as 2026-01-31T09:00:00Z")
 
-    def seconds(hours: int, minutes: int) -> Column:
+    def seconds(hours: int, minutes: int) -> Sql:
         return F.coalesce(_number(part(hours)), F.lit(0)) * 3600 + F.coalesce(_number(part(minutes)), F.lit(0)) * 60
 
     offset = F.when(part(8) == "-", -seconds(9, 10)).otherwise(seconds(9, 10))
-    time = days.cast("bigint") * 86_400 + seconds(4, 5) + _number(part(6)) - offset
+    time = bound(days.cast("bigint") * 86_400 + seconds(4, 5) + _number(part(6)) - offset)
     micros = time * 1_000_000 + F.rpad(F.substring(part(7), 1, 6), 6, "0").cast("bigint")
     return Checked([*checks, in_years(time, 1)], F.timestamp_micros(micros))
 
 
-def _epoch(unit: str, bytes: Column) -> Checked:
-    text = bytes.cast("string")
+def _epoch(unit: str, bytes: Sql) -> Checked:
+    text = bound(bytes.cast("string"))
     spelled = text.rlike(r"\A-?[0-9]+\z")
-    digits = F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1)
+    digits = bound(F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1))
     # The year 9999 has 21 digits of nanoseconds.
-    too_long = F.length(digits) > 27
-    size = F.concat(F.lit("0"), F.when(~too_long, digits)).cast("decimal(38,0)")
-    number = F.when(text.startswith("-"), F.lit(Decimal(0)) - size).otherwise(size)
+    too_long = bound(F.length(digits) > 27)
+    size = bound(F.concat(F.lit("0"), F.when(~too_long, digits)).cast("decimal(38,0)"))
+    number = bound(F.when(text.startswith("-"), F.lit(Decimal(0)) - size).otherwise(size))
     per_second = UNITS[unit]
     if unit == "ns":
         # A quotient of decimals is rounded, to a number of places that depends on the configuration.
         size = F.when(text.startswith("-"), size + F.lit(Decimal(999))).otherwise(size)
-        whole = F.call_function("div", size, F.lit(Decimal(1000)))
+        whole = size.div(F.lit(Decimal(1000)))
         micros = F.when(text.startswith("-"), -whole).otherwise(whole)
     else:
         micros = number * F.lit(Decimal(1_000_000 // per_second))
@@ -83,30 +80,30 @@ def _epoch(unit: str, bytes: Column) -> Checked:
     return Checked([bad_text, within._replace(when=too_long | within.when)], F.timestamp_micros(micros.cast("bigint")))
 
 
-def _date(bytes: Column) -> Checked:
+def _date(bytes: Sql) -> Checked:
     part, spelled = _parts(bytes.cast("string"), _DATE)
     checks, days = _days(part, spelled, "the text is not a date, such as 2026-01-31")
     return Checked(checks, F.date_add(F.lit("1970-01-01").cast("date"), days))
 
 
-def _decimal(name: str, bytes: Column) -> Checked:
+def _decimal(name: str, bytes: Sql) -> Checked:
     precision, scale = map(int, name[len("decimal(") : -1].split(","))
     part, spelled = _parts(bytes.cast("string"), _DECIMAL)
     fraction = F.concat(part(3), part(4))
-    digits = F.concat(part(2), fraction)
-    significant = F.regexp_extract(digits, r"\A0*([0-9]*?)0*\z", 1)
+    digits = bound(F.concat(part(2), fraction))
+    significant = bound(F.regexp_extract(digits, r"\A0*([0-9]*?)0*\z", 1))
     zeros = F.length(F.regexp_extract(digits, r"\A(0*)", 1))
-    exponent_size = F.when(F.length(part(6)) <= 9, F.concat(F.lit("0"), part(6))).cast("bigint")
+    exponent_size = bound(F.when(F.length(part(6)) <= 9, F.concat(F.lit("0"), part(6))).cast("bigint"))
     exponent = F.when(part(5) == "-", -exponent_size).otherwise(exponent_size)
     # The places of the first and the last digit that is not 0; the first one before the point has the place 0.
-    first = F.length(part(2)) + exponent - 1 - zeros
-    last = first - F.length(significant) + 1
+    first = bound(F.length(part(2)) + exponent - 1 - zeros)
+    last = bound(first - F.length(significant) + 1)
     fits = F.coalesce((first < precision - scale) & (last >= -scale), F.lit(False))
-    is_zero = significant == ""
+    is_zero = bound(significant == "")
     outside = ~(is_zero | fits)  # null for a null value
     padding = F.least(F.length(significant) + last + scale, F.lit(precision)).cast("int")
     unscaled = F.when(is_zero, F.lit("0")).otherwise(_padded(significant, padding))
-    number = F.lpad(unscaled, precision + 1, "0")
+    number = bound(F.lpad(unscaled, precision + 1, "0"))
     whole, decimals = F.substring(number, 1, precision + 1 - scale), F.substring(number, precision + 2 - scale, scale)
     text = F.concat(F.when(part(1) == "-", "-").otherwise(""), whole, F.lit("."), decimals)
     checks = [
@@ -116,16 +113,16 @@ def _decimal(name: str, bytes: Column) -> Checked:
     return Checked(checks, text.cast(name))
 
 
-def _padded(digits: Column, length: Column) -> Column:
+def _padded(digits: Sql, length: Sql) -> Sql:
     """Return digits with zeros behind them, up to a length of at most 38."""
     return F.substring(F.concat(digits, F.lit("0" * 38)), F.lit(1), length)
 
 
-def _base64(bytes: Column) -> Checked:
-    text = bytes.cast("string")
-    unpadded = F.regexp_extract(text, r"\A([A-Za-z0-9+/_-]*)={0,2}\z", 1)
+def _base64(bytes: Sql) -> Checked:
+    text = bound(bytes.cast("string"))
+    unpadded = bound(F.regexp_extract(text, r"\A([A-Za-z0-9+/_-]*)={0,2}\z", 1))
     spelled = text.rlike(r"\A[A-Za-z0-9+/_-]*={0,2}\z")
-    length = F.length(unpadded)
+    length = bound(F.length(unpadded))
     is_padded = F.length(text) > length
     is_base64 = spelled & (length % 4 != 1) & (~is_padded | (F.length(text) % 4 == 0))
     padded = F.concat(
@@ -134,30 +131,30 @@ def _base64(bytes: Column) -> Checked:
     return Checked([check(~is_base64, "bad_text", "the text is not Base64")], F.unbase64(padded))
 
 
-def _hex(bytes: Column) -> Checked:
-    text = bytes.cast("string")
+def _hex(bytes: Sql) -> Checked:
+    text = bound(bytes.cast("string"))
     is_hex = text.rlike(r"\A[0-9a-fA-F]*\z") & (F.length(text) % 2 == 0)
     return Checked([check(~is_hex, "bad_text", "the text is not pairs of hex digits")], F.unhex(text))
 
 
-def _parts(text: Column, pattern: str) -> tuple[Callable[[int], Column], Column]:
+def _parts(text: Sql, pattern: str) -> tuple[Callable[[int], Sql], Sql]:
     """Return the groups of a pattern, null where it does not match the text as a whole, and whether it matches."""
-    whole = rf"\A{pattern}\z"
-    spelled = text.rlike(whole)
-    return lambda group: F.when(spelled, F.regexp_extract(text, whole, group)), spelled
+    whole, text = rf"\A{pattern}\z", bound(text)
+    spelled = bound(text.rlike(whole))
+    return cache(lambda group: bound(F.when(spelled, F.regexp_extract(text, whole, group)))), spelled
 
 
-def _number(digits: Column) -> Column:
+def _number(digits: Sql) -> Sql:
     """Return digits as a number; null if there are none."""
     return F.when(digits != "", digits).cast("bigint")
 
 
-def _days(part: Callable[[int], Column], spelled: Column, message: str) -> tuple[list[Check], Column]:
+def _days(part: Callable[[int], Sql], spelled: Sql, message: str) -> tuple[list[Check], Sql]:
     """Return the days since 1970 of the first three groups, and the checks that they are a date."""
-    year, month, day = (_number(part(group)).cast("int") for group in (1, 2, 3))
+    year, month, day = (bound(_number(part(group)).cast("int")) for group in (1, 2, 3))
     # The calendar repeats after 400 years, and there is no year 0.
-    known_year = F.when(year == 0, 400).otherwise(year)
-    last = F.dayofmonth(F.last_day(F.make_date(known_year, month, F.lit(1))))
+    known_year = bound(F.when(year == 0, 400).otherwise(year))
+    last = bound(F.dayofmonth(F.last_day(F.make_date(known_year, month, F.lit(1)))))
     date = F.make_date(known_year, month, F.least(day, last))
     checks = [
         check(~spelled, "bad_text", message),
@@ -167,7 +164,7 @@ def _days(part: Callable[[int], Column], spelled: Column, message: str) -> tuple
     return checks, F.datediff(date, F.lit("1970-01-01").cast("date"))
 
 
-def in_years(number: Column, per_second: int) -> Check:
+def in_years(number: Sql, per_second: int) -> Check:
     """Return the check that a number of units since 1970 is in the years 1 to 9999."""
     outside = (number < F.lit(Decimal(_FIRST * per_second))) | (number >= F.lit(Decimal(_END * per_second)))
     return check(outside, "out_of_range", "the time is not in the years 1 to 9999")

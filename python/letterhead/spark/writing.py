@@ -15,12 +15,11 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TypeAlias
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from letterhead.spark.checks import Check, Checked, check
 from letterhead.spark.expressions import FLOATS, RANGES, WIDE, WIDTHS, complement, guid_digits, hex_digits, parser
+from letterhead.spark.sql_text import F, Sql
 from letterhead.spark.text_forms import UNITS, form_parser, in_years
 from letterhead.types import base_type
 
@@ -29,7 +28,7 @@ __all__ = ["GIVE_ZONE", "writer", "written_from"]
 GIVE_ZONE = "cast it to timestamp, which reads it in the time zone of the session"
 """The remedy for a column of times without a zone."""
 
-Writer: TypeAlias = Callable[[Column], Checked]
+Writer: TypeAlias = Callable[[Sql], Checked]
 
 
 def writer(type: str, *, scale: int = 0, truncate: bool = False) -> Writer:
@@ -39,11 +38,11 @@ def writer(type: str, *, scale: int = 0, truncate: bool = False) -> Writer:
 
     Examples
     --------
-    >>> from pyspark.sql import functions as F
+    >>> from letterhead.spark.sql_text import F
     >>> written = writer("int16:le")(F.lit(258))
     >>> [check.code for check in written.checks]
     ['out_of_range']
-    >>> spark.range(1).select(F.hex(written.value).alias("bytes")).first().bytes
+    >>> spark.range(1).select(F.hex(written.value).column.alias("bytes")).first().bytes
     '0201'
     """
     type = type.partition(" | ")[0]
@@ -55,7 +54,8 @@ def writer(type: str, *, scale: int = 0, truncate: bool = False) -> Writer:
     if name == "date":
         return _from_date
     if name == "binary":
-        return lambda value: Checked([], _BINARY_FORMS.get(order, lambda bytes: bytes)(value))
+        form = _BINARY_FORMS.get(order)
+        return lambda value: Checked([], value if form is None else form(value))
     if name in ("string", "uuid", "char"):
         return lambda value: _from_text(name, order, value)
     if name == "timestamp_ms":
@@ -83,7 +83,7 @@ def written_from(type: str, column_type: T.DataType) -> str | None:
 # Numbers --------------------------------------------------------------------------------------------------------------
 
 
-def _from_number(name: str, order: str, value: Column, *checked: Check) -> Checked:
+def _from_number(name: str, order: str, value: Sql, *checked: Check) -> Checked:
     checks = [*checked]
     if name in RANGES:
         low, high = RANGES[name]
@@ -95,11 +95,11 @@ def _from_number(name: str, order: str, value: Column, *checked: Check) -> Check
     return Checked(checks, _in_order(name, order, F.unhex(digits(name, value))))
 
 
-def _in_order(name: str, order: str, bytes: Column) -> Column:
+def _in_order(name: str, order: str, bytes: Sql) -> Sql:
     return F.unhex(hex_digits(bytes, WIDTHS[name], True)) if order == "le" else bytes
 
 
-def _narrow(name: str, number: Column) -> Column:
+def _narrow(name: str, number: Sql) -> Sql:
     """Return the digits of up to eight bytes."""
     if name == "bool":
         return F.when(number, "01").when(~number, "00")
@@ -110,19 +110,19 @@ def _narrow(name: str, number: Column) -> Column:
     return F.substring(F.lpad(F.hex(number.cast("bigint")), 16, "0"), 17 - places, places)
 
 
-def _wide(name: str, number: Column) -> Column:
+def _wide(name: str, number: Sql) -> Sql:
     """Return the digits of 16 bytes; for a negative number n, the complement of the digits of -1 - n."""
     number = number.cast("decimal(38,0)")
     size = F.when(number < 0, F.lit(Decimal(-1)) - number).otherwise(number).cast("decimal(38,0)")
     half = F.lit(Decimal(1 << 64))
     # The upper half of 38 digits has 63 bits at most.
-    high = F.lpad(F.hex(F.call_function("div", size, half)), 16, "0")
+    high = F.lpad(F.hex(size.div(half)), 16, "0")
     low = F.lpad(F.conv((size % half).cast("string"), 10, 16), 16, "0")
     digits = F.concat(high, low)
     return F.when(number < 0, complement(digits)).otherwise(digits)
 
 
-def _float(name: str, number: Column) -> Column:
+def _float(name: str, number: Sql) -> Sql:
     """Return the digits of an IEEE 754 number: sign, exponent and fraction side by side."""
     width, (mantissa_bits, bias) = WIDTHS[name], FLOATS[name]
     number = number.cast("double")
@@ -145,14 +145,14 @@ def _float(name: str, number: Column) -> Column:
     sign = F.when(negative, 2 * bias + 2).otherwise(0)
     head = F.when(special, 2 * bias + 1).otherwise(exponent) + sign
     tail = F.when(F.isnan(number), quiet).when(special, F.lit(0)).otherwise(fraction)
-    bits = F.shiftleft(head.cast("bigint"), mantissa_bits).bitwiseOR(tail.cast("bigint"))
+    bits = F.shiftleft(head.cast("bigint"), mantissa_bits).bits_or(tail.cast("bigint"))
     return F.substring(F.lpad(F.hex(bits), 16, "0"), 17 - 2 * width, 2 * width)
 
 
 # Text -----------------------------------------------------------------------------------------------------------------
 
 
-def _from_text(name: str, order: str, value: Column) -> Checked:
+def _from_text(name: str, order: str, value: Sql) -> Checked:
     checks, text = parser(name if name == "string" else f"{name}:text")(value.cast("binary"))
     if name == "string" or order == "text":
         return Checked(checks, text.cast("binary"))
@@ -167,16 +167,16 @@ def _from_text(name: str, order: str, value: Column) -> Checked:
 _MICROS_OF_DAY = 86_400 * 1_000_000
 
 
-def _in_unit(type: str, unit: str, time: Column, truncate: bool) -> tuple[Column, Check] | tuple[Column]:
+def _in_unit(type: str, unit: str, time: Sql, truncate: bool) -> tuple[Sql, Check] | tuple[Sql]:
     """Return a time as a number of units since 1970, and the check that no digits are left over."""
     micros, size = F.unix_micros(time), F.lit(1_000_000 // UNITS[unit])
     rest = F.pmod(micros, size)
-    number = F.call_function("div", micros - rest, size)
+    number = (micros - rest).div(size)
     message = f'the time has more decimals than {type}: pass "timestamp:iso", or truncate=True to cut them off'
     return (number,) if truncate else (number, check(rest != 0, "out_of_range", message))
 
 
-def _from_time(type: str, unit: str, time: Column, truncate: bool) -> Checked:
+def _from_time(type: str, unit: str, time: Sql, truncate: bool) -> Checked:
     micros = F.unix_micros(time)
     within = in_years(micros, 1_000_000)
     if unit == "iso":
@@ -190,13 +190,13 @@ def _from_time(type: str, unit: str, time: Column, truncate: bool) -> Checked:
     return Checked([within, *checks], number.cast("string").cast("binary"))
 
 
-def _iso(micros: Column) -> Column:
+def _iso(micros: Sql) -> Sql:
     """Return RFC 3339 in UTC, whatever the zone of the session, with as many decimals as the time has: none, three or six."""
     of_day = F.pmod(micros, F.lit(_MICROS_OF_DAY))
-    days = F.call_function("div", micros - of_day, F.lit(_MICROS_OF_DAY)).cast("int")
+    days = (micros - of_day).div(F.lit(_MICROS_OF_DAY)).cast("int")
 
-    def part(divisor: int, modulo: int, width: int) -> Column:
-        number = F.pmod(F.call_function("div", of_day, F.lit(divisor)), F.lit(modulo))
+    def part(divisor: int, modulo: int, width: int) -> Sql:
+        number = F.pmod(of_day.div(F.lit(divisor)), F.lit(modulo))
         return F.lpad(number.cast("string"), width, "0")
 
     hours, minutes, seconds = part(3_600_000_000, 24, 2), part(60_000_000, 60, 2), part(1_000_000, 60, 2)
@@ -211,12 +211,12 @@ def _iso(micros: Column) -> Column:
     return F.concat(date, F.lit("T"), hours, colon, minutes, colon, seconds, decimals, F.lit("Z"))
 
 
-def _from_date(date: Column) -> Checked:
+def _from_date(date: Sql) -> Checked:
     outside = check(~F.year(date).between(1, 9999), "out_of_range", "the date is not in the years 1 to 9999")
     return Checked([outside], date.cast("string").cast("binary"))
 
 
-def _from_decimal(name: str, number: Column, scale: int, truncate: bool) -> Checked:
+def _from_decimal(name: str, number: Sql, scale: int, truncate: bool) -> Checked:
     """Write a decimal of ``scale`` decimals with as many as its type has, by its digits: arithmetic could round it."""
     precision, places = map(int, name[len("decimal(") : -1].split(","))
     # The only function that writes a decimal without an exponent under every configuration.
@@ -237,7 +237,7 @@ def _from_decimal(name: str, number: Column, scale: int, truncate: bool) -> Chec
     return Checked(checks, signed.cast("binary"))
 
 
-_BINARY_FORMS: dict[str, Callable[[Column], Column]] = {
+_BINARY_FORMS: dict[str, Callable[[Sql], Sql]] = {
     # Some versions of Spark break lines after 76 characters.
     "base64": lambda bytes: F.translate(F.base64(bytes), "\r\n", "").cast("binary"),
     "hex": lambda bytes: F.lower(F.hex(bytes)).cast("binary"),

@@ -1,0 +1,87 @@
+"""Select headers by Spark's own expressions: :class:`SelectByExpressions`, the step of ``select_headers(engine="spark")``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain, repeat
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField
+
+from letterhead.fields import ColumnSpec
+from letterhead.operations import ReadOptions
+from letterhead.spark.frame import Input, check_no_collision, identifying_names, kept_names
+from letterhead.spark.header_column import HeaderLists, check_read_by_spark
+from letterhead.spark.sail import not_on_sail
+from letterhead.spark.schemas import spelled
+from letterhead.spark.sql_text import F, Sql, named, projections, quoted
+
+__all__ = ["SelectByExpressions"]
+
+_REMEDY = "omit engine=, or pass 'arrow'"
+
+
+@dataclass(frozen=True)
+class SelectByExpressions:
+    """Select headers from a column of lists, as projections: filters on kept columns and partitions pass through them.
+
+    Attributes
+    ----------
+    format : str
+        Name of the format.
+    specs : tuple of ColumnSpec
+        The columns.
+    options : ReadOptions
+        What to do with errors.
+    keep : tuple of str or None
+        The columns that are kept; by default all that are not read.
+    """
+
+    format: str
+    specs: tuple[ColumnSpec, ...]
+    options: ReadOptions
+    keep: tuple[str, ...] | None
+
+    def __post_init__(self) -> None:
+        options = self.options
+        if options.errors == "column":
+            raise ValueError(f"errors='column' is not read by Spark's expressions: {_REMEDY}")
+        if options != ReadOptions(errors=options.errors, error_column=options.error_column):
+            raise ValueError(f"lenient=, strict_types= and limits= apply to binary columns: {_REMEDY}")
+        for spec in self.specs:
+            check_read_by_spark(spec.type, spec.split)
+
+    def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
+        """Return the kept columns of a frame, then the new ones."""
+        not_on_sail(df.sparkSession, "engine='spark'", _REMEDY)
+        [column] = inputs
+        kept = kept_names(fields, self.keep, inputs)
+        check_no_collision(df, kept, [spec.name for spec in self.specs])
+        lists = HeaderLists(named(column.name), self.format)
+        row = _row(fields, identifying_names(fields, kept, ()))
+        new = {spec.name: lists.value(spec, self.options.errors, row) for spec in self.specs}
+        columns = df.columns
+        *steps, last = projections(new, columns)
+        for step in steps:
+            df = df.selectExpr(*_texts(columns, step))
+        return df.selectExpr(*_texts(kept, last))
+
+
+def _row(fields: Mapping[str, StructField], names: Iterable[str]) -> list[Sql]:
+    """Return the parts of the text that identifies a row in an error, by columns with the position of its record."""
+    values = []
+    for name in names:
+        type, text = spelled(fields[name].dataType), named(name).cast("string")
+        if type == "string":
+            # Nothing that could change the terminal.
+            text = F.concat(F.lit("'"), F.regexp_replace(F.substring(text, 1, 40), "[^ -~]", "?"), F.lit("'"))
+        if not type.startswith("timestamp"):
+            values.append((F.lit(f"{name}="), F.coalesce(text, F.lit("null"))))
+    starts = chain([" in the row with "], repeat(", "))
+    return [part for start, value in zip(starts, values, strict=False) for part in (F.lit(start), *value)]
+
+
+def _texts(kept: list[str], new: Mapping[str, str]) -> list[str]:
+    """Return the texts of columns that are kept, and of new ones."""
+    return [*map(quoted, kept), *(f"{text} as {quoted(name)}" for name, text in new.items())]

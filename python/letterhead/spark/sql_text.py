@@ -1,0 +1,396 @@
+"""Expressions of Spark SQL: :class:`Sql`, which has the operators of Column, :data:`F`, its functions, and :func:`projections`.
+
+An expression is a graph: one that others use several times is written once by :func:`bound`. :func:`projections` writes the
+graph as lists of columns, each read from the one before, so that their text grows with the graph; as a tree, which a single
+Column is, it grows with the product of all uses. Text is parsed by Spark in one step, where a Column takes a call of the JVM
+for each node.
+
+Strings with a backslash or a quote are written as bytes, because a setting of Spark decides what a backslash means.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as spark_functions
+
+__all__ = ["F", "Sql", "attribute", "bound", "literal", "named", "projections", "quoted"]
+
+
+class Sql:
+    """An expression of Spark SQL.
+
+    Attributes
+    ----------
+    parts : tuple of str or Sql
+        The text of the expression, in parentheses if it needs them, with its operands.
+    variables : frozenset of str
+        Variables of lambdas in it that no lambda in it declares.
+    """
+
+    is_bound = False
+
+    def __init__(
+        self, parts: tuple[str | Sql, ...], build: Callable[[], Column], variables: frozenset[str] | None = None
+    ) -> None:
+        self.parts = parts
+        self._build = build
+        inner = (part.variables for part in self.operands)
+        self.variables: frozenset[str] = frozenset[str]().union(*inner) if variables is None else variables
+
+    @property
+    def operands(self) -> Iterable[Sql]:
+        """The expressions that this one uses, as often as it does."""
+        return (part for part in self.parts if isinstance(part, Sql))
+
+    @cached_property
+    def column(self) -> Column:
+        """The expression as a Column, in which it is repeated wherever it is used."""
+        return self._build()
+
+    def __getitem__(self, field: str) -> Sql:
+        return Sql((self, f".{field}"), lambda: self.column[field])
+
+    def cast(self, type: str) -> Sql:
+        """Return the expression cast to a type of Spark SQL."""
+        return Sql(("cast(", self, f" as {type})"), lambda: self.column.cast(type))
+
+    def is_null(self) -> Sql:
+        """Return whether the value is null."""
+        return Sql(("(", self, " is null)"), lambda: self.column.isNull())
+
+    def is_not_null(self) -> Sql:
+        """Return whether the value is not null."""
+        return Sql(("(", self, " is not null)"), lambda: self.column.isNotNull())
+
+    def isin(self, *values: object) -> Sql:
+        """Return whether the value is one of some constants."""
+        texts = ", ".join(map(_literal_text, values))
+        return Sql(("(", self, f" in ({texts}))"), lambda: self.column.isin(*values))
+
+    def between(self, low: object, high: object) -> Sql:
+        """Return whether the value is in a range, with its limits."""
+        return (self >= low) & (self <= high)
+
+    def rlike(self, pattern: str) -> Sql:
+        """Return whether a regular expression matches."""
+        plain = _without_backslashes(pattern)
+        return _operator(self, "rlike", plain, lambda text, _: text.rlike(plain))
+
+    def startswith(self, text: str) -> Sql:
+        """Return whether a string begins with another."""
+        return F.startswith(self, text)
+
+    def endswith(self, text: str) -> Sql:
+        """Return whether a string ends with another."""
+        return F.endswith(self, text)
+
+    def div(self, divisor: object) -> Sql:
+        """Return the quotient of integers."""
+        return _operator(self, "div", divisor, lambda left, right: spark_functions.call_function("div", left, right))
+
+    def bits_and(self, other: object) -> Sql:
+        """Return the bits of both."""
+        return _operator(self, "&", other, lambda left, right: left.bitwiseAND(right))
+
+    def bits_or(self, other: object) -> Sql:
+        """Return the bits of either."""
+        return _operator(self, "|", other, lambda left, right: left.bitwiseOR(right))
+
+    def __neg__(self) -> Sql:
+        return Sql(("(- ", self, ")"), lambda: -self.column)
+
+    def __invert__(self) -> Sql:
+        return Sql(("(not ", self, ")"), lambda: ~self.column)
+
+    def __and__(self, other: object) -> Sql:
+        return _operator(self, "and", other, operator.and_)
+
+    def __or__(self, other: object) -> Sql:
+        return _operator(self, "or", other, operator.or_)
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Sql:  # type: ignore[override]
+        return _operator(self, "=", other, operator.eq)
+
+    def __ne__(self, other: object) -> Sql:  # type: ignore[override]
+        return _operator(self, "<>", other, operator.ne)
+
+    def __lt__(self, other: object) -> Sql:
+        return _operator(self, "<", other, operator.lt)
+
+    def __le__(self, other: object) -> Sql:
+        return _operator(self, "<=", other, operator.le)
+
+    def __gt__(self, other: object) -> Sql:
+        return _operator(self, ">", other, operator.gt)
+
+    def __ge__(self, other: object) -> Sql:
+        return _operator(self, ">=", other, operator.ge)
+
+    def __add__(self, other: object) -> Sql:
+        return _operator(self, "+", other, operator.add)
+
+    def __sub__(self, other: object) -> Sql:
+        return _operator(self, "-", other, operator.sub)
+
+    def __mul__(self, other: object) -> Sql:
+        return _operator(self, "*", other, operator.mul)
+
+    def __truediv__(self, other: object) -> Sql:
+        return _operator(self, "/", other, operator.truediv)
+
+    def __mod__(self, other: object) -> Sql:
+        return _operator(self, "%", other, operator.mod)
+
+
+class _Bound(Sql):
+    """An expression that may be a column of its own: it fails for no value, as it is evaluated for every row."""
+
+    is_bound = True
+
+
+def bound(expression: Sql) -> Sql:
+    """Return an expression that :func:`projections` may write once; it fails for no value."""
+    return _Bound((expression,), lambda: expression.column)
+
+
+def named(name: str) -> Sql:
+    """Return a column by its whole name, whatever characters the name contains."""
+    return Sql((quoted(name),), lambda: spark_functions.col(quoted(name)))
+
+
+def attribute(column: str | Column) -> Sql:
+    """Return a Column, or a column by name as ``F.col`` reads it; it has no text."""
+    return Sql((), lambda: spark_functions.col(column) if isinstance(column, str) else column)
+
+
+def literal(value: object) -> Sql:
+    """Return a constant of Spark SQL, of the type that ``F.lit`` has for it."""
+    return Sql((_literal_text(value),), lambda: spark_functions.lit(value))
+
+
+class _Case(Sql):
+    """A ``CASE`` without a last value, to which ``when`` and ``otherwise`` add one."""
+
+    def __init__(self, choices: tuple[tuple[Sql, Sql], ...]) -> None:
+        self.choices = choices
+        super().__init__((*self._parts(), " end)"), self._column)
+
+    def when(self, condition: Sql, value: object) -> _Case:
+        """Return the expression with another condition, for rows in which none before it holds."""
+        return _Case((*self.choices, (condition, _operand(value))))
+
+    def otherwise(self, value: object) -> Sql:
+        """Return the expression with the value for all other rows."""
+        last = _operand(value)
+        return Sql((*self._parts(), " else ", last, " end)"), lambda: self._column().otherwise(last.column))
+
+    def _parts(self) -> list[str | Sql]:
+        parts: list[str | Sql] = ["(case"]
+        for condition, value in self.choices:
+            parts += [" when ", condition, " then ", value]
+        return parts
+
+    def _column(self) -> Column:
+        case: Any = spark_functions
+        for condition, value in self.choices:
+            case = case.when(condition.column, value.column)
+        column: Column = case
+        return column
+
+
+class _Functions:
+    """The functions of Spark SQL by their names, and those with a syntax of their own. Other arguments are constants."""
+
+    def __getattr__(self, name: str) -> Callable[..., Sql]:
+        if not hasattr(spark_functions, name):
+            raise AttributeError(name)
+        return lambda *arguments: _call(name, *arguments)
+
+    def lit(self, value: object) -> Sql:
+        return literal(value)
+
+    def when(self, condition: Sql, value: object) -> _Case:
+        """Return a value where a condition holds; null elsewhere, unless ``when`` or ``otherwise`` follows."""
+        return _Case(((condition, _operand(value)),))
+
+    def regexp_extract(self, text: Sql, pattern: str, group: int) -> Sql:
+        """Return a group of the first match of a pattern, an empty string without one."""
+        return _call("regexp_extract", text, _without_backslashes(pattern), group)
+
+    def struct(self, **fields: Sql) -> Sql:
+        """Return a struct."""
+        return _call("named_struct", *(part for name, value in fields.items() for part in (name, value)))
+
+    def mapped(self, function: str, array: Sql, variable: str, body: Callable[[Sql], Sql]) -> Sql:
+        """Return ``transform``, ``filter`` or ``exists`` of an array."""
+        inner = body(Sql((variable,), lambda: spark_functions.lit(None), frozenset([variable])))
+
+        def of_element(element: Column) -> Column:
+            return body(attribute(element)).column
+
+        return Sql(
+            (f"{function}(", array, f", {variable} -> ", inner, ")"),
+            lambda: getattr(spark_functions, function)(array.column, of_element),
+            array.variables | (inner.variables - {variable}),
+        )
+
+
+F = _Functions()
+"""Functions of Spark SQL."""
+
+
+def projections(columns: Mapping[str, Sql], taken: Iterable[str]) -> list[dict[str, str]]:
+    """Return expressions as lists of columns by name: each reads the columns before it, and the last one has the result.
+
+    A bound expression that is used more than once is a column of an earlier list, under a name that is not taken. A list
+    repeats the columns of the one before that a later one needs.
+    """
+    return _Projections(columns, taken).lists()
+
+
+class _Projections:
+    def __init__(self, columns: Mapping[str, Sql], taken: Iterable[str]) -> None:
+        self.columns = columns
+        self.prefix = "_bound"
+        while any(name.lower().startswith(self.prefix) for name in (*taken, *columns)):
+            self.prefix += "_"
+        self.uses: dict[Sql, Counter[Sql]] = {}
+        total: Counter[Sql] = Counter()
+        pending, known = list(columns.values()), set[Sql]()
+        while pending:
+            used = self._uses(pending.pop())
+            total.update(used)
+            for expression in used:
+                if expression not in known:
+                    known.add(expression)
+                    pending.append(*expression.operands)
+        self.names = {
+            expression: f"{self.prefix}{number}"
+            for number, expression in enumerate(expression for expression, count in total.items() if count > 1)
+        }
+        self.levels: dict[Sql, int] = {}
+
+    def _uses(self, expression: Sql) -> Counter[Sql]:
+        """Return how often the text of an expression uses bound ones."""
+        if expression not in self.uses:
+            uses: Counter[Sql] = Counter()
+            for operand in expression.operands:
+                uses.update({operand: 1} if _is_liftable(operand) else self._uses(operand))
+            self.uses[expression] = uses
+        return self.uses[expression]
+
+    def _level(self, expression: Sql) -> int:
+        if expression not in self.levels:
+            inner = max(map(self._level, expression.operands), default=0)
+            self.levels[expression] = inner + (expression in self.names)
+        return self.levels[expression]
+
+    def lists(self) -> list[dict[str, str]]:
+        depth = max(map(self._level, self.names), default=0)
+        lists: list[dict[str, str]] = [{} for _ in range(depth + 1)]
+        lists[depth] = {name: self._text(expression) for name, expression in self.columns.items()}
+        last_use = dict.fromkeys(self.names, 0)
+        for user, place in [
+            *((user, self._level(user) - 1) for user in self.names),
+            *((user, depth) for user in self.columns.values()),
+        ]:
+            for used in self._named(user):
+                last_use[used] = max(last_use[used], place)
+        for expression, name in self.names.items():
+            first = self._level(expression) - 1
+            lists[first][name] = self._text(*expression.operands)
+            for repeated in range(first + 1, last_use[expression]):
+                lists[repeated][name] = name
+        return lists
+
+    def _named(self, expression: Sql) -> Iterator[Sql]:
+        """Return the columns that the text of an expression names."""
+        for used in self._uses(expression):
+            if used in self.names:
+                yield used
+            else:
+                yield from self._named(used)
+
+    def _text(self, expression: Sql) -> str:
+        texts: list[str] = []
+        self._write(expression, texts)
+        return "".join(texts)
+
+    def _write(self, expression: Sql, texts: list[str]) -> None:
+        for part in expression.parts:
+            if isinstance(part, str):
+                texts.append(part)
+            elif part in self.names:
+                texts.append(self.names[part])
+            else:
+                self._write(part, texts)
+
+
+def _is_liftable(expression: Sql) -> bool:
+    return expression.is_bound and not expression.variables
+
+
+def _call(name: str, *arguments: object) -> Sql:
+    operands = [_operand(argument) for argument in arguments]
+    separated = [part for operand in operands for part in (", ", operand)][1:]
+    return Sql(
+        (f"{name}(", *separated, ")"),
+        lambda: spark_functions.call_function(name, *(operand.column for operand in operands)),
+    )
+
+
+def _operator(left: Sql, sign: str, right: object, build: Callable[[Any, Any], Column]) -> Sql:
+    other = _operand(right)
+    return Sql(("(", left, f" {sign} ", other, ")"), lambda: build(left.column, other.column))
+
+
+def _operand(value: object) -> Sql:
+    return value if isinstance(value, Sql) else literal(value)
+
+
+def _without_backslashes(pattern: str) -> str:
+    r"""Return a pattern in which ``\A``, ``\z`` and ``\.`` are written without a backslash.
+
+    ``$`` would also match before a last newline.
+    """
+    return pattern.replace(r"\A", "^").replace(r"\z", "(?![^.]|[.])").replace(r"\.", "[.]")
+
+
+def quoted(name: str) -> str:
+    """Return a name in backticks."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _literal_text(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value) if -(1 << 31) <= value < 1 << 31 else f"{value}L"
+        case Decimal():
+            return f"{value:f}BD"
+        case float():
+            return f"{value!r}D" if math.isfinite(value) else f"cast('{_NOT_FINITE[str(value)]}' as double)"
+        case bytes():
+            return f"X'{value.hex()}'"
+        case str():
+            # Spark replaces ${name} in the text of a query.
+            is_plain = value.isprintable() and not set(value) & set("\\'") and "${" not in value
+            return f"'{value}'" if is_plain else f"cast(X'{value.encode().hex()}' as string)"
+        case _:
+            raise TypeError(f"no constant of Spark SQL for {value.__class__.__name__}")
+
+
+_NOT_FINITE: Mapping[str, str] = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}

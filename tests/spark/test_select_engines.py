@@ -1,0 +1,213 @@
+"""``select_headers`` by Spark's expressions and by Arrow: the same columns, and what Spark does with conditions behind them."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.errors import PySparkException
+
+import letterhead as lh
+from frames import HEADERS, collected, explained
+from letterhead import spark as lhs
+from letterhead.spark.frame import HEADERS as HEADERS_IN_SPARK
+from sample_values import TYPES, headers, many_rows
+from settings import configured
+
+pytestmark = pytest.mark.spark_only
+
+ROWS = 200_000 if os.environ.get("LETTERHEAD_RANDOM") else 4_000
+GROUPS = [TYPES[start : start + 12] for start in range(0, len(TYPES), 12)]
+ZONES = ["UTC", "America/St_Johns", "Asia/Kathmandu"]
+
+
+def columns_of(types: list[str]) -> dict[str, lh.Field]:
+    """Return a column of each type, and of the first one in every way."""
+    ways = {
+        "first": lh.field(types[0], key="k", repeat="first"),
+        "error": lh.field(types[0], key="k", repeat="error"),
+        "all": lh.field(types[0], key="k", repeat="all"),
+        "required": lh.field(types[0], key="κ", required=True),
+        "absent": lh.field("int32", default=-7),
+        "split": lh.field("array<string>", key="k", split=","),
+        "either": lh.field("int32 | int32:text", key="k", default=5),
+    }
+    return {**{f"column {n}": lh.field(type, key="k") for n, type in enumerate(types)}, **ways}
+
+
+def frame(spark: Any, rows: list[Any]) -> Any:
+    return spark.createDataFrame(pa.table({"row": range(len(rows)), "headers": pa.array(rows, HEADERS)}))
+
+
+def by(engine: str, df: Any, columns: Any, **options: Any) -> Any:
+    return df.transform(lhs.select_headers("headers", "kafka", columns, engine=engine, **options))
+
+
+@pytest.mark.full
+@pytest.mark.hypothesis
+@pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
+def test_engines_agree(spark: Any, types: list[str]) -> None:
+    @many_rows
+    @given(
+        st.lists(st.sampled_from(types).flatmap(lambda type: headers(type, ("k", "κ", ""))), min_size=20, max_size=60)
+    )
+    def agree(rows: list[Any]) -> None:
+        df, columns = frame(spark, rows), columns_of(types)
+        assert collected(by("spark", df, columns, errors="null")) == collected(by("arrow", df, columns, errors="null"))
+
+    agree()
+
+
+def random_rows(seed: int) -> list[Any]:
+    """Return messages that are mostly regular: null, empty, without a key, with repeats, and values of other types."""
+    draw = random.Random(seed)
+
+    def value() -> bytes | None:
+        kind = draw.randrange(8)
+        if kind == 0:
+            return None
+        number = draw.randrange(-(10**9), 10**9)
+        if kind == 1:
+            return draw.randbytes(draw.randrange(10))
+        return [str(number).encode(), number.to_bytes(8, "big", signed=True), b"2026-01-31T09:30:00+01:00", b"true"][
+            kind % 4
+        ]
+
+    def header() -> dict[str, Any] | None:
+        key = draw.choice(["k", "k", "other", "", "κ", *([None] if draw.randrange(20) == 0 else [])])
+        return None if draw.randrange(200) == 0 else {"key": key, "value": value()}
+
+    return [None if draw.randrange(50) == 0 else [header() for _ in range(draw.randrange(6))] for _ in range(ROWS)]
+
+
+RANDOM = {
+    "text": lh.field("string", key="k"), "number": lh.field("int64", key="k", repeat="first"),
+    "digits": lh.field("int32:text | int64", key="k", default=-1), "time": lh.field("timestamp:iso", key="k"),
+    "millis": lh.field("timestamp_ms", key="k"), "flag": lh.field("bool:text", key="κ", required=True),
+    "once": lh.field("binary", key="k", repeat="error"), "every": lh.field("array<string>", key="k"),
+    "empty": lh.field("string", key=""), "double": lh.field("float64:text", key="other"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("zone", "ansi"), [(zone, ansi) for zone in ZONES for ansi in (True, False)])
+def test_engines_agree_on_random_rows(spark: Any, zone: str, ansi: bool) -> None:
+    df = frame(spark, random_rows(7))
+    with configured(spark, **{"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):
+        assert collected(by("spark", df, RANDOM, errors="null")) == collected(by("arrow", df, RANDOM, errors="null"))
+
+
+def test_engines_raise_the_same_errors(spark: Any) -> None:
+    rows = [[{"key": key, "value": value} for key, value in row] for row in _BROKEN]
+    rows += [row for row in random_rows(11)[:1000] if row and None not in row]
+    columns = {
+        "digits": lh.field("int32:text", key="k"), "once": lh.field("binary", key="k", repeat="error"),
+        "first": lh.field("int32 | int32:text", key="k", repeat="first"), "needed": lh.field("string", required=True, key="k"),
+    }  # fmt: skip
+    errors = collected(by("arrow", frame(spark, rows), columns, errors="column"))["error"]
+    whole = frame(spark, [row for row, error in zip(rows, errors, strict=True) if error is None])
+    assert collected(by("spark", whole, columns)) == collected(by("arrow", whole, columns))
+    by_place = {
+        (error[0]["code"], error[0]["column"]): (row, error[0])
+        for row, error in zip(rows, errors, strict=True)
+        if error
+    }
+    assert len(by_place) >= 5
+    for row, error in by_place.values():
+        with pytest.raises(PySparkException) as raised:
+            by("spark", frame(spark, [row]).selectExpr("cast(7 as bigint) offset", "headers"), columns).collect()
+        column = f"column {error['column']}: " if error["column"] else ""
+        header = "" if error["header"] is None or error["code"] == "null_key" else f", header {error['header']}"
+        text = f"kafka: {column}{error['message']} ({error['code']}{header}) in the row with offset=7"
+        assert text in str(raised.value)
+
+
+_BROKEN = [
+    [("k", b"1"), ("j", b""), ("k", b"2"), ("k", b"3")],
+    [("j", None), ("k", b"one")],
+    [("j", None), ("k", b"99999999999")],
+    [("j", None)],
+    [("", b""), (None, b"")],
+    [(None, b"")],
+    [("k", b"1")],
+    [("k", None)],
+]
+
+
+def test_conditions_reach_the_table(spark: Any, tmp_path: Any) -> None:
+    headers = pa.array([[{"key": "k", "value": b"v"}], []], HEADERS)
+    rows = spark.createDataFrame(pa.table({"day": ["1", "2"], "n": [1, 2], "headers": headers, "value": [b"a", b"b"]}))
+    rows.write.partitionBy("day").parquet(str(tmp_path / "table"))
+    table = spark.read.parquet(str(tmp_path / "table"))
+    filtered = {
+        engine: by(engine, table, {"k": "string"}).where("day = '2' and n > 1").select("n", "k")
+        for engine in ("spark", "arrow")
+    }
+    assert filtered["spark"].collect() == filtered["arrow"].collect() == [(2, None)]
+    by_spark, by_arrow = explained(filtered["spark"]), explained(filtered["arrow"])
+    assert "PartitionFilters: [isnotnull(day" in by_spark
+    assert "GreaterThan(n,1)" in by_spark
+    assert "value" not in by_spark.partition("ReadSchema: ")[2].splitlines()[0].replace("value:binary", "")
+    assert "PartitionFilters: []" in by_arrow or "PartitionFilters" not in by_arrow
+    assert "MapInArrow" not in by_spark
+
+
+def test_a_column_is_read_without_a_lambda(spark: Any) -> None:
+    """Spark interprets a lambda, and compiles no stage that has one."""
+    columns = {"k": "int32", "first": lh.field("string", repeat="first"), "once": lh.field("string", repeat="error")}
+    df = spark.createDataFrame([], f"headers {HEADERS_IN_SPARK}")
+    assert "lambda" not in explained(by("spark", df, columns, errors="null"), "extended").lower()
+
+
+@pytest.mark.parametrize("errors", ["raise", "null"])
+def test_plans_grow_with_the_number_of_columns(spark: Any, errors: str) -> None:
+    """An expression that others use is bound once, or types with many steps would take all memory of the driver."""
+    types = ["timestamp:iso", "decimal(20,3):text", "float64:le", "int32 | int32:text"]
+    df = spark.createDataFrame([], f"headers {HEADERS_IN_SPARK}")
+    sizes = {}
+    for count in (20, 100):
+        columns = {f"k{n}": types[n % len(types)] for n in range(count)}
+        selected = by("spark", df, columns, errors=errors)
+        sizes[count] = len(selected._jdf.queryExecution().optimizedPlan().toJSON())
+        assert selected.collect() == []
+    assert sizes[100] < 6 * sizes[20]
+    assert sizes[20] < 20 * 100_000
+
+
+def test_a_column_that_is_not_named_is_read(spark: Any) -> None:
+    from pyspark.sql import functions as F
+
+    df = frame(spark, [[{"key": "k", "value": b"v"}]])
+    transform = lhs.select_headers(F.slice("headers", 1, 1), "kafka", {"k": "string"}, keep=[], engine="spark")
+    assert df.transform(transform).collect() == [("v",)]
+    assert df.select(lhs.header(F.slice("headers", 1, 1), "k", "string")).collect() == [("v",)]
+    array = lhs.header(F.slice("headers", 1, 1), "k", "array<string>", split=",")
+    assert df.select(array).collect() == [(["v"],)]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"errors": "column"}, "errors='column' is not read by Spark's expressions"),
+        ({"lenient": True}, "apply to binary columns"),
+        ({"identify": ["row"]}, "needs engine='arrow'"),
+    ],
+)
+def test_what_needs_arrow_is_named(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        lhs.select_headers("headers", "kafka", {"k": "string"}, engine="spark", **options)
+    with pytest.raises(ValueError, match="type 'int64:varlen' is not read by Spark's expressions"):
+        lhs.select_headers("headers", "kafka", {"k": "int64:varlen"}, engine="spark")
+    with pytest.raises(ValueError, match="engine"):
+        lhs.select_headers("headers", "kafka", {"k": "string"}, engine="spork")
+
+
+def test_bytes_need_arrow(spark: Any) -> None:
+    with pytest.raises(
+        TypeError, match="column 'headers' is binary, and kafka is read by Spark's expressions from array"
+    ):
+        by("spark", spark.sql("select X'00' headers"), {"k": "string"})
