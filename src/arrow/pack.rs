@@ -6,11 +6,10 @@ use arrow_array::builder::BooleanBufferBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, StructArray};
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 use memchr::memmem::Finder;
 
@@ -330,49 +329,40 @@ impl ValueWriter {
         use DataType as D;
         let scalar = self.scalar;
         if scalar == Scalar::TimestampMs {
-            return match array.data_type() {
-                D::Timestamp(_, None) => Err(self.without_zone()),
-                D::Timestamp(TimeUnit::Second, _) => self.times::<TimestampSecondType>(array, places, 1000, 1),
-                D::Timestamp(TimeUnit::Millisecond, _) => self.times::<TimestampMillisecondType>(array, places, 1, 1),
-                D::Timestamp(TimeUnit::Microsecond, _) => {
-                    self.times::<TimestampMicrosecondType>(array, places, 1, 1000)
-                }
-                D::Timestamp(TimeUnit::Nanosecond, _) => {
-                    self.times::<TimestampNanosecondType>(array, places, 1, 1_000_000)
-                }
-                _ => Err(self.mismatch(array)),
-            };
+            return self.times(array, places);
         }
         if is_integer(scalar) {
-            return match array.data_type() {
-                D::Int8 => self.integers::<Int8Type>(array, places),
-                D::Int16 => self.integers::<Int16Type>(array, places),
-                D::Int32 => self.integers::<Int32Type>(array, places),
-                D::Int64 => self.integers::<Int64Type>(array, places),
-                D::UInt8 => self.integers::<UInt8Type>(array, places),
-                D::UInt16 => self.integers::<UInt16Type>(array, places),
-                D::UInt32 => self.integers::<UInt32Type>(array, places),
-                D::UInt64 => self.integers::<UInt64Type>(array, places),
-                D::Decimal128(_, 0) => self.integers::<Decimal128Type>(array, places),
-                _ => Err(self.mismatch(array)),
+            let number = match array.data_type() {
+                D::Int8 => integers::<Int8Type>(array),
+                D::Int16 => integers::<Int16Type>(array),
+                D::Int32 => integers::<Int32Type>(array),
+                D::Int64 => integers::<Int64Type>(array),
+                D::UInt8 => integers::<UInt8Type>(array),
+                D::UInt16 => integers::<UInt16Type>(array),
+                D::UInt32 => integers::<UInt32Type>(array),
+                D::UInt64 => integers::<UInt64Type>(array),
+                D::Decimal128(_, 0) => integers::<Decimal128Type>(array),
+                _ => return Err(self.mismatch(array)),
             };
+            let width = scalar.width().unwrap_or(16);
+            return self.each(places, width, &|place| in_range(scalar, number(place)).map(|_| number(place) as u128));
         }
         match (scalar, array.data_type()) {
             (Scalar::Bool, D::Boolean) => {
                 let flags = array.as_boolean();
-                self.each(places, |place| Ok([u8::from(flags.value(place))]))
+                self.each(places, 1, &|place| Ok(flags.value(place).into()))
             }
             (Scalar::Float32, D::Float32) => {
                 let numbers = array.as_primitive::<Float32Type>();
-                self.each(places, |place| Ok(numbers.value(place).to_be_bytes()))
+                self.each(places, 4, &|place| Ok(numbers.value(place).to_bits().into()))
             }
             (Scalar::Float64, D::Float32) => {
                 let numbers = array.as_primitive::<Float32Type>();
-                self.each(places, |place| Ok(f64::from(numbers.value(place)).to_be_bytes()))
+                self.each(places, 8, &|place| Ok(f64::from(numbers.value(place)).to_bits().into()))
             }
             (Scalar::Float64, D::Float64) => {
                 let numbers = array.as_primitive::<Float64Type>();
-                self.each(places, |place| Ok(numbers.value(place).to_be_bytes()))
+                self.each(places, 8, &|place| Ok(numbers.value(place).to_bits().into()))
             }
             (Scalar::Binary, D::Binary | D::LargeBinary | D::BinaryView) => {
                 let bytes = Bytes::of(array).ok_or_else(|| self.mismatch(array))?;
@@ -384,12 +374,10 @@ impl ValueWriter {
             }
             (Scalar::Uuid, D::FixedSizeBinary(16)) => {
                 let (bytes, is_guid) = (array.as_fixed_size_binary(), self.of.coding == Coding::Guid);
-                self.each(places, |place| {
-                    bytes
-                        .value(place)
-                        .try_into()
-                        .map_err(|_| invalid(Code::WrongSize, || "a UUID has 16 bytes".into()))
-                        .map(|bytes| if is_guid { guid_order(bytes) } else { bytes })
+                self.each(places, 16, &|place| {
+                    let bytes = bytes.value(place).try_into();
+                    let bytes = bytes.map_err(|_| invalid(Code::WrongSize, || "a UUID has 16 bytes".into()))?;
+                    Ok(u128::from_be_bytes(if is_guid { guid_order(bytes) } else { bytes }))
                 })
             }
             (Scalar::String | Scalar::Char | Scalar::Uuid, _) => {
@@ -424,23 +412,6 @@ impl ValueWriter {
         Failed::Type(format!("the column is {actual}, and {name} cannot be written from it"))
     }
 
-    /// Writes numbers of one width.
-    fn integers<T: ArrowPrimitiveType>(&mut self, array: &dyn Array, places: Range<usize>) -> Result<(), Failed>
-    where
-        i128: TryFrom<T::Native>,
-    {
-        let (numbers, scalar) = (array.as_primitive::<T>(), self.scalar);
-        let number = |place| i128::try_from(numbers.value(place)).unwrap_or_default();
-        let checked = |place| in_range(scalar, number(place)).map(|_| number(place));
-        match scalar.width() {
-            Some(1) => self.each(places, |place| checked(place).map(|number| [number as u8])),
-            Some(2) => self.each(places, |place| checked(place).map(|number| (number as u16).to_be_bytes())),
-            Some(4) => self.each(places, |place| checked(place).map(|number| (number as u32).to_be_bytes())),
-            Some(8) => self.each(places, |place| checked(place).map(|number| (number as u64).to_be_bytes())),
-            _ => self.each(places, |place| checked(place).map(i128::to_be_bytes)),
-        }
-    }
-
     /// Writes text with a form of its own.
     fn write_form(&mut self, form: TextForm, array: &dyn Array, places: Range<usize>) -> Result<(), Failed> {
         use DataType as D;
@@ -454,35 +425,17 @@ impl ValueWriter {
             _ => iso_text(nanos),
         };
         match (form, array.data_type()) {
-            (TextForm::Iso(_) | TextForm::Epoch(_), D::Timestamp(_, None)) => Err(self.without_zone()),
-            (TextForm::Iso(_) | TextForm::Epoch(_), D::Timestamp(unit, _)) => {
-                let nanos = |ticks: i64, unit: Unit| i128::from(ticks) * unit.nanos();
-                match unit {
-                    TimeUnit::Second => {
-                        let times = array.as_primitive::<TimestampSecondType>();
-                        self.texts(places, |place| time(nanos(times.value(place), Unit::Second)))
-                    }
-                    TimeUnit::Millisecond => {
-                        let times = array.as_primitive::<TimestampMillisecondType>();
-                        self.texts(places, |place| time(nanos(times.value(place), Unit::Millisecond)))
-                    }
-                    TimeUnit::Microsecond => {
-                        let times = array.as_primitive::<TimestampMicrosecondType>();
-                        self.texts(places, |place| time(nanos(times.value(place), Unit::Microsecond)))
-                    }
-                    TimeUnit::Nanosecond => {
-                        let times = array.as_primitive::<TimestampNanosecondType>();
-                        self.texts(places, |place| time(nanos(times.value(place), Unit::Nanosecond)))
-                    }
-                }
+            (TextForm::Iso(_) | TextForm::Epoch(_), D::Timestamp(..)) => {
+                let (ticks, unit) = self.ticks(array)?;
+                self.texts(places, &|place| time(i128::from(ticks[place]) * unit.nanos()))
             }
             (TextForm::Date, D::Date32) => {
                 let days = array.as_primitive::<Date32Type>();
-                self.texts(places, |place| date_text(days.value(place)))
+                self.texts(places, &|place| date_text(days.value(place)))
             }
             (TextForm::Decimal(of), D::Decimal128(_, scale)) => {
                 let (numbers, scale) = (array.as_primitive::<Decimal128Type>(), *scale);
-                self.texts(places, |place| of.write(numbers.value(place), scale, truncates))
+                self.texts(places, &|place| of.write(numbers.value(place), scale, truncates))
             }
             (TextForm::Base64 | TextForm::Hex, D::Binary | D::LargeBinary | D::BinaryView) => {
                 let bytes = Bytes::of(array).ok_or_else(|| self.mismatch(array))?;
@@ -506,7 +459,7 @@ impl ValueWriter {
     fn texts(
         &mut self,
         places: Range<usize>,
-        text: impl Fn(usize) -> Result<String, Box<InvalidValue>>,
+        text: &dyn Fn(usize) -> Result<String, Box<InvalidValue>>,
     ) -> Result<(), Failed> {
         for place in places {
             match self.is_null(place) {
@@ -517,33 +470,44 @@ impl ValueWriter {
         Ok(())
     }
 
+    /// The numbers of a column of times, and their unit.
+    fn ticks(&self, array: &dyn Array) -> Result<(ScalarBuffer<i64>, Unit), Failed> {
+        let unit = match array.data_type() {
+            DataType::Timestamp(_, None) => return Err(self.without_zone()),
+            DataType::Timestamp(TimeUnit::Second, _) => Unit::Second,
+            DataType::Timestamp(TimeUnit::Millisecond, _) => Unit::Millisecond,
+            DataType::Timestamp(TimeUnit::Microsecond, _) => Unit::Microsecond,
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => Unit::Nanosecond,
+            _ => return Err(self.mismatch(array)),
+        };
+        let data = array.to_data();
+        Ok((ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len()), unit))
+    }
+
     /// Writes times as milliseconds.
-    fn times<T: ArrowPrimitiveType>(
-        &mut self,
-        array: &dyn Array,
-        places: Range<usize>,
-        factor: i64,
-        divisor: i64,
-    ) -> Result<(), Failed>
-    where
-        T::Native: Into<i64>,
-    {
-        let (times, of, truncates) = (array.as_primitive::<T>(), self.of, self.truncates);
-        self.each(places, |place| {
-            let time: i64 = times.value(place).into();
+    fn times(&mut self, array: &dyn Array, places: Range<usize>) -> Result<(), Failed> {
+        let ((ticks, unit), of, truncates) = (self.ticks(array)?, self.of, self.truncates);
+        let (factor, divisor) = match unit {
+            Unit::Second => (1000, 1),
+            Unit::Millisecond => (1, 1),
+            Unit::Microsecond => (1, 1000),
+            Unit::Nanosecond => (1, 1_000_000),
+        };
+        self.each(places, 8, &|place| {
+            let time = ticks[place];
             check_rest(time.rem_euclid(divisor) != 0 && !truncates, of)?;
             let millis = time.div_euclid(divisor).checked_mul(factor);
             let too_large = || invalid(Code::OutOfRange, || "the time does not fit 64 bits of milliseconds".into());
-            millis.map(i64::to_be_bytes).ok_or_else(too_large)
+            millis.map(|millis| millis as u128).ok_or_else(too_large)
         })
     }
 
-    /// Writes the bits of each value, which are checked only if it is not null.
-    #[inline(always)]
-    fn each<const N: usize>(
+    /// Writes the last bytes of the bits of each value, which are checked only if it is not null.
+    fn each(
         &mut self,
         places: Range<usize>,
-        bits: impl Fn(usize) -> Result<[u8; N], Box<InvalidValue>>,
+        width: usize,
+        bits: &dyn Fn(usize) -> Result<u128, Box<InvalidValue>>,
     ) -> Result<(), Failed> {
         let value_type = ValueType::Named(self.scalar);
         for place in places {
@@ -551,22 +515,29 @@ impl ValueWriter {
                 self.values.push(&[]);
                 continue;
             }
-            let mut bits = bits(place).map_err(|error| Failed::Value(place, error))?;
+            let failed = |error| Failed::Value(place, error);
+            let bits = bits(place).map_err(failed)?;
+            let (bytes, reversed) = (bits.to_be_bytes(), bits.to_le_bytes());
             match self.encoding {
-                Encoding::Bytes(order) => {
-                    if order == ByteOrder::Little {
-                        bits.reverse();
-                    }
-                    self.values.push(&bits);
-                }
+                Encoding::Bytes(ByteOrder::Big) => self.values.push(&bytes[16 - width..]),
+                Encoding::Bytes(ByteOrder::Little) => self.values.push(&reversed[..width]),
                 Encoding::Text => {
-                    let text = untyped(value_type, &bits, Encoding::Text);
-                    self.values.push(&text.map_err(|error| Failed::Value(place, error))?);
+                    let text = untyped(value_type, &bytes[16 - width..], Encoding::Text);
+                    self.values.push(&text.map_err(failed)?);
                 }
             }
         }
         Ok(())
     }
+}
+
+/// The integers of a column.
+fn integers<'a, T: ArrowPrimitiveType>(array: &'a dyn Array) -> Box<dyn Fn(usize) -> i128 + 'a>
+where
+    i128: TryFrom<T::Native>,
+{
+    let numbers = array.as_primitive::<T>();
+    Box::new(|place| i128::try_from(numbers.value(place)).unwrap_or_default())
 }
 
 /// Refuses a time with digits that its type has no place for.
