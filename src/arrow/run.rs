@@ -2,6 +2,7 @@
 //! Rows that kernels do not read go through [`Rows::append_row`], whether they are rows of a column or messages of a batch.
 
 use std::ops::{Range, RangeInclusive};
+use std::sync::{Mutex, PoisonError};
 
 use arrow_buffer::NullBuffer;
 
@@ -295,18 +296,27 @@ pub fn share<'a, S: RowSink<'a>, T: RangeRun<'a, S>>(
     mut whole: T,
     make: impl Fn(Range<usize>) -> Option<T> + Sync,
 ) -> Result<T, Error> {
-    let part = |range: Range<usize>| {
-        let mut part = make(range.clone())?;
-        part.advance(range.end).is_ok_and(|is_whole| is_whole).then(|| part.into_rows())
-    };
-    let mut append = |range: Range<usize>, part: Option<Rows<S>>| match part {
-        Some(part) if whole.rows().fits(&part, plan) => {
-            whole.append(part);
-            Ok(true)
+    let parts = Mutex::new(Vec::new());
+    let lock = || parts.lock().unwrap_or_else(PoisonError::into_inner);
+    let make_part = |range: Range<usize>| {
+        let Some(mut part) = make(range.clone()) else { return false };
+        let is_whole = part.advance(range.end).is_ok_and(|is_whole| is_whole);
+        if is_whole {
+            lock().push((range.start, part.into_rows()));
         }
-        _ => whole.advance(range.end),
+        is_whole
     };
-    threads::share(all, plan.threads, sizes, &part, &mut append)?;
+    let mut append = |range: Range<usize>, is_made: bool| {
+        let part = if is_made { lock().extract_if(.., |(start, _)| *start == range.start).next() } else { None };
+        match part {
+            Some((_, part)) if whole.rows().fits(&part, plan) => {
+                whole.append(part);
+                Ok(true)
+            }
+            _ => whole.advance(range.end),
+        }
+    };
+    threads::share(all, plan.threads, sizes, &make_part, &mut append)?;
     Ok(whole)
 }
 

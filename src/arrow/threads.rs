@@ -30,17 +30,17 @@ const WAITING: usize = 4;
 const STEPS: usize = 4;
 
 /// Calls `append` for ranges of the rows, in order, until it returns false or an error. Other threads call `make` for ranges of
-/// `sizes` rows ahead of it, and `append` gets their results; it gets `None` for a range that no other thread has read.
-pub fn share<P: Send>(
+/// `sizes` rows ahead of it, and `append` gets whether `make` has returned true for the range.
+pub fn share(
     rows: Range<usize>,
     threads: usize,
     sizes: RangeInclusive<usize>,
-    make: &(dyn Fn(Range<usize>) -> Option<P> + Sync),
-    append: &mut dyn FnMut(Range<usize>, Option<P>) -> Result<bool, Error>,
+    make: &(dyn Fn(Range<usize>) -> bool + Sync),
+    append: &mut dyn FnMut(Range<usize>, bool) -> Result<bool, Error>,
 ) -> Result<(), Error> {
     let count = rows.len();
     if threads == 1 || count < 2 * sizes.start() {
-        return append(rows, None).map(drop);
+        return append(rows, false).map(drop);
     }
     let len = (count / threads.saturating_mul(PARTS)).clamp(*sizes.start(), *sizes.end());
     let threads = threads.min(count.div_ceil(len));
@@ -87,8 +87,8 @@ pub fn on_each<I: Send>(items: &mut [I], work: &(dyn Fn(&mut I) + Sync)) {
     });
 }
 
-struct Shared<P> {
-    state: Mutex<State<P>>,
+struct Shared {
+    state: Mutex<State>,
     /// A part was made or taken, or the first thread has ended.
     changed: Condvar,
     /// Rows of a part.
@@ -98,56 +98,46 @@ struct Shared<P> {
 }
 
 /// Ends the other threads when it is dropped, also by a panic.
-struct End<'s, P>(&'s Shared<P>);
+struct End<'s>(&'s Shared);
 
-impl<P> Drop for End<'_, P> {
+impl Drop for End<'_> {
     fn drop(&mut self) {
         self.0.lock().ended = true;
         self.0.changed.notify_all();
     }
 }
 
-struct State<P> {
+struct State {
     /// The first row that the first thread has not begun to append.
     front: usize,
     /// The first row after all claims.
     claimed: usize,
     /// Parts that are made or were not yet appended, in the order of their rows.
-    claims: VecDeque<Claim<P>>,
+    claims: VecDeque<Claim>,
     ended: bool,
 }
 
-struct Claim<P> {
+struct Claim {
     rows: Range<usize>,
-    part: Part<P>,
+    /// Whether the part was made: the first thread repeats the rows if it was not. `None` while a thread is at work.
+    is_made: Option<bool>,
 }
 
-/// What a thread has produced from the rows of a claim.
-enum Part<P> {
-    /// It is still at work.
-    Unfinished,
-    Finished(P),
-    /// The first thread has to repeat the rows.
-    Failed,
-}
-
-impl<P> Shared<P> {
-    fn lock(&self) -> MutexGuard<'_, State<P>> {
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics between two changes that belong together.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait_while(&self, condition: impl FnMut(&mut State<P>) -> bool) -> MutexGuard<'_, State<P>> {
+    fn wait_while(&self, condition: impl FnMut(&mut State) -> bool) -> MutexGuard<'_, State> {
         self.changed.wait_while(self.lock(), condition).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The work of the first thread.
-    fn append_all(&self, append: &mut dyn FnMut(Range<usize>, Option<P>) -> Result<bool, Error>) -> Result<(), Error> {
+    fn append_all(&self, append: &mut dyn FnMut(Range<usize>, bool) -> Result<bool, Error>) -> Result<(), Error> {
         loop {
-            let is_next =
-                |state: &mut State<P>| state.claims.front().is_some_and(|claim| claim.rows.start == state.front);
-            let is_unfinished =
-                |state: &mut State<P>| is_next(state) && matches!(state.claims[0].part, Part::Unfinished);
+            let is_next = |state: &mut State| state.claims.front().is_some_and(|claim| claim.rows.start == state.front);
+            let is_unfinished = |state: &mut State| is_next(state) && state.claims[0].is_made.is_none();
             let mut state = self.lock();
             while is_unfinished(&mut state) {
                 drop(state);
@@ -161,32 +151,31 @@ impl<P> Shared<P> {
                 }
             }
             let claim = if is_next(&mut state) { state.claims.pop_front() } else { None };
-            let (rows, part) = match claim {
-                Some(Claim { rows, part: Part::Finished(part) }) => (rows, Some(part)),
-                Some(Claim { rows, .. }) => (rows, None),
+            let (rows, is_made) = match claim {
+                Some(Claim { rows, is_made }) => (rows, is_made == Some(true)),
                 None => {
                     let end = state.claims.front().map_or(self.end, |claim| claim.rows.start);
-                    (state.front..end.min(state.front + self.len.div_ceil(STEPS)), None)
+                    (state.front..end.min(state.front + self.len.div_ceil(STEPS)), false)
                 }
             };
             state.front = rows.end;
             drop(state);
             self.changed.notify_all();
             let is_last = rows.end == self.end;
-            if !append(rows, part)? || is_last {
+            if !append(rows, is_made)? || is_last {
                 return Ok(());
             }
         }
     }
 
     /// The work of any other thread.
-    fn make_parts(&self, make: &(dyn Fn(Range<usize>) -> Option<P> + Sync)) {
+    fn make_parts(&self, make: &(dyn Fn(Range<usize>) -> bool + Sync)) {
         while let Some(rows) = self.claim() {
             // The first thread gets the same panic when it repeats the rows.
-            let part = catch_panic(|| make(rows.clone())).unwrap_or_default();
+            let is_made = catch_panic(|| make(rows.clone())).unwrap_or_default();
             let mut state = self.lock();
             if let Some(claim) = state.claims.iter_mut().find(|claim| claim.rows == rows) {
-                claim.part = part.map_or(Part::Failed, Part::Finished);
+                claim.is_made = Some(is_made);
             }
             self.changed.notify_all();
         }
@@ -205,7 +194,7 @@ impl<P> Shared<P> {
         }
         let rows = start..self.end.min(start + self.len);
         state.claimed = rows.end;
-        state.claims.push_back(Claim { rows: rows.clone(), part: Part::Unfinished });
+        state.claims.push_back(Claim { rows: rows.clone(), is_made: None });
         Some(rows)
     }
 }
