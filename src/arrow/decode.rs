@@ -189,13 +189,18 @@ impl ListSink {
             _ => return 0,
         };
         let (types, ends) = (types.as_mut(), &mut self.lists.ends);
-        let decoded = match_values!(values, (values, has_value) => {
-            let mut lists = ListColumns { keys, types, values, has_value, ends };
-            memory::hold(|| match requested {
-                None => decode::decode::<F, _>(block, limit, progress, &mut lists),
-                Some((keys, hits)) => decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, keys, hits),
-            })
-        });
+        let decoded = match requested {
+            None => match_values!(values, (values, has_value) => {
+                let mut lists = ListColumns { keys, types, values, has_value, ends };
+                memory::hold(|| decode::decode::<F, _>(block, limit, progress, &mut lists))
+            }),
+            Some((requested, hits)) => {
+                // These are messages of batches, whose values are never views.
+                let (Data::Bytes(values), has_value) = values.parts_mut() else { return 0 };
+                let mut lists = ListColumns { keys, types, values, has_value, ends };
+                memory::hold(|| decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, requested, hits))
+            }
+        };
         let done = decoded.unwrap_or_else(|held| held.resume(HEADERS));
         let rows = &block.rows()[..done];
         let has_message = rows.iter().rev().fold(0, |bits, row| bits << 1 | u64::from(row.is_some()));
