@@ -77,19 +77,36 @@ impl Operation for EditColumn {
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let editor = Editor::new(&self.edit, &E::INFO)?;
-        let (messages, columns) = match input.column.as_struct_opt() {
+        let (messages, columns) = self.parts(input.column, &E::INFO)?;
+        let rows = EditRows::<E> { messages, options: self.options, format: PhantomData };
+        self.run_rows(&rows, &columns, input, &E::INFO)
+    }
+}
+
+impl EditColumn {
+    /// The messages of an input, and the columns of new values.
+    fn parts<'a>(&self, input: &'a dyn Array, format: &Info) -> Result<(Bytes<'a>, Vec<NewColumn<'a>>), Error> {
+        match input.as_struct_opt() {
             Some(parts) if self.edit.has_columns() && parts.num_columns() > 0 => {
                 let columns = parts.columns()[1..].iter().map(|column| NewColumn::new(column.as_ref()));
-                (&*parts.columns()[0], columns.collect::<Result<Vec<_>, Error>>()?)
+                Ok((binary_column(&parts.columns()[0], format)?, columns.collect::<Result<_, Error>>()?))
             }
-            _ => (input.column, Vec::new()),
-        };
-        let rows =
-            EditRows::<E> { messages: binary_column(messages, &E::INFO)?, options: self.options, format: PhantomData };
-        let plan = input.plan(E::NAME, Direction::Decode, self.on_error, self.options.limits);
-        let plan = Plan { target: Some(E::NAME), ..plan };
-        let Rows { sink, findings, until } = run(&rows, input.from, &plan, &|| Ok(EditSink::new(&editor, &columns)))?;
+            _ => Ok((binary_column(input, format)?, Vec::new())),
+        }
+    }
+
+    #[inline(never)]
+    fn run_rows<'a>(
+        &self,
+        rows: &dyn for<'e> RowSource<'a, EditSink<'a, 'e>>,
+        columns: &[NewColumn<'a>],
+        input: Input<'a>,
+        format: &'static Info,
+    ) -> Result<Output, Error> {
+        let editor = Editor::new(&self.edit, format)?;
+        let plan = input.plan(format.name, Direction::Decode, self.on_error, self.options.limits);
+        let plan = Plan { target: Some(format.name), ..plan };
+        let Rows { sink, findings, until } = run(rows, input.from, &plan, &|| Ok(EditSink::new(&editor, columns)))?;
         self.seen.iter().for_each(|seen| seen.note(&sink.seen, until - input.from));
         let of = written_type(plan.on_loss, plan.on_error);
         let column = binary::binary(sink.messages, binary::nulls(sink.valid));
