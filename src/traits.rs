@@ -13,9 +13,10 @@ use std::ops::{Deref, DerefMut, Range};
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::{Header, KeyForm};
-use crate::kernel::layout::WireLayout;
+use crate::kernel::layout::{ReadableLayout, WireLayout};
 use crate::limits::Limits;
 use crate::log::{CollectErrors, EitherLog, Log, OnLoss, Result};
+use crate::memory;
 use crate::type_option::TypeOption;
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::TypeCodes;
@@ -57,6 +58,65 @@ pub trait Sink<'a> {
 pub struct Discard;
 
 impl Sink<'_> for Discard {}
+
+/// The headers and fields of a message as they come.
+#[derive(Default)]
+pub struct MessageSink<'a> {
+    pub headers: Vec<Header<'a>>,
+    pub fields: Vec<FieldValue<'a>>,
+}
+
+impl MessageSink<'_> {
+    pub fn clear(&mut self) {
+        self.headers.clear();
+        self.fields.clear();
+    }
+}
+
+impl<'a> Sink<'a> for MessageSink<'a> {
+    #[inline]
+    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
+        memory::push(&mut self.headers, header);
+        Ok(())
+    }
+
+    fn fields(&mut self, fields: &[FieldValue<'a>]) {
+        self.fields.extend_from_slice(fields);
+    }
+}
+
+/// A sink behind a call for each header: the parse that collects errors is compiled for a format, and not for its sinks.
+pub struct AnySink<'r, 'a>(pub &'r mut dyn Receive<'a>);
+
+/// [`Sink`] without generic functions.
+pub trait Receive<'a> {
+    fn receive(&mut self, header: Header<'a>, log: &mut CollectErrors) -> Result;
+
+    fn receive_fields(&mut self, fields: &[FieldValue<'a>]);
+}
+
+impl<'a, S: Sink<'a>> Receive<'a> for S {
+    fn receive(&mut self, header: Header<'a>, log: &mut CollectErrors) -> Result {
+        self.header(header, log)
+    }
+
+    fn receive_fields(&mut self, fields: &[FieldValue<'a>]) {
+        self.fields(fields);
+    }
+}
+
+impl<'a> Sink<'a> for AnySink<'_, 'a> {
+    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
+        match log.either() {
+            EitherLog::Collect(log) => self.0.receive(header, log),
+            EitherLog::Fast(_) => unreachable!("a parse that only says whether a message is valid knows its sink"),
+        }
+    }
+
+    fn fields(&mut self, fields: &[FieldValue<'a>]) {
+        self.0.receive_fields(fields);
+    }
+}
 
 /// The state of the headers at the end of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -270,6 +330,14 @@ pub struct Info {
     pub max_written: usize,
     /// A count is in front of the headers.
     pub has_count: bool,
+    /// The layout that kernels read.
+    pub kernels: Option<ReadableLayout>,
+    /// [`HeadersFormat::parse`] with a log of all errors.
+    pub parse_headers: for<'a> fn(Cursor<'a>, ReadOptions, &mut CollectErrors, AnySink<'_, 'a>) -> Result,
+    /// [`parse_message`] with a log of all errors.
+    pub parse: for<'a> fn(Cursor<'a>, ReadOptions, &mut CollectErrors, AnySink<'_, 'a>) -> Result<Presence>,
+    /// [`parse_message`] into the sink that conversion reads.
+    pub gather: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, &mut MessageSink<'a>) -> Result<Presence>,
     /// [`HeadersFormat::encode_into`].
     pub encode_headers: fn(&[Header<'_>], &mut Vec<u8>),
     /// [`MessageFormat::encode`].
@@ -277,6 +345,19 @@ pub struct Info {
 }
 
 impl Info {
+    /// Parses a message into a sink, and collects its errors.
+    #[cold]
+    #[inline(never)]
+    pub fn collect<'a>(
+        &self,
+        data: Cursor<'a>,
+        options: ReadOptions,
+        log: &mut CollectErrors,
+        sink: &mut impl Sink<'a>,
+    ) -> Result<Presence> {
+        (self.parse)(data, options, log, AnySink(sink))
+    }
+
     /// Appends a message. Nothing is written on failure.
     pub fn encode<R: Log>(&self, contents: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
         (self.encode)(contents, log.either(), out)
@@ -321,6 +402,13 @@ pub trait MessageFormat: Sized + 'static {
         canonical: Self::Headers::CANONICAL,
         max_written: Self::Headers::MAX_WRITTEN,
         has_count: LayoutOf::<Self>::MAX_COUNT > 0,
+        kernels: LayoutOf::<Self>::READS,
+        parse_headers: |data, options, log, mut to| Self::Headers::parse(data, options, log, &mut to),
+        parse: |data, options, log, mut to| parse_message::<Self, _, _>(data, options, log, &mut to),
+        gather: |data, options, log, to| match log {
+            EitherLog::Fast(log) => parse_message::<Self, _, _>(data, options, log, to),
+            EitherLog::Collect(log) => parse_message::<Self, _, _>(data, options, log, to),
+        },
         encode_headers: Self::Headers::encode_into,
         encode: |contents, log, out| match log {
             EitherLog::Fast(log) => Self::encode(contents, log, out),

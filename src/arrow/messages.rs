@@ -14,7 +14,7 @@ use super::rows::regular_span;
 use super::run::{Plan, RangeRun, RowEnd, Rows, share, too_large};
 use super::schema;
 use super::select::Selection;
-use super::sink::{Row, RowSink as _, parse_row};
+use super::sink::{Row, RowSink as _};
 use super::{Input, Operation, Output, binary_column, check_keys, struct_of};
 use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
@@ -26,8 +26,8 @@ use crate::kernel::{ROWS, RowBlock};
 use crate::log::{CollectErrors, EitherLog, Log, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
-    BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, Info, LayoutOf, MessageFormat, MessageReceiver,
-    Presence, ReadOptions, Receiver, Sink as _, message_len, parse_batch,
+    AnySink, BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, Info, LayoutOf, MessageFormat,
+    MessageReceiver, Presence, ReadOptions, Receiver, Sink as _, message_len, parse_batch,
 };
 
 /// The column with the input row that a message comes from.
@@ -113,11 +113,20 @@ impl Operation for Messages {
         let sizes = (MIN_PART / bytes.max(1)).max(1)..=(MAX_PART / bytes.max(1)).max(1);
         let whole = run(all.clone(), (input.at_once > 1).then_some(of_whole));
         let whole = share(all, &plan, sizes, whole, |range| Some(run(range, Some(of_parts))))?;
-        let (until, count) = (whole.reader.rows.until, whole.count);
-        let mut columns = whole.reader.finish(&places);
-        // Messages of a batch that did not fit completely come with the next chunk.
+        Ok(self.output(whole.reader.rows, whole.count, fields, &places))
+    }
+}
+
+impl Messages {
+    /// The columns of the messages, up to those of a batch that did not fit completely: they come with the next chunk.
+    fn output(&self, rows: Rows<MessageSinks>, count: usize, fields: Vec<FieldRef>, places: &[usize]) -> Output {
+        let Rows { sink, findings, until } = rows;
+        let (produced, selected) = sink.finish();
+        let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&produced[*place])).collect();
+        columns.extend(selected);
+        columns.extend(self.on_error.is_column().then(|| findings.errors.finish()));
         columns.iter_mut().for_each(|column| *column = column.slice(0, count));
-        Ok(Output { column: struct_of(fields, columns, None, count), until })
+        Output { column: struct_of(fields, columns, None, count), until }
     }
 }
 
@@ -485,12 +494,12 @@ impl<B: BatchFormat> BatchReader<'_, B> {
     fn append_after_held<'a>(
         &mut self,
         held: &mut Held<'a, B>,
-        fields: &FieldsOf<'a, B>,
+        fields: FieldsOf<'a, B>,
         headers: Option<Cursor<'a>>,
         log: &mut CollectErrors,
     ) -> Result {
         self.read_held(held)?;
-        self.append_message(&mut held.found, *fields, headers, log)
+        self.append_message(&mut held.found, fields, headers, log)
     }
 
     /// Appends a message without the kernels. The log has the errors of its frame.
@@ -507,7 +516,10 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         let mut parse = |log: EitherLog<'_>, to: &mut Row<'_, 'a, MessageSinks>| {
             to.fields(fields);
             let Some(cursor) = headers else { return Ok(Presence::Absent) };
-            parse_row!(log, to, |log, to| <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, to))?;
+            match log {
+                EitherLog::Fast(log) => <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, to)?,
+                EitherLog::Collect(log) => (B::INFO.parse_headers)(cursor, *options, log, AnySink(to))?,
+            }
             Ok(Presence::Whole)
         };
         let ended = if !log.errors().is_empty() {
@@ -519,17 +531,6 @@ impl<B: BatchFormat> BatchReader<'_, B> {
             rows.append_row(plan, *row, found, &mut parse, Some(log))
         };
         self.note(ended)
-    }
-
-    fn finish(self, places: &[usize]) -> Vec<ArrayRef> {
-        let Rows { sink, findings, .. } = self.rows;
-        let (produced, selected) = sink.finish();
-        let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&produced[*place])).collect();
-        columns.extend(selected);
-        if self.plan.on_error.is_column() {
-            columns.push(findings.errors.finish());
-        }
-        columns
     }
 }
 
@@ -553,7 +554,8 @@ impl<B: BatchFormat> MessageReceiver for BatchReader<'_, B> {
         self.operation.options.limits.check_message(len, log)?;
         match self.keep(held, fields, headers, len, log)? {
             true => Ok(()),
-            false => self.append_after_held(held, fields, headers, log),
+            // A copy, so that the fields of other messages need no memory before they are in the block.
+            false => self.append_after_held(held, *fields, headers, log),
         }
     }
 

@@ -42,7 +42,7 @@ use crate::format::{Format, Visitor};
 use crate::limits::Limits;
 use crate::log::{OnError, OnLoss};
 use crate::op::batch_needs_messages;
-use crate::op::convert::{Reader, no_target, not_one_by_one};
+use crate::op::convert::{no_target, not_one_by_one};
 use crate::op::write::{Origin, check_written};
 use crate::traits::{BatchFormat, Class, Info, LayoutOf, MessageFormat, ReadOptions, WriteOptions};
 use crate::value::ByteOrder;
@@ -226,6 +226,7 @@ impl Decode {
         if self.views { schema::with_views(&of) } else { of }
     }
 
+    #[inline(never)]
     fn run_rows<'a>(
         &self,
         rows: &dyn RowSource<'a, ListSink>,
@@ -268,6 +269,7 @@ impl Operation for Encode {
 }
 
 impl Encode {
+    #[inline(never)]
     fn run_rows<'a>(
         &self,
         rows: &dyn RowSource<'a, EncodeSink<'a>>,
@@ -303,7 +305,7 @@ impl Operation for Convert {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let messages = binary_column(input.column, &E::INFO)?;
-        self.target.visit(ConvertInto { operation: self, messages, source: Reader::new::<E>(), input })
+        self.target.visit(ConvertInto { operation: self, messages, source: &E::INFO, input })
     }
 
     fn batch_type(&self, format: &'static Info) -> Result<DataType, Error> {
@@ -319,7 +321,7 @@ impl Operation for Convert {
 struct ConvertInto<'a> {
     operation: &'a Convert,
     messages: Bytes<'a>,
-    source: Reader,
+    source: &'static Info,
     input: Input<'a>,
 }
 
@@ -339,13 +341,13 @@ impl Visitor for ConvertInto<'_> {
 
 impl<'a> ConvertInto<'a> {
     fn run_rows(&self, rows: &dyn RowSource<'a, EncodeSink<'a>>, target: &'static Info) -> Result<Output, Error> {
-        let ConvertInto { operation, ref source, input, .. } = *self;
+        let ConvertInto { operation, source, input, .. } = *self;
         let plan = Plan {
             target: Some(target.name),
             on_loss: operation.write.on_loss,
-            ..input.plan(source.info.name, Direction::Decode, operation.on_error, operation.read.limits)
+            ..input.plan(source.name, Direction::Decode, operation.on_error, operation.read.limits)
         };
-        let origin = Origin { order: source.info.order, keys: source.info.keys, direction: Direction::Convert };
+        let origin = Origin { order: source.order, keys: source.keys, direction: Direction::Convert };
         write_rows(rows, input, &plan, target, &operation.write, origin)
     }
 }
@@ -398,6 +400,7 @@ impl Select {
         DataType::Struct(schema::with_errors(fields, self.on_error).into())
     }
 
+    #[inline(never)]
     fn run_rows<'a>(
         &self,
         rows: &dyn RowSource<'a, SelectSink>,
@@ -446,6 +449,7 @@ pub struct Validate {
 }
 
 impl Validate {
+    #[inline(never)]
     fn run_rows<'a>(
         &self,
         rows: &dyn RowSource<'a, ErrorsOnly>,

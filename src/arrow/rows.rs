@@ -15,7 +15,7 @@ use super::binary;
 use super::encode::EncodeSink;
 use super::input::{Bytes, ListInput, Texts};
 use super::schema;
-use super::sink::{AnySink, BlockSink, ListsSink, Row, RowSink, parse_row};
+use super::sink::{BlockSink, ListsSink, Row, RowSink, parse_row};
 use crate::cursor::Cursor;
 use crate::error::{Code, Error};
 use crate::formats::headers::iggy::Iggy;
@@ -29,13 +29,12 @@ use crate::kernel::scan::has_named_types;
 use crate::kernel::typed_layout::TypedLayout;
 use crate::kernel::varint_layout::VarintLayout;
 use crate::kernel::{self, BYTES, ROWS};
-use crate::log::{CollectErrors, EitherLog, Fast, Log, OnLoss, Result, Stop};
-use crate::op::convert::{Reader, hand_over};
+use crate::log::{EitherLog, Fast, Log, OnLoss, Result, Stop};
+use crate::op::convert::hand_over;
 use crate::op::inspect::batch_errors;
-use crate::op::values::MessageSink;
 use crate::traits::{
-    BatchFormat, Field, FieldType, FieldValue, Info, LayoutOf, MessageFormat, Presence, ReadOptions, Sink,
-    open_checked, parse_message,
+    BatchFormat, Class, Field, FieldType, FieldValue, Info, LayoutOf, MessageFormat, MessageSink, Presence,
+    ReadOptions, Sink, open_checked, parse_message,
 };
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
@@ -162,19 +161,8 @@ pub(super) fn parse_serialized<'a, E: MessageFormat, S: RowSink<'a>>(
 ) -> Parsed {
     match log {
         EitherLog::Fast(log) => parse_message::<E, _, _>(data, options, log, to),
-        EitherLog::Collect(log) => collect_errors::<E>(data, options, log, AnySink(to)),
+        EitherLog::Collect(log) => E::INFO.collect(data, options, log, to),
     }
-}
-
-#[cold]
-#[inline(never)]
-fn collect_errors<'a, E: MessageFormat>(
-    data: Cursor<'a>,
-    options: ReadOptions,
-    log: &mut CollectErrors,
-    mut to: AnySink<'_, 'a>,
-) -> Parsed {
-    parse_message::<E, _, _>(data, options, log, &mut to)
 }
 
 pub struct BatchRows<'a, B> {
@@ -205,7 +193,7 @@ impl<'a, B: BatchFormat, S: RowSink<'a>> RowSource<'a, S> for BatchRows<'a, B> {
 pub struct ConvertedRows<'a, F> {
     messages: Bytes<'a>,
     options: ReadOptions,
-    source: Reader,
+    source: &'static Info,
     /// The fields of the target.
     fields: &'static [Field],
     target: PhantomData<fn() -> F>,
@@ -244,7 +232,7 @@ pub(super) fn fill_block<'a, L: WireLayout>(
 }
 
 impl<'a, F: WireLayout> ConvertedRows<'a, F> {
-    pub fn new(messages: Bytes<'a>, options: ReadOptions, source: Reader, fields: &'static [Field]) -> Self {
+    pub fn new(messages: Bytes<'a>, options: ReadOptions, source: &'static Info, fields: &'static [Field]) -> Self {
         ConvertedRows { messages, options, source, fields, target: PhantomData }
     }
 
@@ -271,7 +259,7 @@ impl<'a, F: WireLayout> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a, F> {
     fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, EncodeSink<'a>>) -> Option<Appended> {
         let (sink, block) = (&mut *to.sink, &mut buffers.block);
         let room = sink.room::<F>(next.max_offset)?;
-        match self.source.layout? {
+        match self.source.kernels.filter(|_| self.source.class == Class::Headers)? {
             ReadableLayout::Varint => Some(self.convert::<VarintLayout>(block, room, next, sink)),
             // No kernel changes types.
             ReadableLayout::Iggy | ReadableLayout::Iggy2023 if F::TYPED => None,
@@ -296,7 +284,7 @@ impl<'a, F: WireLayout> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a, F> {
         message.clear();
         parse_row!(log, to, |log, to| {
             let presence = (self.source.gather)(data, self.options, log.either(), message)?;
-            hand_over(message, presence, self.source.info.fields, self.fields, log, to)?;
+            hand_over(message, presence, self.source.fields, self.fields, log, to)?;
             Ok(presence)
         })
     }

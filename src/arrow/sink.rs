@@ -5,7 +5,7 @@ use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
 use crate::kernel::layout::WireLayout;
 use crate::kernel::lists::ListBlock;
-use crate::log::{EitherLog, Log, Result};
+use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 
 /// A sink of many rows. Between `begin_row` and the next one, `abort_row` puts it back to where it was.
@@ -72,39 +72,6 @@ impl<'a, S: RowSink<'a>> Sink<'a> for Row<'_, 'a, S> {
     }
 }
 
-/// A sink behind a call for each header: the parse that collects errors is compiled for a format, and not for its sinks.
-pub struct AnySink<'r, 'a>(pub &'r mut dyn Receive<'a>);
-
-/// [`Sink`] without generic functions.
-pub trait Receive<'a> {
-    fn receive(&mut self, header: Header<'a>, log: EitherLog<'_>) -> Result;
-
-    fn receive_fields(&mut self, fields: &[FieldValue<'a>]);
-}
-
-impl<'a, S: RowSink<'a>> Receive<'a> for Row<'_, 'a, S> {
-    fn receive(&mut self, header: Header<'a>, log: EitherLog<'_>) -> Result {
-        match log {
-            EitherLog::Fast(log) => self.header(header, log),
-            EitherLog::Collect(log) => self.header(header, log),
-        }
-    }
-
-    fn receive_fields(&mut self, fields: &[FieldValue<'a>]) {
-        self.sink.fields(fields);
-    }
-}
-
-impl<'a> Sink<'a> for AnySink<'_, 'a> {
-    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
-        self.0.receive(header, log.either())
-    }
-
-    fn fields(&mut self, fields: &[FieldValue<'a>]) {
-        self.0.receive_fields(fields);
-    }
-}
-
 /// Parses a row with a log that is known at run time.
 macro_rules! parse_row {
     ($log:expr, $to:expr, |$each:ident, $sink:ident| $parse:expr) => {
@@ -114,7 +81,7 @@ macro_rules! parse_row {
                 $parse
             }
             $crate::log::EitherLog::Collect($each) => {
-                let $sink = &mut $crate::arrow::sink::AnySink($to);
+                let $sink = &mut $crate::traits::AnySink($to);
                 $parse
             }
         }

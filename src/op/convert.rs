@@ -1,56 +1,14 @@
 //! [`convert_message`] converts a message of one format to another. Reading is independent of the target: headers and
 //! fields are gathered, fields are mapped by their roles, and the writer reports what cannot be carried.
 
-use super::values::MessageSink;
 use super::write::{Origin, TypeHint, Writer};
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
-use crate::format::{Format, Visitor};
-use crate::kernel::layout::{ReadableLayout, WireLayout as _};
-use crate::log::{CollectErrors, EitherLog, Fast, Log, Result, cut};
+use crate::format::Format;
+use crate::log::{CollectErrors, EitherLog, Log, Result, cut};
 use crate::traits::{
-    BatchFormat, Class, Encoded, Field, FieldType, FieldValue, Info, LayoutOf, MessageFormat, Presence, ReadOptions,
-    Role, Sink, WriteOptions, parse_message,
+    Class, Encoded, Field, FieldType, FieldValue, MessageSink, Presence, ReadOptions, Role, Sink, WriteOptions,
 };
-
-/// A format that is read, as a value: conversion is not compiled for every pair of formats.
-#[derive(Clone, Copy)]
-pub struct Reader {
-    pub info: &'static Info,
-    /// The kernels' layout of a message that is headers and nothing else.
-    pub layout: Option<ReadableLayout>,
-    pub gather: Gather,
-}
-
-/// Parses a message into a sink.
-type Gather = for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, &mut MessageSink<'a>) -> Result<Presence>;
-
-impl Reader {
-    pub fn new<E: MessageFormat>() -> Reader {
-        Reader {
-            info: &E::INFO,
-            layout: LayoutOf::<E>::READS.filter(|_| E::CLASS == Class::Headers),
-            gather: |data, options, log, out| match log {
-                EitherLog::Fast(log) => parse_message::<E, Fast, _>(data, options, log, out),
-                EitherLog::Collect(log) => parse_message::<E, CollectErrors, _>(data, options, log, out),
-            },
-        }
-    }
-}
-
-pub struct ReaderOf;
-
-impl Visitor for ReaderOf {
-    type Out = Result<Reader, Error>;
-
-    fn visit<E: MessageFormat>(self) -> Self::Out {
-        Ok(Reader::new::<E>())
-    }
-
-    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        Err(not_one_by_one(B::NAME))
-    }
-}
 
 /// The answer of convert to a format of many messages.
 pub fn not_one_by_one(format: &str) -> Error {
@@ -189,52 +147,32 @@ pub fn convert_message(
     read: ReadOptions,
     write: WriteOptions,
 ) -> Result<Converted, Error> {
-    let reader = source.visit(ReaderOf)?;
-    target.visit(WriteInto { data, reader, read, write })
-}
-
-struct WriteInto<'a> {
-    data: &'a [u8],
-    reader: Reader,
-    read: ReadOptions,
-    write: WriteOptions,
-}
-
-impl Visitor for WriteInto<'_> {
-    type Out = Result<Converted, Error>;
-
-    fn visit<E: MessageFormat>(self) -> Self::Out {
-        self.convert(&E::INFO)
+    let (source, target) = (source.info(), target.info());
+    if source.class == Class::Batch {
+        return Err(not_one_by_one(source.name));
     }
-
-    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        Err(no_target(B::NAME))
+    if target.class == Class::Batch {
+        return Err(no_target(target.name));
     }
-}
-
-impl WriteInto<'_> {
-    fn convert(self, target: &'static Info) -> Result<Converted, Error> {
-        let (WriteInto { data, reader, read, write }, Info { name, fields, .. }) = (self, target);
-        let on_loss = write.on_loss;
-        let origin = Origin { order: reader.info.order, keys: reader.info.keys, direction: Direction::Convert };
-        let mut writer = Writer::new(target, write, origin)?;
-        writer.most_hints = read.limits.reports;
-        let mut log = CollectErrors::new(on_loss, read.limits.reports);
-        let mut message = MessageSink::default();
-        let gathered = (reader.gather)(Cursor::new(data), read, EitherLog::Collect(&mut log), &mut message);
-        let presence = log.ended(gathered, Direction::Decode, reader.info.name)?;
-        let mut data = Vec::new();
-        let encoded = hand_over(&mut message, presence, reader.info.fields, fields, &mut log, &mut writer)
-            .and_then(|()| writer.encode(presence, &mut log, &mut data));
-        let encoded = log.ended(encoded, Direction::Encode, name)?;
-        log.reject_losses(name)?;
-        let data = (encoded == Encoded::Message).then_some(data);
-        let mut losses = log.take_losses();
-        let is_cut = losses.last().is_some_and(|last| last.code == Code::LimitExceeded);
-        if writer.hints_left_out && !losses.is_empty() && !is_cut {
-            // The type hints do not restore all values, which only this entry shows.
-            cut(&mut losses, usize::MAX, read.limits.reports);
-        }
-        Ok(Converted { data, losses, type_hints: writer.type_hints })
+    let on_loss = write.on_loss;
+    let origin = Origin { order: source.order, keys: source.keys, direction: Direction::Convert };
+    let mut writer = Writer::new(target, write, origin)?;
+    writer.most_hints = read.limits.reports;
+    let mut log = CollectErrors::new(on_loss, read.limits.reports);
+    let mut message = MessageSink::default();
+    let gathered = (source.gather)(Cursor::new(data), read, EitherLog::Collect(&mut log), &mut message);
+    let presence = log.ended(gathered, Direction::Decode, source.name)?;
+    let mut data = Vec::new();
+    let encoded = hand_over(&mut message, presence, source.fields, target.fields, &mut log, &mut writer)
+        .and_then(|()| writer.encode(presence, &mut log, &mut data));
+    let encoded = log.ended(encoded, Direction::Encode, target.name)?;
+    log.reject_losses(target.name)?;
+    let data = (encoded == Encoded::Message).then_some(data);
+    let mut losses = log.take_losses();
+    let is_cut = losses.last().is_some_and(|last| last.code == Code::LimitExceeded);
+    if writer.hints_left_out && !losses.is_empty() && !is_cut {
+        // The type hints do not restore all values, which only this entry shows.
+        cut(&mut losses, usize::MAX, read.limits.reports);
     }
+    Ok(Converted { data, losses, type_hints: writer.type_hints })
 }

@@ -8,8 +8,8 @@ use crate::format::Visitor;
 use crate::interrupt;
 use crate::log::{CollectErrors, Fast, LEAST_REPORTS, Label, Log, OnLoss, Result, Stop};
 use crate::traits::{
-    BatchFormat, Discard, FieldsOf, HeadersFormat, MessageFormat, MessageReceiver, ReadOptions, Receiver, message_len,
-    parse_batch, parse_message,
+    AnySink, BatchFormat, Discard, FieldsOf, HeadersFormat, MessageFormat, MessageReceiver, ReadOptions, Receiver,
+    message_len, parse_batch,
 };
 
 /// A labelled message. The labels cover it without a gap, in order.
@@ -33,7 +33,7 @@ impl Visitor for Inspect<'_> {
     fn visit<E: MessageFormat>(self) -> Inspection {
         let mut log = CollectErrors::labelled(self.options.limits.reports);
         // The errors are the result.
-        let _ = parse_message::<E, _, _>(Cursor::new(self.data), self.options, &mut log, &mut Discard);
+        let _ = E::INFO.collect(Cursor::new(self.data), self.options, &mut log, &mut Discard);
         inspection(log, self.data.len())
     }
 
@@ -70,8 +70,9 @@ impl<B> ParseHeaders<B> {
 }
 
 impl<B: BatchFormat> ParseHeaders<B> {
-    fn parse<R: Log>(&self, cursor: Cursor<'_>, log: &mut R) -> Result {
-        <B::Message as MessageFormat>::Headers::parse(cursor, self.0, log, &mut Discard)
+    fn is_valid(&self, cursor: Cursor<'_>) -> bool {
+        let mut log = Fast::new(OnLoss::Raise);
+        <B::Message as MessageFormat>::Headers::parse(cursor, self.0, &mut log, &mut Discard).is_ok()
     }
 }
 
@@ -91,10 +92,10 @@ impl<B: BatchFormat> MessageReceiver for ParseHeaders<B> {
             return Err(Stop);
         }
         if let Some(cursor) = headers
-            && (log.has_labels() || self.parse(cursor, &mut Fast::new(OnLoss::Raise)).is_err())
+            && (log.has_labels() || !self.is_valid(cursor))
         {
             // Broken headers do not hide the next message.
-            let _ = self.parse(cursor, log);
+            let _ = (B::INFO.parse_headers)(cursor, self.0, log, AnySink(&mut Discard));
         }
         log.enter_header(None);
         Ok(())

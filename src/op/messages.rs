@@ -5,15 +5,14 @@ use std::mem;
 use std::ops::Range;
 
 use super::not_a_batch;
-use super::values::MessageSink;
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
 use crate::log::{CollectErrors, Counts, Log as _, OnLoss, Result, Stop};
 use crate::traits::{
-    BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, Inside, MessageFormat, MessageReceiver, ReadOptions,
-    Receiver, message_len, parse_batch,
+    AnySink, BatchFormat, FieldValue, Fields as _, FieldsOf, Inside, MessageFormat, MessageReceiver, MessageSink,
+    ReadOptions, Receiver, message_len, parse_batch,
 };
 
 /// The headers of a message: parsed, or their bytes, whatever is in them.
@@ -99,7 +98,7 @@ where
         } else {
             let mut sink = MessageSink::default();
             if let Some(cursor) = headers {
-                <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, &mut sink)?;
+                (B::INFO.parse_headers)(cursor, *options, log, AnySink(&mut sink))?;
             }
             log.enter_header(None);
             if !log.errors().is_empty() {

@@ -3,10 +3,8 @@
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
-use crate::header::Header;
-use crate::log::{CollectErrors, Fast, Log, OnLoss, Result};
-use crate::memory;
-use crate::traits::{BatchFormat, FieldValue, MessageFormat, Opened, Presence, ReadOptions, Sink, parse_message};
+use crate::log::{CollectErrors, Fast, OnLoss};
+use crate::traits::{BatchFormat, MessageFormat, Opened, Presence, ReadOptions, Sink, parse_message};
 
 /// Parses one message into a sink, or returns its first error.
 pub struct ReadMessage<'a, F> {
@@ -29,7 +27,7 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
         }
         let mut sink = (self.fresh)();
         let mut log = CollectErrors::default();
-        let parsed = parse_message::<E, _, _>(data, self.options, &mut log, &mut sink);
+        let parsed = E::INFO.collect(data, self.options, &mut log, &mut sink);
         Ok((sink, log.ended(parsed, Direction::Decode, E::NAME)?))
     }
 
@@ -43,30 +41,4 @@ pub fn open_message<E: MessageFormat>(data: &[u8]) -> Result<Opened<'_, E::Field
     let mut log = CollectErrors::default();
     let opened = E::open(Cursor::new(data), ReadOptions::default(), &mut log);
     log.ended(opened, Direction::Decode, E::NAME)
-}
-
-/// The headers and fields of a message as they come.
-#[derive(Default)]
-pub struct MessageSink<'a> {
-    pub headers: Vec<Header<'a>>,
-    pub fields: Vec<FieldValue<'a>>,
-}
-
-impl MessageSink<'_> {
-    pub fn clear(&mut self) {
-        self.headers.clear();
-        self.fields.clear();
-    }
-}
-
-impl<'a> Sink<'a> for MessageSink<'a> {
-    #[inline]
-    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
-        memory::push(&mut self.headers, header);
-        Ok(())
-    }
-
-    fn fields(&mut self, fields: &[FieldValue<'a>]) {
-        self.fields.extend_from_slice(fields);
-    }
 }

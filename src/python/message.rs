@@ -26,10 +26,10 @@ use crate::op::convert::convert_message;
 use crate::op::inspect::{Inspect, Inspection};
 use crate::op::messages::{Bookmark, MessageHeaders, ReadMessages};
 use crate::op::not_a_batch;
-use crate::op::values::{MessageSink, ReadMessage};
+use crate::op::values::ReadMessage;
 use crate::op::write::TypeHint;
 use crate::panics::catch_panic;
-use crate::traits::{Class, FieldValue, Presence, ReadOptions, WriteOptions};
+use crate::traits::{Class, FieldValue, MessageSink, Presence, ReadOptions, WriteOptions};
 
 /// Headers as `letterhead.Headers`, which are parsed on access; a message as a dict of its fields.
 ///

@@ -10,11 +10,11 @@ use letterhead::limits::Limits;
 use letterhead::log::CollectErrors;
 use letterhead::op::inspect::{Inspect, ParseHeaders};
 use letterhead::op::messages::{Bookmark, MessageHeaders, ReadMessages};
-use letterhead::op::values::{MessageSink, ReadMessage};
+use letterhead::op::values::ReadMessage;
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{
-    BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, ReadOptions, Receiver,
-    WriteOptions, parse_batch,
+    BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, MessageSink, Presence, ReadOptions,
+    Receiver, WriteOptions, parse_batch,
 };
 use letterhead::value::{ByteOrder, bits_of};
 use letterhead::value_type::{Scalar, ValueType};

@@ -73,9 +73,9 @@ use letterhead::formats::headers::Bare;
 use letterhead::header::{Header, Key, RequestedKey};
 use letterhead::log::OnError;
 use letterhead::op::inspect::Inspect;
-use letterhead::op::values::{MessageSink, ReadMessage};
+use letterhead::op::values::ReadMessage;
 use letterhead::op::write::EncodeMessage;
-use letterhead::traits::{ReadOptions, WriteOptions};
+use letterhead::traits::{MessageSink, ReadOptions, WriteOptions};
 use letterhead::types::Type;
 
 /// The row of the table: the type that the dispatch hands out.

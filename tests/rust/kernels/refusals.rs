@@ -8,9 +8,9 @@ use letterhead::error::{Code, Error};
 use letterhead::format::Format::{self, *};
 use letterhead::log::{OnError, OnLoss};
 use letterhead::op::convert::convert_message;
-use letterhead::op::values::{MessageSink, ReadMessage};
+use letterhead::op::values::ReadMessage;
 use letterhead::op::write::EncodeMessage;
-use letterhead::traits::{Class, FieldValue, WriteOptions};
+use letterhead::traits::{Class, FieldValue, MessageSink, WriteOptions};
 use letterhead::type_option::{TypeOption, TypesByKey};
 
 use crate::common::{Head, Held, HeldKey, Message, STRICT, other_fields, write};

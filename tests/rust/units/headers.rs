@@ -6,8 +6,8 @@ use letterhead::format::Format;
 use letterhead::formats::headers::iggy::Iggy;
 use letterhead::header::{Header, Key};
 use letterhead::op::inspect::Inspect;
-use letterhead::op::values::{MessageSink, ReadMessage};
-use letterhead::traits::{HeadersFormat, ReadOptions};
+use letterhead::op::values::ReadMessage;
+use letterhead::traits::{HeadersFormat, MessageSink, ReadOptions};
 
 #[test]
 fn an_encoded_surrogate_is_one_replacement() {
