@@ -90,15 +90,6 @@ pub fn extend<T: Clone>(out: &mut Vec<T>, elements: &[T]) {
     out.extend_from_slice(elements);
 }
 
-/// Gives memory that is not used back, where it is worth the copy and there is memory for the copy.
-pub fn shrink<T: Copy>(out: &mut Vec<T>) {
-    let mut copy = Vec::new();
-    if out.capacity() / 2 > out.len() && copy.try_reserve_exact(out.len()).is_ok() {
-        copy.extend_from_slice(out);
-        *out = copy;
-    }
-}
-
 /// Checks that memory of this size can be had, before another library reserves it and would end the process.
 pub fn probe(bytes: usize) {
     drop(vec_of::<u8>(bytes));

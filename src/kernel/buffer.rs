@@ -1,5 +1,7 @@
 //! Growing buffers that kernels append to: byte runs with offsets, and text.
 
+use std::alloc::{Layout, realloc};
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, Range};
 use std::slice;
 
@@ -239,12 +241,31 @@ impl Runs {
     }
 
     /// Where the runs end, the first at 0, and their bytes.
-    pub fn into_parts(mut self) -> (Vec<i32>, Vec<u8>) {
+    pub fn into_parts(self) -> (Vec<i32>, Vec<u8>) {
         assert_eq!(self.fitting, usize::MAX, "a run that is too large was not taken back");
-        memory::shrink(&mut self.bytes);
-        memory::shrink(&mut self.offsets);
-        (self.offsets, self.bytes)
+        (shrunk(self.offsets), shrunk(self.bytes))
     }
+}
+
+/// Returns the memory of a vector that is not used, where it is most of it. The standard library would end the process where
+/// an allocator has to copy the elements and has no memory for that.
+pub fn shrunk<T: Copy>(elements: Vec<T>) -> Vec<T> {
+    let (len, capacity) = (elements.len(), elements.capacity());
+    let Ok(layout) = Layout::array::<T>(capacity) else { return elements };
+    let size = len * size_of::<T>();
+    if size == 0 || capacity / 2 <= len {
+        return elements;
+    }
+    let mut elements = ManuallyDrop::new(elements);
+    // SAFETY: the vector allocated its memory with this layout, and `size` is not 0 and smaller.
+    let moved = unsafe { realloc(elements.as_mut_ptr().cast(), layout, size) }.cast::<T>();
+    let (start, capacity) = match moved.is_null() {
+        // Nothing has moved.
+        true => (elements.as_mut_ptr(), capacity),
+        false => (moved, len),
+    };
+    // SAFETY: the first `len` elements are at `start`, in memory for `capacity` of them that nothing else owns.
+    unsafe { Vec::from_raw_parts(start, len, capacity) }
 }
 
 // SAFETY: the writer has memory for all runs and bytes, and `COPY` bytes more.

@@ -792,3 +792,11 @@ proptest! {
         prop_assert_eq!(bits(validity), expected);
     }
 }
+
+#[test]
+fn unused_memory_is_given_back() {
+    let mut numbers = Vec::<u32>::with_capacity(1000);
+    numbers.extend(0..400);
+    let numbers = super::buffer::shrunk(numbers);
+    assert!(numbers.capacity() < 500 && numbers.iter().copied().eq(0..400));
+}

@@ -30,11 +30,3 @@ fn a_panic_that_was_held_goes_on() {
     let held = catch_panic(|| memory::hold(panic).unwrap_or_else(|held| held.resume("a")));
     assert_eq!(held, Err(Error::Internal("a text".into())));
 }
-
-#[test]
-fn unused_memory_is_given_back() {
-    let mut numbers = memory::vec_of::<u32>(1000);
-    numbers.extend(0..400);
-    memory::shrink(&mut numbers);
-    assert!(numbers.capacity() < 500 && numbers.iter().copied().eq(0..400));
-}
