@@ -21,13 +21,13 @@ impl<F: HeadersFormat> Types for F {
 
 #[inline]
 pub fn parse<'a, F: HeadersFormat, R: Log, S: Sink<'a>>(
-    cursor: Cursor<'a>,
+    mut cursor: Cursor<'a>,
     options: ReadOptions,
     log: &mut R,
     sink: &mut S,
 ) -> Result {
     let types = if options.strict_types { TypeCodes::IggyNamed } else { F::TYPES };
-    parse_to_end(cursor, options, log, sink, |cursor, index, log| read_header::<F, R>(cursor, index, types, log))
+    parse_to_end!(cursor, options, log, sink, |index| read_header::<F, R>(&mut cursor, index, types, log))
 }
 
 /// The names of a key's or a value's fields in errors.

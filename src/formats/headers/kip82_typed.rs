@@ -40,8 +40,13 @@ impl HeadersFormat for Kip82Typed {
     type Layout = Kip82Layout;
 
     #[inline]
-    fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {
-        parse_to_end(cursor, options, log, sink, read_header)
+    fn parse<'a, R: Log, S: Sink<'a>>(
+        mut cursor: Cursor<'a>,
+        options: ReadOptions,
+        log: &mut R,
+        sink: &mut S,
+    ) -> Result {
+        parse_to_end!(cursor, options, log, sink, |index| read_header(&mut cursor, index, log))
     }
 
     fn encoded_len<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize> {

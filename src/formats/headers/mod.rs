@@ -17,7 +17,7 @@ use crate::header::{Header, Key, Text};
 use crate::log::{Log, Result};
 use crate::memory;
 use crate::traits::{
-    Class, Contents, Encoded, Field, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Sink,
+    Class, Contents, Encoded, Field, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions,
 };
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
@@ -46,28 +46,24 @@ impl<B: HeadersFormat> MessageFormat for Bare<B> {
     }
 }
 
-/// Parses the headers up to the cursor's end, for formats without a header count. `read` returns
-/// `None` for a header that cannot be read and hides no other.
-#[inline(always)]
-fn parse_to_end<'a, R: Log, S: Sink<'a>>(
-    mut cursor: Cursor<'a>,
-    options: ReadOptions,
-    log: &mut R,
-    sink: &mut S,
-    read: impl Fn(&mut Cursor<'a>, usize, &mut R) -> Result<Option<Header<'a>>>,
-) -> Result {
-    let mut index = 0;
-    while cursor.remaining() > 0 {
-        log.enter_header(Some(index));
-        options.limits.check_header(index, cursor.at(), log)?;
-        if let Some(header) = read(&mut cursor, index, log)? {
-            sink.header(header, log)?;
+/// Parses the headers up to the cursor's end, for formats without a header count. `$read` returns `None` for a header that
+/// cannot be read and hides no other. A macro, because the compiler does not always inline a function that is passed.
+macro_rules! parse_to_end {
+    ($cursor:ident, $options:ident, $log:ident, $sink:ident, |$index:ident| $read:expr) => {{
+        let mut $index = 0;
+        while $cursor.remaining() > 0 {
+            $log.enter_header(Some($index));
+            $options.limits.check_header($index, $cursor.at(), $log)?;
+            if let Some(header) = $read? {
+                $sink.header(header, $log)?;
+            }
+            $index += 1;
         }
-        index += 1;
-    }
-    log.enter_header(None);
-    Ok(())
+        $log.enter_header(None);
+        Ok(())
+    }};
 }
+use parse_to_end;
 
 /// The bytes of a text key. A writer passes only keys of the format's form.
 fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
