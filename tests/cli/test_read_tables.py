@@ -120,7 +120,7 @@ def test_the_advice_for_a_condition_that_is_a_name_works(run: Run, tmp_path: Pat
     table = tmp_path / "t.parquet"
     pq.write_table(pa.table({"id": [1, 2], "b": [True, None], "headers": pa.array([b"\0"] * 2, pa.binary())}), table)
     result = run("read", table, "--where", "b", "--columns", "id", "--json")
-    advice = re.search(r"compare it, as in (.*)$", result.err.strip())
+    advice = re.search(r"compare a column, as in (.*), or a header", result.err)
     assert (result.code, advice is not None) == (2, True)
     assert rows_of(run("read", table, "--where", advice[1], "--columns", "id", "--json")) == [{"id": 1}]  # type: ignore[index]
 

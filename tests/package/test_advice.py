@@ -144,7 +144,9 @@ CONDITIONS = [
         "lha.decode(COLUMN, 'kafka', where='k = null')", "IS NULL", "lha.decode(COLUMN, 'kafka', where='k IS NULL')"
     ),
     Advice(
-        "lha.decode(COLUMN, 'kafka', where='k')", "::bool = true", "lha.decode(COLUMN, 'kafka', where='n::bool = true')"
+        "lha.decode(COLUMN, 'kafka', where='n')",
+        "n::bool = true",
+        "lha.decode(COLUMN, 'kafka', where='n::bool = true')",
     ),
     Advice(
         "lha.decode(COLUMN, 'kafka', where='n = 5')", "::int32", "lha.decode(COLUMN, 'kafka', where='n::int32 = 5')"

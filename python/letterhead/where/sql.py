@@ -173,7 +173,13 @@ class _SqlTranslator:
                 return self._operand(node.this).starts_with(self._literal(node.expression))
             case _ if type(node) in _COMPARISONS:
                 return self._comparison(node)
-            case exp.Column() | exp.Cast():
+            case exp.Column():
+                name = node.sql(dialect=_Where)
+                raise self._error(
+                    node,
+                    f"it is not a condition: compare a column, as in {name} = true, or a header, as in {name}::bool = true",
+                )
+            case exp.Cast():
                 raise self._error(node, f"it is not a condition: compare it, as in {node.sql(dialect=_Where)} = true")
         raise self._error(node, "it is not supported")
 
