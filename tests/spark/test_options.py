@@ -41,10 +41,10 @@ def test_every_parameter_is_documented(operation):
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_the_options_are_those_of_arrow(operation):
-    """With the same defaults. `where_headers` filters the rows of columns of messages."""
+    """With the same defaults. `where_headers` filters the rows of columns of messages, and Arrow data has one engine."""
     of_arrow = inspect.signature(getattr(lha, operation)).parameters
     of_spark = inspect.signature(OPERATIONS[operation]).parameters
-    own = {"keep", "identify", "into", "fields"}
+    own = {"keep", "identify", "into", "fields", "engine"}
     other = {"threads", "views"} | ({"where"} if operation != "messages" else set())
     assert set(of_spark) - own == set(of_arrow) - other
     for name in set(of_spark) - own - {"column"}:
@@ -92,7 +92,7 @@ EXPECTED = {
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_every_option_is_part_of_the_operation(operation):
     function = OPERATIONS[operation]
-    own = {"column", "format", "keep", "identify", "into", "fields", "error_column"}
+    own = {"column", "format", "keep", "identify", "into", "fields", "error_column", "engine"}
     format, options, expected = EXPECTED[operation]
     assert set(options) == set(inspect.signature(function).parameters) - own
     assert function("value", format, **options).step.operation == expected

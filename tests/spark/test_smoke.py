@@ -165,7 +165,7 @@ def test_header_is_an_expression(spark, orders, ansi):
     finally:
         spark.conf.set("spark.sql.ansi.enabled", before)
 
-    with pytest.raises(Exception, match=r"header tenant: \d+ bytes where int64 takes 8 \(wrong_size\)"):
+    with pytest.raises(Exception, match=r"column tenant: \d+ bytes where int64 takes 8 \(wrong_size, header \d+\)"):
         orders.select(lhs.header("headers", "tenant", "int64")).collect()
 
 

@@ -226,20 +226,20 @@ class HeaderLists:
             default = parser(type)(F.lit(default_text.encode())).value
             parsed = Checked(parsed.checks, F.when(found.is_absent, default).otherwise(parsed.value))
         checks += parsed.checks
-        if not strict:
-            return guarded(checks, parsed.value, fail)
-
         positions = {"null_key": None, "missing_key": None, "repeated_key": found.second}
 
-        def text(check: Check) -> Sql:
+        def fail_with_position(check: Check) -> Sql:
+            if not strict:
+                return F.lit(None)
             prefix = "" if check.code == "null_key" else f"column {spec.name}: "
             position = positions.get(check.code, found.position)
             place = [] if position is None else [F.lit(", header "), position.cast("string")]
-            return F.concat(F.lit(prefix), check.message, F.lit(f" ({check.code}"), *place, F.lit(")"))
+            start = F.lit(f"{self.type.format}: {prefix}")
+            text = F.concat(start, check.message, F.lit(f" ({check.code}"), *place, F.lit(")"), *row)
+            return F.raise_error(text)
 
-        error = bound(guarded(checks, F.lit(None).cast("string"), text))
-        raised_error = F.raise_error(F.concat(F.lit(f"{self.type.format}: "), error, *row))
-        return F.when(error.is_not_null(), raised_error).otherwise(parsed.value)
+        # Not one error for all checks: without projections each would be evaluated twice.
+        return guarded(checks, parsed.value, fail_with_position)
 
     def _values(
         self,
