@@ -352,7 +352,7 @@ def test_records_that_are_deleted_before_they_are_read_are_an_error(broker):
 def test_a_reader_closes_what_it_opened(broker, written):
     before = set(threading.enumerate())
     with lh.read.topic(f"{written}codecs", bootstrap_servers=broker, fetch_bytes=1000) as reader:
-        assert set(threading.enumerate()) == before
+        assert set(threading.enumerate()) <= before
         next(reader)
         assert len(set(threading.enumerate()) - before) == 1
     # Threads of others may have ended meanwhile.
