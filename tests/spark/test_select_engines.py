@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -131,7 +132,7 @@ _BROKEN = [
     [("j", None), ("k", b"one")],
     [("j", None), ("k", b"99999999999")],
     [("j", None)],
-    [("", b""), (None, b"")],
+    [("k", b"one"), ("", b""), (None, b"")],
     [(None, b"")],
     [("k", b"1")],
     [("k", None)],
@@ -161,6 +162,25 @@ def test_a_column_is_read_without_a_lambda(spark: Any) -> None:
     columns = {"k": "int32", "first": lh.field("string", repeat="first"), "once": lh.field("string", repeat="error")}
     df = spark.createDataFrame([], f"headers {HEADERS_IN_SPARK}")
     assert "lambda" not in explained(by("spark", df, columns, errors="null"), "extended").lower()
+
+
+@pytest.mark.parametrize("repeat", ["first", "last", "error"])
+def test_a_null_key_is_the_first_error(spark: Any, repeat: Any) -> None:
+    df = frame(spark, [[{"key": "j", "value": b"x"}, {"key": None, "value": b""}]])
+    for field in (lh.field("int32", key="j", repeat=repeat), lh.field("int32", required=True, repeat=repeat, key="k")):
+        with pytest.raises(PySparkException, match=r"kafka: the key is null \(null_key\)"):
+            by("spark", df, {"k": field}).collect()
+
+
+def test_headers_of_one_select_are_compiled(spark: Any) -> None:
+    """Java interprets a method of more than 8,000 bytes."""
+    df = spark.range(2).selectExpr("array(named_struct('key', string(id), 'value', binary(string(id)))) headers")
+    headers = [
+        lhs.header("headers", key, type) for key, type in zip("abcde", ["string", "int64", "int32"] * 2, strict=False)
+    ]
+    sizes = re.findall(r"maxMethodCodeSize:([0-9]+)", explained(df.select(*headers), "codegen"))
+    assert sizes
+    assert max(map(int, sizes)) < 8000
 
 
 @pytest.mark.parametrize("errors", ["raise", "null"])

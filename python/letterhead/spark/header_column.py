@@ -141,8 +141,8 @@ def header(
         raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
     if by_spark:
         source = attribute(column)
-        lists, [spec] = HeaderLists(source, format), normalise({name: field}, sql=True)
-        return _check_column_type(column, lists, lists.value(spec, errors)).column.alias(name)
+        lists, [spec] = HeaderLists(source, format, errors), normalise({name: field}, sql=True)
+        return _check_column_type(column, lists, lists.value(spec)).column.alias(name)
     type_in_spark = declared(select).spark[0].dataType
     function = ArrowFunction("header", select.apply, first_field=True)
     return function.column(column, type_in_spark, remedy=": use select_headers").alias(name)
@@ -182,30 +182,33 @@ def is_read_by_spark(type: str, split: str | None) -> bool:
 class HeaderLists:
     """A column of lists of headers, whose type is not checked, and what columns of its headers share."""
 
-    def __init__(self, column: Sql, format: str) -> None:
-        self.column = column
+    def __init__(
+        self, column: Sql, format: str, errors: Literal["raise", "null", "column"], row: Sequence[Sql] = ()
+    ) -> None:
+        self.column, self.is_strict, self.row = column, errors == "raise", row
         self.type = _header_list_type(format)
         # The cast changes no list with text keys; a list with other keys is an error of its own.
         self.keys = bound(column["key"].cast("array<string>"))
         self.reversed_keys = bound(F.reverse(self.keys))
 
     @cached_property
-    def has_null_key(self) -> Sql:
-        """Whether the key of a header is null.
+    def size(self) -> Sql:
+        """Number of headers; if errors are raised, a null key is one.
 
-        A search that finds nothing is null if a key is. A list with an empty key is sorted instead, nulls first.
+        The condition is here and not in front of the value, as Spark evaluates common expressions once if none precedes.
         """
-        found = bound(F.array_contains(self.keys, ""))
-        is_null = F.get(F.sort_array(self.keys), 0).is_null()
-        return bound(F.when(found, is_null).otherwise(self.keys.is_not_null() & found.is_null()))
+        size = F.size(self.column)
+        if not self.is_strict:
+            return size
+        null_key = F.raise_error(F.concat(F.lit(f"{self.type.format}: {_NULL_KEY}"), *self.row))
+        has_null = F.mapped("exists", self.keys, "key", lambda key: key.is_null())
+        return bound(F.when(has_null, null_key).otherwise(size))
 
-    def value(self, spec: ColumnSpec, errors: Literal["raise", "null", "column"], row: Sequence[Sql] = ()) -> Sql:
+    def value(self, spec: ColumnSpec) -> Sql:
         """Return the value of a header in each list; the text of an error ends with ``row``."""
-        strict, parse = errors == "raise", header_parser(spec.type, self.type.types)
+        strict, parse = self.is_strict, header_parser(spec.type, self.type.types)
         found = _find(self, spec, strict)
         checks: list[Check] = []
-        if strict and found.position is not None:
-            checks.append(Check(self.has_null_key, "null_key", F.lit("the key is null")))
         is_list = spec.repeat == "all"
         if spec.required and (strict or is_list):
             # With errors="null" an absent header is null in any case, except that a list would be empty.
@@ -226,16 +229,14 @@ class HeaderLists:
             default = parser(type)(F.lit(default_text.encode())).value
             parsed = Checked(parsed.checks, F.when(found.is_absent, default).otherwise(parsed.value))
         checks += parsed.checks
-        positions = {"null_key": None, "missing_key": None, "repeated_key": found.second}
+        positions = {"missing_key": None, "repeated_key": found.second}
 
         def fail_with_position(check: Check) -> Sql:
             if not strict:
                 return F.lit(None)
-            prefix = "" if check.code == "null_key" else f"column {spec.name}: "
             position = positions.get(check.code, found.position)
             place = [] if position is None else [F.lit(", header "), position.cast("string")]
-            start = F.lit(f"{self.type.format}: {prefix}")
-            text = F.concat(start, check.message, F.lit(f" ({check.code}"), *place, F.lit(")"), *row)
+            text = F.concat(F.lit(column), check.message, F.lit(f" ({check.code}"), *place, F.lit(")"), *self.row)
             return F.raise_error(text)
 
         # Not one error for all checks: without projections each would be evaluated twice.
@@ -335,18 +336,21 @@ def _find(lists: HeaderLists, spec: ColumnSpec, strict: bool) -> _Found:
         count = bound(F.coalesce(F.size(matching), F.lit(0)))
         header = bound(F.get(matching, F.lit(0) if spec.repeat == "first" else count - 1))
         return _Found(matching, header, None, count <= 0, count > 1)
-    key, size = str(spec.key), F.size(lists.keys)
+    key, size = str(spec.key), lists.size
     # Positions are counted from 1, and 0 is no position. A header is not read by `get`, as Spark 4.3 loses the column in a
     # join whose condition has both a field of all headers and one of a single header.
+    from_last = F.array_position(lists.reversed_keys, key).cast("int")
+    last = bound(size - from_last)
     if spec.repeat == "last":
-        position = bound(size - F.array_position(lists.reversed_keys, key).cast("int"))
-        header = F.try_element_at(column, position + 1)
-        return _Found(matching, header, position, F.coalesce(position == size, F.lit(True)), F.lit(False))
-    first = bound(F.array_position(lists.keys, key).cast("int"))
+        is_absent = F.coalesce(last == size, F.lit(True))
+        return _Found(matching, F.try_element_at(column, last + 1), last, is_absent, F.lit(False))
+    # The condition holds for every list, and raises the error of a null key.
+    first = bound(F.when(size >= 0, F.array_position(lists.keys, key).cast("int")))
+    is_absent = F.coalesce(first, F.lit(0)) == 0
     header = F.try_element_at(column, F.when(first > 0, first))
-    is_absent, is_repeated, second = F.coalesce(first, F.lit(0)) == 0, F.lit(False), None
+    is_repeated, second = F.lit(False), None
     if spec.repeat == "error":
-        is_repeated = (first > 0) & (first + F.array_position(lists.reversed_keys, key).cast("int") <= size)
+        is_repeated = (first > 0) & (first <= last)
         second = F.array_position(F.slice(lists.keys, first + 1, size), key).cast("int") + first - 1
     return _Found(matching, header, first - 1, is_absent, is_repeated, second)
 

@@ -58,9 +58,9 @@ class SelectByExpressions:
         [column] = inputs
         kept = kept_names(fields, self.keep, inputs)
         check_no_collision(df, kept, [spec.name for spec in self.specs])
-        lists = HeaderLists(named(column.name), self.format)
         row = _row(fields, identifying_names(fields, kept, ()))
-        new = {spec.name: lists.value(spec, self.options.errors, row) for spec in self.specs}
+        lists = HeaderLists(named(column.name), self.format, self.options.errors, row)
+        new = {spec.name: lists.value(spec) for spec in self.specs}
         columns = df.columns
         *steps, last = projections(new, columns)
         for step in steps:
