@@ -29,7 +29,7 @@ def test_spark_connect_sends_a_column_of_every_type() -> None:
     depths = {column: int(depth) for depth, _, column in (line.partition(" ") for line in done.stdout.splitlines())}
     assert len(depths) > 300
     # Protocol Buffers refuse messages that are nested a hundred deep, and a query puts these into others.
-    assert {column: depth for column, depth in depths.items() if depth > 86} == {}
+    assert {column: depth for column, depth in depths.items() if depth > 80} == {}
 
 
 @pytest.mark.full

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import and_
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from letterhead.spark.sql_text import F, Sql, bound
 
 __all__ = ["Check", "Checked", "check", "chosen", "either", "first_valid", "guarded", "raised"]
+
+ExpressionT = TypeVar("ExpressionT")
 
 
 class Check(NamedTuple):
@@ -37,14 +39,20 @@ def guarded(checks: Sequence[Check], value: Sql, fail: Callable[[Check], Sql]) -
     return chosen([(check.when, fail(check)) for check in checks], value)
 
 
-def chosen(choices: Sequence[tuple[Sql, Sql]], otherwise: Sql) -> Sql:
-    """Return the value of the first condition that holds, as one flat CASE, because Spark Connect rejects deep nesting."""
+def chosen(
+    choices: Sequence[tuple[ExpressionT, ExpressionT]], otherwise: ExpressionT, when: Callable[..., Any] = F.when
+) -> ExpressionT:
+    """Return the value of the first condition that holds, as one flat CASE, because Spark Connect rejects deep nesting.
+
+    ``when`` begins a CASE; for Columns it is PySpark's.
+    """
     if not choices:
         return otherwise
-    case = F.when(*choices[0])
+    case = when(*choices[0])
     for condition, value in choices[1:]:
         case = case.when(condition, value)
-    return case.otherwise(otherwise)
+    result: ExpressionT = case.otherwise(otherwise)
+    return result
 
 
 def raised(prefix: str, check: Check) -> Sql:

@@ -19,7 +19,7 @@ from letterhead._invariants import present
 from letterhead._names import check_name, unknown_name
 from letterhead._shared_parameters import documented
 from letterhead.spark import sql_text
-from letterhead.spark.checks import guarded, raised
+from letterhead.spark.checks import chosen, guarded, raised
 from letterhead.spark.frame import (
     HEADERS,
     Input,
@@ -241,7 +241,7 @@ class _EditStep:
                     if self.skip_nulls:
                         kept = kept | value["value"].isNull()
                     choices.append((header["key"] == key, kept))
-                return _chosen(choices, F.lit(True))
+                return chosen(choices, F.lit(True), F.when)
 
             headers = F.filter(headers, is_kept)
         only, drop = self.only, self.drop
@@ -276,7 +276,7 @@ class _EditStep:
             for set_key, struct in set_values.items():
                 written = struct["value"]
                 values.append((key == set_key, F.coalesce(written, old) if self.skip_nulls else written))
-            return F.struct(new_key.alias("key"), _chosen(values, old).alias("value"))
+            return F.struct(new_key.alias("key"), chosen(values, old, F.when).alias("value"))
 
         return F.transform(headers, changed)
 
@@ -390,16 +390,6 @@ def _added_header(key: str, value: Any) -> _AddedHeader:
 # Expressions ----------------------------------------------------------------------------------------------------------
 
 
-def _chosen(choices: Sequence[tuple[Column, Column]], otherwise: Column) -> Column:
-    """Return the value of the first condition that holds."""
-    if not choices:
-        return otherwise
-    case = F.when(*choices[0])
-    for condition, value in choices[1:]:
-        case = case.when(condition, value)
-    return case.otherwise(otherwise)
-
-
 def _position(headers: Column, key: str) -> Column:
     """Return the place of the first header with a key, counted from 1; 0 without one."""
     return F.array_position(F.transform(headers, lambda header: header["key"]), F.lit(key))
@@ -495,7 +485,7 @@ def _renamed(key: Column, name: Column, rename: Any) -> Column:
         # A header without a key could not be written.
         no_key = F.raise_error(F.lit("rename makes the key of a header null (null_key)"))
         return F.coalesce(_checked_column("rename", rename(key)), F.when(key.isNotNull(), no_key).cast("string"))
-    return _chosen([(name == old_key, F.lit(new_key)) for old_key, new_key in rename.items()], key)
+    return chosen([(name == old_key, F.lit(new_key)) for old_key, new_key in rename.items()], key, F.when)
 
 
 def _checked_column(parameter: str, result: Any) -> Column:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, reduce
-from operator import or_
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pyspark.sql import Column
@@ -169,7 +168,7 @@ def _header_list_type(format: str) -> _HeaderList:
 
 
 def check_read_by_spark(type: str, split: str | None) -> None:
-    """Raise ``ValueError`` if Spark's expressions do not read a type, or values that are split."""
+    """Raise ``ValueError`` for a type that Spark's expressions do not read, alone or with ``split``."""
     if not is_read_by_spark(type, split):
         raise ValueError(f"type '{type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
 
@@ -273,7 +272,7 @@ class HeaderLists:
 
 
 def _bound_header(header: Sql, type: _HeaderList) -> dict[str, Sql]:
-    """Return the fields of a header that are read, each bound."""
+    """Bind the fields of a header that a parser reads."""
     return {name: bound(header[name]) for name in ("type", "value")[not type.types :]}
 
 
@@ -372,10 +371,11 @@ def _is_requested(spec: ColumnSpec, header_list: _HeaderList, strict: bool) -> C
         if header_list.keys != "typed" and not header_list.types:
             # Only a null key makes the comparison null.
             return F.coalesce(same, F.raise_error(F.lit(f"{header_list.format}: {_NULL_KEY}")))
-        checks = _malformed(header, header_list)
-        malformed, message = reduce(or_, (when for when, _ in checks)), chosen(checks[:-1], checks[-1][1])
-        raised_error = F.raise_error(F.concat(F.lit(f"{header_list.format}: "), message))
-        return F.when(malformed, raised_error).otherwise(same)
+        errors = [
+            (when, F.raise_error(F.lit(f"{header_list.format}: {text}")))
+            for when, text in _malformed(header, header_list)
+        ]
+        return chosen(errors, same)
 
     return is_requested
 
@@ -383,14 +383,14 @@ def _is_requested(spec: ColumnSpec, header_list: _HeaderList, strict: bool) -> C
 _NULL_KEY = "the key is null (null_key)"
 
 
-def _malformed(header: Sql, header_list: _HeaderList) -> list[tuple[Sql, Sql]]:
-    """Return the conditions that make a header malformed, in order, with messages.
+def _malformed(header: Sql, header_list: _HeaderList) -> list[tuple[Sql, str]]:
+    """Return the conditions that make a header malformed, in order, with the texts of their errors.
 
     The type of a value may be null, the type of a key may not.
     """
 
-    def unknown(name: str) -> tuple[Sql, Sql]:
-        return ~is_type(header[name]), F.lit("the name of the type is unknown (unknown_type)")
+    def unknown(name: str) -> tuple[Sql, str]:
+        return ~is_type(header[name]), "the name of the type is unknown (unknown_type)"
 
     null_key, checks = header["key"].is_null(), []
     if header_list.keys == "typed":
@@ -398,7 +398,7 @@ def _malformed(header: Sql, header_list: _HeaderList) -> list[tuple[Sql, Sql]]:
         checks.append(unknown("key_type"))
     if header_list.types:
         checks.append(unknown("type"))
-    return [(null_key, F.lit(_NULL_KEY)), *checks]
+    return [(null_key, _NULL_KEY), *checks]
 
 
 def _check_column_type(column: str | Column, lists: HeaderLists, value: Sql) -> Sql:
