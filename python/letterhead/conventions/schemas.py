@@ -76,11 +76,11 @@ def by_schema_id(
     """
     check_name("errors value", errors, ("raise", "null"))
     with needed("lha.by_schema_id", _INSTALL):
-        from letterhead.conventions.readers.schema_groups import IdPlace, as_binary, group_by_schema
+        from letterhead.conventions.readers.schema_groups import IdSource, as_binary, group_by_schema
 
-    options, place = ReadOptions(limits=limits), IdPlace(format, header, id_bytes)
+    options, source = ReadOptions(limits=limits), IdSource(format, header, id_bytes)
     with noting_remedy(errors, 'errors="null" leaves such a value out of all groups'):
-        groups, _ = group_by_schema(as_binary(values), headers, place, errors, options.limits)
+        groups, _ = group_by_schema(as_binary(values), headers, source, errors, options.limits)
     return groups
 
 
@@ -177,11 +177,11 @@ class DecodeBySchema:
     def __call__(self, values: Column, headers: Column | None = None) -> pa.StructArray:
         """Return the columns of each value."""
         with needed("lha.decode_by_schema", _INSTALL):
-            from letterhead.conventions.readers.schema_groups import IdPlace, decode_groups
+            from letterhead.conventions.readers.schema_groups import IdSource, decode_groups
 
-        place = IdPlace(self.format, self.header, self.id_bytes)
+        source = IdSource(self.format, self.header, self.id_bytes)
         with noting_remedy(self.options.errors):
-            return decode_groups(values, headers, self.decode, self.schema, place, self.options)
+            return decode_groups(values, headers, self.decode, self.schema, source, self.options)
 
     def chunks(self, stream: ArrowStream) -> Iterator[pa.StructArray]:
         """Yield the result for each chunk of a stream of structs."""

@@ -23,7 +23,7 @@ from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Field
 from letterhead.operations import ReadOptions, Select
 
-__all__ = ["IdPlace", "as_binary", "decode_groups", "group_by_schema"]
+__all__ = ["IdSource", "as_binary", "decode_groups", "group_by_schema"]
 
 _READER = SchemaIdReader()
 
@@ -46,8 +46,8 @@ def as_binary(column: Any) -> pa.BinaryArray:
         raise ValueError("the values have more than 2 GiB: pass fewer at a time") from None
 
 
-class IdPlace(NamedTuple):
-    """Where the ids of schemas are: in a header of messages of a format, or in front of the values."""
+class IdSource(NamedTuple):
+    """The source of schema ids: a header of messages of a format, or the first bytes of the values."""
 
     format: str
     header: str
@@ -60,7 +60,7 @@ class IdPlace(NamedTuple):
 
     @property
     def widths(self) -> Mapping[int, int]:
-        """The size of an id after each magic byte of a value."""
+        """Size of the id in front of a value, by magic byte."""
         is_long = self.is_long_in_header if self.id_bytes is None else self.id_bytes == LONG_ID_WIDTHS[0]
         return LONG_ID_WIDTHS if is_long else ID_WIDTHS
 
@@ -76,37 +76,37 @@ class IdPlace(NamedTuple):
 
 
 def group_by_schema(
-    values: pa.BinaryArray, headers: Any, place: IdPlace, errors: str, limits: Any
+    values: pa.BinaryArray, headers: Any, source: IdSource, errors: str, limits: Any
 ) -> tuple[list[SchemaGroup], Errors]:
     """Return the groups, and the errors of the rows that are in none; with ``errors="raise"``, raise the first one."""
-    place.check(has_headers=headers is not None)
-    ids, damaged = _ids(values, headers, place, limits)
+    source.check(has_headers=headers is not None)
+    ids, damaged = _ids(values, headers, source, limits)
     in_header = pc.is_valid(ids)
     undamaged = pc.and_(values.is_valid(), pa.array(~_mask(damaged, len(values))))
-    keys, bodies = _split(values, place.widths)
+    keys, bodies = _split(values, source.widths)
     bad = pc.and_(pc.and_(undamaged, pc.invert(in_header)), pc.is_null(keys))
     if pc.any(in_header).as_py():
-        is_long = place.is_long_in_header
+        is_long = source.is_long_in_header
         broken = pc.invert(_is_long_id(ids)) if is_long else pa.array(_READER.read(ids)[1])
         bad = pc.or_(bad, pc.and_(undamaged, pc.and_(in_header, broken.fill_null(False))))
         keys, bodies = pc.if_else(in_header, ids, keys), pc.if_else(in_header, values, bodies)
     row_errors = {row: error for row, error in damaged.items() if values[row].is_valid}
     for row in np.flatnonzero(bad.to_numpy(zero_copy_only=False)).tolist():
-        row_errors[row] = _error(values[row].as_py(), ids[row].as_py(), place, has_headers=headers is not None)
+        row_errors[row] = _error(values[row].as_py(), ids[row].as_py(), source, has_headers=headers is not None)
     if errors == "raise" and row_errors:
         row = min(row_errors)
         raise as_error(row_errors[row], DecodeError, _READER.name, row=row)
     kept = pc.and_(undamaged, pc.invert(bad))
-    has_long = place.is_long_in_header or place.widths is LONG_ID_WIDTHS
+    has_long = source.is_long_in_header or source.widths is LONG_ID_WIDTHS
     return list(_groups(pc.if_else(kept, keys, pa.scalar(None, pa.binary())), bodies, has_long=has_long)), row_errors
 
 
 def decode_groups(
-    values: Any, headers: Any, decode: SchemaDecoder, schema: pa.Schema, place: IdPlace, options: ReadOptions
+    values: Any, headers: Any, decode: SchemaDecoder, schema: pa.Schema, source: IdSource, options: ReadOptions
 ) -> pa.StructArray:
     """Decode a column, group by group, and restore the order of its rows."""
     column, errors = as_binary(values), options.errors
-    groups, row_errors = group_by_schema(column, headers, place, errors, options.limits)
+    groups, row_errors = group_by_schema(column, headers, source, errors, options.limits)
     type = pa.struct(list(schema))
     parts: list[pa.Array] = []
     places = np.full(len(column), -1, np.int64)
@@ -128,12 +128,12 @@ def decode_groups(
     return pa.StructArray.from_arrays(columns, fields=fields)
 
 
-def _ids(values: pa.BinaryArray, headers: Any, place: IdPlace, limits: Any) -> tuple[pa.BinaryArray, Errors]:
+def _ids(values: pa.BinaryArray, headers: Any, source: IdSource, limits: Any) -> tuple[pa.BinaryArray, Errors]:
     """Return the id in the header of each row after a magic byte, null without one, and the errors of damaged headers."""
     if headers is None:
         return pa.nulls(len(values), pa.binary()), {}
     select = Select(
-        place.format, {"id": Field("binary", key=place.header)}, ReadOptions(errors="column", limits=limits)
+        source.format, {"id": Field("binary", key=source.header)}, ReadOptions(errors="column", limits=limits)
     )
     selected = to_pyarrow(select.apply(headers))
     if isinstance(selected, pa.ChunkedArray):
@@ -143,7 +143,7 @@ def _ids(values: pa.BinaryArray, headers: Any, place: IdPlace, limits: Any) -> t
     error = selected.field("error")
     rows = np.flatnonzero(error.is_valid().to_numpy(zero_copy_only=False)).tolist()
     ids = selected.field("id")
-    if place.is_long_in_header:
+    if source.is_long_in_header:
         ids = pc.binary_join_element_wise(b"\0", ids, b"")
     return ids, {row: ErrorDetail(**error[row].as_py()[0]) for row in rows}
 
@@ -169,19 +169,24 @@ def _groups(keys: pa.BinaryArray, bodies: pa.BinaryArray, *, has_long: bool) -> 
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(-1, len(encoded.dictionary)), side="right")
-    for key, begin, end in zip(encoded.dictionary, ends[:-1], ends[1:], strict=True):
+    ids = _ids_of(encoded.dictionary, has_long=has_long)
+    for id, begin, end in zip(ids, ends[:-1], ends[1:], strict=True):
         rows = pa.array(order[begin:end], pa.int64())
         # A whole column of one schema is not copied.
         values = bodies if len(rows) == len(bodies) else bodies.take(rows)
-        yield SchemaGroup(*_id_of(key.as_py(), has_long=has_long), rows, values)
+        yield SchemaGroup(*id, rows, values)
 
 
-def _id_of(key: bytes, *, has_long: bool) -> tuple[int | str, list[int] | None]:
-    """Return the id or GUID in a valid key, and the message indexes after it."""
-    if has_long and len(key) == _LONG_KEY_LEN:
-        return int.from_bytes(key[1:], "big"), None
-    [id] = _READER.read(pa.array([key], pa.binary()))[0].to_pylist()
-    return id["guid"] if id["id"] is None else id["id"], id["message_indexes"]
+def _ids_of(keys: pa.BinaryArray, *, has_long: bool) -> list[tuple[int | str, list[int] | None]]:
+    """Return the id or GUID in each valid key, and the message indexes after it."""
+    is_long = pc.equal(pc.binary_length(keys), _LONG_KEY_LEN) if has_long else pa.scalar(False)
+    short = _READER.read(pc.if_else(is_long, pa.scalar(None, pa.binary()), keys))[0].to_pylist()
+    return [
+        (int.from_bytes(key[1:], "big"), None)
+        if id is None
+        else (id["guid"] if id["id"] is None else id["id"], id["message_indexes"])
+        for key, id in zip(keys.to_pylist(), short, strict=True)
+    ]
 
 
 def _decode_group(
@@ -251,22 +256,22 @@ def type_error(returned: Any, type: pa.DataType, error: Exception) -> TypeError:
     return TypeError(f"the decoder returned rows that are not {type} ({error.__class__.__name__})")
 
 
-def _error(value: bytes, id: bytes | None, place: IdPlace, *, has_headers: bool) -> ErrorDetail:
+def _error(value: bytes, id: bytes | None, source: IdSource, *, has_headers: bool) -> ErrorDetail:
     """Return the error of a row whose header, or whose value, has no valid id."""
-    if id is not None and place.is_long_in_header:
+    if id is not None and source.is_long_in_header:
         has = f"the id has {counted(len(id) - 1, 'byte')}, and one of Apicurio has {LONG_ID_WIDTHS[0]}"
         is_whole = len(id) == _LONG_KEY_LEN
         error = wrong_id(id) if is_whole else ErrorDetail("wrong_size", has, byte_offset=0)
-        return present(error, "the error of an id")._replace(key=place.header, byte_offset=0)
+        return present(error, "the error of an id")._replace(key=source.header, byte_offset=0)
     if id is not None:
-        return present(_READER.find_error(id), "the error of an id")._replace(key=place.header)
-    where = f"no header {place.header}, and the value" if has_headers else "the value"
+        return present(_READER.find_error(id), "the error of an id")._replace(key=source.header)
+    where = f"no header {source.header}, and the value" if has_headers else "the value"
     if not value:
         return ErrorDetail("truncated", f"{where} is empty", byte_offset=0)
-    if value[0] not in place.widths:
-        known = "not 0" if place.widths is LONG_ID_WIDTHS else "neither 0 (an id) nor 1 (a guid)"
+    if value[0] not in source.widths:
+        known = "not 0" if source.widths is LONG_ID_WIDTHS else "neither 0 (an id) nor 1 (a guid)"
         return ErrorDetail("bad_magic", f"{where} begins with {value[0]}, {known}", byte_offset=0)
-    end = 1 + place.widths[value[0]]
+    end = 1 + source.widths[value[0]]
     if len(value) < end:
         has = f"{where} has {counted(len(value), 'byte')}, and a schema id needs {end}"
         return ErrorDetail("truncated", has, byte_offset=1)

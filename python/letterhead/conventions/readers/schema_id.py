@@ -27,7 +27,7 @@ ID_WIDTHS = {0: 4, 1: 16}
 """Size of the id after each magic byte."""
 
 LONG_ID_WIDTHS = {0: 8}
-"""Sizes as Apicurio's serializers write them."""
+"""Size of the id after the magic byte, as Apicurio's serializers write it."""
 
 END = (1 << 31) - 1
 """An end after the end of any value."""
