@@ -85,7 +85,8 @@ impl<'a> Sink<'a> for MessageSink<'a> {
     }
 }
 
-/// A sink behind a call for each header: the parse that collects errors is compiled for a format, and not for its sinks.
+/// A sink called through a trait object, so that the parser that collects errors is compiled once for each format, not for each
+/// pair of a format and a sink.
 pub struct AnySink<'r, 'a>(pub &'r mut dyn Receive<'a>);
 
 /// [`Sink`] without generic functions.
@@ -345,7 +346,7 @@ pub struct Info {
 }
 
 impl Info {
-    /// Parses a message into a sink, and collects its errors.
+    /// Parses a message into a sink with a log that collects all errors.
     #[cold]
     #[inline(never)]
     pub fn collect<'a>(

@@ -195,7 +195,7 @@ impl ListSink {
                 memory::hold(|| decode::decode::<F, _>(block, limit, progress, &mut lists))
             }),
             Some((requested, hits)) => {
-                // These are messages of batches, whose values are never views.
+                // Only messages of batches are selected while they are decoded, and their values are never views.
                 let (Data::Bytes(values), has_value) = values.parts_mut() else { return 0 };
                 let mut lists = ListColumns { keys, types, values, has_value, ends };
                 memory::hold(|| decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, requested, hits))

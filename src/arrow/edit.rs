@@ -84,7 +84,7 @@ impl Operation for EditColumn {
 }
 
 impl EditColumn {
-    /// The messages of an input, and the columns of new values.
+    /// Splits an input into its messages and the columns of new values.
     fn parts<'a>(&self, input: &'a dyn Array, format: &Info) -> Result<(Bytes<'a>, Vec<NewColumn<'a>>), Error> {
         match input.as_struct_opt() {
             Some(parts) if self.edit.has_columns() && parts.num_columns() > 0 => {

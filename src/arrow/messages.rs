@@ -118,7 +118,7 @@ impl Operation for Messages {
 }
 
 impl Messages {
-    /// The columns of the messages, up to those of a batch that did not fit completely: they come with the next chunk.
+    /// Output columns. Messages of a batch that did not fit completely are left for the next chunk.
     fn output(&self, rows: Rows<MessageSinks>, count: usize, fields: Vec<FieldRef>, places: &[usize]) -> Output {
         let Rows { sink, findings, until } = rows;
         let (produced, selected) = sink.finish();

@@ -345,7 +345,10 @@ impl ValueWriter {
                 _ => return Err(self.mismatch(array)),
             };
             let width = scalar.width().unwrap_or(16);
-            return self.each(places, width, &|place| in_range(scalar, number(place)).map(|_| number(place) as u128));
+            return self.each(places, width, &|place| {
+                let number = number(place);
+                in_range(scalar, number).map(|_| number as u128)
+            });
         }
         match (scalar, array.data_type()) {
             (Scalar::Bool, D::Boolean) => {
@@ -517,12 +520,12 @@ impl ValueWriter {
             }
             let failed = |error| Failed::Value(place, error);
             let bits = bits(place).map_err(failed)?;
-            let (bytes, reversed) = (bits.to_be_bytes(), bits.to_le_bytes());
+            let bytes = &bits.to_be_bytes()[16 - width..];
             match self.encoding {
-                Encoding::Bytes(ByteOrder::Big) => self.values.push(&bytes[16 - width..]),
-                Encoding::Bytes(ByteOrder::Little) => self.values.push(&reversed[..width]),
+                Encoding::Bytes(ByteOrder::Big) => self.values.push(bytes),
+                Encoding::Bytes(ByteOrder::Little) => self.values.push(&bits.to_le_bytes()[..width]),
                 Encoding::Text => {
-                    let text = untyped(value_type, &bytes[16 - width..], Encoding::Text);
+                    let text = untyped(value_type, bytes, Encoding::Text);
                     self.values.push(&text.map_err(failed)?);
                 }
             }

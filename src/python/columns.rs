@@ -22,7 +22,7 @@ use crate::arrow::types::{Dialect, common_number, common_type, ddl, parse_altern
 use crate::error::Error;
 use crate::types::Type;
 
-/// A `letterhead.fields.ColumnSpec`; the default is the type that reads a text, and the text.
+/// Mirrors `letterhead.fields.ColumnSpec`. The default is a text, with the type that reads it before it.
 #[derive(FromPyObject)]
 pub struct ColumnSpec {
     pub name: String,

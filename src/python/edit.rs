@@ -44,7 +44,7 @@ impl EditedKeys {
     }
 }
 
-/// A `letterhead.operations.edit.EntryValue`: a constant has a type and bits, and a value from a column its number.
+/// Mirrors `letterhead.operations.edit.EntryValue`: a constant has a type and bits, and a value from a column its number.
 #[derive(FromPyObject)]
 struct EntryValue {
     source: PyBackedStr,
@@ -54,7 +54,7 @@ struct EntryValue {
     column: usize,
 }
 
-/// A `letterhead.operations.edit.EditEntry`.
+/// Mirrors `letterhead.operations.edit.EditEntry`.
 #[derive(FromPyObject)]
 struct EditEntry {
     key: KeyArgument,
@@ -63,7 +63,7 @@ struct EditEntry {
     value: Option<EntryValue>,
 }
 
-/// A `letterhead.operations.edit.EditEntries`.
+/// Mirrors `letterhead.operations.edit.EditEntries`.
 #[derive(FromPyObject)]
 pub struct EditEntries {
     entries: Vec<EditEntry>,

@@ -15,7 +15,7 @@ use crate::arrow;
 use crate::arrow::filter::{Comparison, Filter, Literal, Literals, Operand, Part, Pattern, Quantifier, Step, Test};
 use crate::error::Error;
 
-/// A `letterhead.where.program.Program`.
+/// Mirrors `letterhead.where.program.Program`.
 #[derive(FromPyObject)]
 pub struct Program {
     headers: Vec<ColumnSpec>,
@@ -23,8 +23,8 @@ pub struct Program {
     steps: Vec<ProgramStep>,
 }
 
-/// A `letterhead.where.program.Step`: operands are counted through headers, then fields; `and`, `or`, `not` and `null` have
-/// none.
+/// Mirrors `letterhead.where.program.Step`. Operands are numbered through headers, then fields; `and`, `or`, `not` and `null`
+/// have none.
 #[derive(FromPyObject)]
 struct ProgramStep {
     name: String,
