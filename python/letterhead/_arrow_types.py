@@ -79,7 +79,7 @@ def check_column(column: object) -> None:
 
 
 def no_column_error(column: object) -> TypeError:
-    """Return the error for an object that is no Arrow data."""
+    """Return the error for an object without an interface of Arrow."""
     # An array of numpy, a Series of pandas and a list are values that pyarrow converts.
     has_values = hasattr(column, "__array__") or isinstance(column, list | tuple)
     hint = ": pyarrow.array(...) of it makes one" if has_values else ""

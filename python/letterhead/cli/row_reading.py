@@ -315,9 +315,12 @@ class RowReading:
                 keys = source.unseen(request)
             for key in keys:
                 name = quoted(key) if isinstance(key, str) else printable(str(key))
-                hint = f"names of fields are {', '.join(source.fields)}"
-                if key in [*source.fields]:
-                    hint = f"the field {name} is written without headers[...] and a type"
+                fields = [*source.fields]
+                hint = (
+                    f"the field {name} is written without headers[...] and a type"
+                    if key in fields
+                    else f"names of fields are {', '.join(fields)}"
+                )
                 warn(f"--where: no record had a header {name}; {hint}")
 
     def _note_empty_range(self) -> None:
@@ -356,7 +359,7 @@ class RowReading:
 
 
 def _difference(rows: SourceRows, first: SourceRows) -> str:
-    """Return how the columns of two sources differ."""
+    """Describe how the columns of two sources differ."""
     if rows.schema.names != first.schema.names:
         return f"{rows.source.name} has other columns than {first.source.name}: name common ones by --columns"
     types = ((name, rows.schema.field(name).type, first.schema.field(name).type) for name in rows.schema.names)

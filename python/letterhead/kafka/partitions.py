@@ -60,7 +60,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         return self._offsets(dict.fromkeys(partitions, LATEST_TIME), self._isolation)
 
     def all_ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offset before which each partition has records, also of open transactions."""
+        """Return the high watermark of each partition, before which it has records, also of open transactions."""
         return self._offsets(dict.fromkeys(partitions, LATEST_TIME), "read_uncommitted")
 
     def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:

@@ -63,7 +63,7 @@ class OffsetProgress:
         self.remarks += filter(None, remarks)
 
     def note_open(self, ranges: Iterable[OffsetRange], ends: Mapping[TopicPartition, int]) -> None:
-        """Note partitions that are read up to an open transaction; ``ends`` are those of all records."""
+        """Note the partitions whose reading stops at an open transaction; ``ends`` has their high watermarks."""
         self.remarks += (
             f"{requested.partition}: read up to offset {requested.end}, where a transaction is open"
             for requested in ranges

@@ -323,7 +323,8 @@ class LogSource(Source):
         if where is None or not where.headers:
             return []
         probed = replace(request, columns=("offset",), headers=None, commit_group=None)
-        source = copy(self)  # whose findings are not those of the rows
+        # The findings of this search are not those of the rows.
+        source = copy(self)
         return _unseen_headers(where.headers, lambda condition: source.reader(replace(probed, where=condition)))
 
     @property
@@ -368,7 +369,8 @@ def _unseen_headers(specs: Sequence[ColumnSpec], open_reader: Callable[[Conditio
         if spec.type == EVERY:
             continue
         key = of_message(*spec.key) if isinstance(spec.key, tuple) else spec.key
-        with open_reader(col(key, "binary").exists()) as reader:  # a type, as a field may have the name
+        # Without a type, the name of a field would be the field.
+        with open_reader(col(key, "binary").exists()) as reader:
             if not any(len(batch) for batch in reader):
                 unseen.append(spec.key)
     return unseen

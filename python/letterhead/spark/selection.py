@@ -24,7 +24,7 @@ _REMEDY = "omit engine=, or pass 'arrow'"
 
 @dataclass(frozen=True)
 class SelectByExpressions:
-    """Select headers from a column of lists, as projections: filters on kept columns and partitions pass through them.
+    """Select headers from a column of lists by projections, which filters on kept columns and partitions pass through.
 
     Attributes
     ----------
@@ -83,5 +83,5 @@ def _row(fields: Mapping[str, StructField], names: Iterable[str]) -> list[Sql]:
 
 
 def _texts(kept: list[str], new: Mapping[str, str]) -> list[str]:
-    """Return the texts of columns that are kept, and of new ones."""
+    """Return the items of a SELECT list: the kept columns, then the new ones."""
     return [*map(quoted, kept), *(f"{text} as {quoted(name)}" for name, text in new.items())]

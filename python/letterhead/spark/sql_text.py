@@ -47,7 +47,7 @@ class Sql:
 
     @property
     def operands(self) -> Iterable[Sql]:
-        """The expressions that this one uses, as often as it does."""
+        """The operands, each as often as the expression uses it."""
         return (part for part in self.parts if isinstance(part, Sql))
 
     @cached_property
@@ -174,7 +174,7 @@ def attribute(column: str | Column) -> Sql:
 
 
 def literal(value: object) -> Sql:
-    """Return a constant of Spark SQL, of the type that ``F.lit`` has for it."""
+    """Return a literal of Spark SQL, typed as ``F.lit`` types it."""
     return Sql((_literal_text(value),), lambda: spark_functions.lit(value))
 
 
@@ -209,7 +209,7 @@ class _Case(Sql):
 
 
 class _Functions:
-    """The functions of Spark SQL by their names, and those with a syntax of their own. Other arguments are constants."""
+    """The functions of Spark SQL, by name. An argument that is not an expression is a constant."""
 
     def __getattr__(self, name: str) -> Callable[..., Sql]:
         if not hasattr(spark_functions, name):
