@@ -1,7 +1,8 @@
 //! Values that are text with a form of its own: times, dates, decimals and bytes.
 //!
 //! ```text
-//!   timestamp:iso        2026-01-31T09:30:00.5+01:00   RFC 3339, section 5.6; the offset is required
+//!   timestamp:iso        2026-01-31T09:30:00.5+01:00   RFC 3339, section 5.6; the offset is required, and seconds that are 0
+//!                                                      may be left out, as Java does
 //!   timestamp:ms         1769848200500                 ASCII digits since 1970; also `s`, `us` and `ns`
 //!   date:text            2026-01-31
 //!   decimal(9,2):text    -12.50, 1.25e1                digits that the type has no place for must be 0
@@ -55,6 +56,9 @@ const MAX_PRECISION: u8 = 38;
 
 const NANOS: i128 = 1_000_000_000;
 const SECONDS_OF_DAY: i64 = 86_400;
+
+/// The second of a minute that only a leap second has.
+const LEAP: i64 = 60;
 
 /// January 1 of the years 1 and 10000, in days since 1970.
 const DAYS: (i64, i64) = (-719_162, 2_932_897);
@@ -222,18 +226,21 @@ fn bad_text(message: String) -> Box<InvalidValue> {
 
 fn read_iso(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
     let bad = || bad_text("the text is not a time with an offset, such as 2026-01-31T09:00:00Z".into());
-    let (start, rest) = bytes.split_at_checked(19).ok_or_else(bad)?;
-    let (date, hour, minute, second) = match start {
-        [date @ .., b'T' | b't' | b' ', h1, h2, b':', m1, m2, b':', s1, s2] => {
-            (date, digits(&[*h1, *h2]), digits(&[*m1, *m2]), digits(&[*s1, *s2]))
-        }
-        _ => return Err(bad()),
+    let ([date @ .., b'T' | b't' | b' ', h1, h2, b':', m1, m2], rest) = bytes.split_at_checked(16).ok_or_else(bad)?
+    else {
+        return Err(bad());
     };
-    let seconds = seconds_of_day(hour, minute, second).ok_or_else(bad)?;
+    let minutes = seconds_of_day(digits(&[*h1, *h2]), digits(&[*m1, *m2])).ok_or_else(bad)?;
+    let (second, rest) = match rest {
+        [b':', s1, s2, rest @ ..] => (digits(&[*s1, *s2]), rest),
+        _ => (Some(0), rest),
+    };
+    let second = second.filter(|second| *second <= LEAP).ok_or_else(bad)?;
     let (fraction, offset) = match rest {
         [b'.', rest @ ..] => {
             let len = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            if len == 0 {
+            // Only seconds have decimals.
+            if len == 0 || bytes[16] != b':' {
                 return Err(bad());
             }
             rest.split_at(len)
@@ -241,17 +248,37 @@ fn read_iso(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
         _ => rest.split_at(0),
     };
     let offset = match offset {
-        b"Z" | b"z" => 0,
+        b"" => None,
+        b"Z" | b"z" => Some(0),
         [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
-            let seconds = seconds_of_day(digits(&[*h1, *h2]), digits(&[*m1, *m2]), Some(0)).ok_or_else(bad)?;
-            if *sign == b'-' { -seconds } else { seconds }
+            let seconds = seconds_of_day(digits(&[*h1, *h2]), digits(&[*m1, *m2])).ok_or_else(bad)?;
+            Some(if *sign == b'-' { -seconds } else { seconds })
         }
         _ => return Err(bad()),
     };
-    let days = days_of(date).ok_or_else(bad)??;
+    let days = days_of(date).ok_or_else(bad)?;
+    let offset =
+        offset.ok_or_else(|| bad_text("the time has no offset, such as Z or +01:00: read it as string".into()))?;
+    let minutes = days? * SECONDS_OF_DAY + minutes - offset;
+    if second == LEAP {
+        check_leap_second(minutes, fraction)?;
+    }
     let nanos = fraction.iter().chain(std::iter::repeat(&b'0')).take(9);
     let nanos = nanos.fold(0, |nanos, digit| nanos * 10 + i128::from(digit - b'0'));
-    time(i128::from(days * SECONDS_OF_DAY + seconds - offset) * NANOS + nanos, unit)
+    time(i128::from(minutes + second) * NANOS + nanos, unit)
+}
+
+/// Rejects a second 60 that is not the last one of a day in UTC, and parts of one: like POSIX, a count of seconds has the same
+/// number for it and for the second after it.
+#[cold]
+fn check_leap_second(minutes: i64, fraction: &[u8]) -> Result<(), Box<InvalidValue>> {
+    if minutes.rem_euclid(SECONDS_OF_DAY) != SECONDS_OF_DAY - 60 {
+        return Err(bad_text("a leap second is at 23:59:60 in UTC".into()));
+    }
+    match fraction.iter().all(|digit| *digit == b'0') {
+        true => Ok(()),
+        false => Err(invalid(Code::OutOfRange, || "a fraction of a leap second has no number of its own".into())),
+    }
 }
 
 fn read_epoch(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
@@ -313,9 +340,9 @@ pub fn iso_text(nanos: i128) -> Result<String, Box<InvalidValue>> {
     Ok(time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
 }
 
-fn seconds_of_day(hour: Option<i64>, minute: Option<i64>, second: Option<i64>) -> Option<i64> {
-    let (hour, minute, second) = (hour?, minute?, second?);
-    (hour < 24 && minute < 60 && second < 60).then_some(hour * 3600 + minute * 60 + second)
+fn seconds_of_day(hour: Option<i64>, minute: Option<i64>) -> Option<i64> {
+    let (hour, minute) = (hour?, minute?);
+    (hour < 24 && minute < 60).then_some(hour * 3600 + minute * 60)
 }
 
 /// The number of ASCII digits.

@@ -179,12 +179,20 @@ TIMES = [
     ("2026-02-29T00:00:00Z", "the date does not exist"),
     ("2026-04-31T00:00:00Z", "the date does not exist"),
     ("9999-12-31T23:59:59Z", "the time does not fit 64 bits of ns"),
-    ("0000-01-01T00:00:00Z", "the time does not fit 64 bits of ns"),
+    ("0000-01-01T00:00:00Z", "the date is not in the years 1 to 9999"),
+    ("2026-01-31T09:00Z", 1769850000_000000000),
+    ("2026-01-31T09:00-00:30", 1769851800_000000000),
+    ("2016-12-31T23:59:60Z", 1483228800_000000000),
+    ("2017-01-01T05:29:60.000+05:30", 1483228800_000000000),
+    ("2016-12-31T23:59:60.5Z", "a fraction of a leap second has no number of its own"),
+    ("2016-12-31T23:59:60+01:00", "a leap second is at 23:59:60 in UTC"),
+    ("2026-01-31T09:00:60Z", "a leap second is at 23:59:60 in UTC"),
+    ("2026-01-31T09:00:00", "the time has no offset, such as Z or +01:00: read it as string"),
+    ("2026-01-31T09:00", "the time has no offset, such as Z or +01:00: read it as string"),
+    ("2026-01-31T09:00:61Z", None),
+    ("2026-01-31T09:00.5Z", None),
     ("2026-01-31", None),
-    ("2026-01-31T09:00:00", None),
     ("2026-01-31T24:00:00Z", None),
-    ("2026-01-31T09:00:60Z", None),
-    ("2026-01-31T09:00Z", None),
     ("٢026-01-31T09:00:00Z", None),
     ("", None),
 ]
@@ -200,6 +208,13 @@ def test_rfc3339_reads_a_time_or_reports_its_error(text, expected):
     message = expected or "the text is not a time with an offset, such as 2026-01-31T09:00:00Z"
     assert (value, error[0]["message"]) == (None, message)
     assert row.field("error")[0].as_py() is None
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_rfc3339_cuts_digits_past_the_unit(unit):
+    times = pa.array(["1969-12-31T23:59:59.9999999999Z", "1970-01-01T00:00:00.0000000009Z", "1969-12-31T23:59:58Z", None])
+    scale = 10 ** {"s": 0, "ms": 3, "us": 6, "ns": 9}[unit]
+    assert lha.rfc3339(times, unit=unit).cast(pa.int64()).to_pylist() == [-1, 0, -2 * scale, None]
 
 
 @pytest.mark.parametrize("field", [MessageField.KEY, MessageField.VALUE])

@@ -320,12 +320,13 @@ types = st.one_of(
     ),
 )
 
-_fractions = st.sampled_from(["", ".5", ".000001", ".9999999999"])
+_fractions = st.sampled_from(["", "", ".0", ".5", ".000001", ".9999999999"])
 _times = st.builds(
-    "{:04}-{:02}-{:02}{}{:02}:{:02}:{:02}{}{}".format,
+    "{:04}-{:02}-{:02}{}{:02}:{:02}{}{}{}".format,
     st.sampled_from([0, 1, 1600, 1969, 1970, 2000, 2026, 2100, 9999]), st.sampled_from([0, 1, 2, 6, 12, 13]),
     st.sampled_from([1, 28, 29, 30, 31, 32]), st.sampled_from("TTTt x"), st.sampled_from([0, 23, 24]), st.sampled_from([0, 59]),
-    st.sampled_from([0, 59, 60]), _fractions, st.sampled_from(["Z", "z", "+01:00", "-23:59", "+24:00", "", "Z\n"]),
+    st.sampled_from([":00", ":59", ":60", ":61", ""]), _fractions,
+    st.sampled_from(["Z", "z", "+01:00", "-23:59", "+00:59", "-23:00", "+24:00", "", "Z\n"]),
 )  # fmt: skip
 _digits = st.integers(-(10**22), 10**22) | st.integers(-(10**6), 10**6)
 _decimals = st.from_regex(r"\A[+-]?[0-9]{0,4}\.?[0-9]{0,4}(?:[eE][+-]?[0-9]{1,3})?\Z") | st.decimals(

@@ -2,7 +2,7 @@
 
 ::
 
-    timestamp:iso          2026-01-31T09:30:00.5+01:00   RFC 3339
+    timestamp:iso          2026-01-31T09:30:00.5+01:00   RFC 3339, also without seconds
     timestamp:s ms us ns   -?[0-9]+                      since 1970
     date:text              2026-01-31
     decimal(p,s):text      [+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([eE][+-]?[0-9]+)?
@@ -26,7 +26,7 @@ _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE = rb"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _HOUR = rb"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
-_ISO = re.compile(rb"(%s)[Tt ](%s:[0-5][0-9])(?:\.([0-9]+))?(?:[Zz]|([+-])(%s))" % (_DATE, _HOUR, _HOUR))
+_ISO = re.compile(rb"(%s)[Tt ](%s)(?::([0-5][0-9]|60)(?:\.([0-9]+))?)?([Zz]|([+-])(%s))?" % (_DATE, _HOUR, _HOUR))
 _DECIMAL = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE]([+-]?[0-9]+))?")
 _BASE64 = re.compile(rb"(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?")
 
@@ -76,10 +76,17 @@ def _read_iso(data: bytes) -> int:
     match = _ISO.fullmatch(data)
     if not match:
         raise Unfit("bad_text", "the text is not a time with an offset, such as 2026-01-31T09:00:00Z")
-    day, clock, fraction, sign, offset = match.groups()
-    seconds = (_date(day) - date(1970, 1, 1)).days * 86_400 + _seconds(clock)
+    day, clock, second, fraction, zone, sign, offset = match.groups()
+    if not zone:
+        raise Unfit("bad_text", "the time has no offset, such as Z or +01:00: read it as string")
+    minutes = (_date(day) - date(1970, 1, 1)).days * 86_400 + _seconds(clock)
     if sign:
-        seconds -= _seconds(offset) * (-1 if sign == b"-" else 1)
+        minutes -= _seconds(offset) * (-1 if sign == b"-" else 1)
+    if second == b"60" and minutes % 86_400 != 86_340:
+        raise Unfit("bad_text", "a leap second is at 23:59:60 in UTC")
+    if second == b"60" and (fraction or b"").strip(b"0"):
+        raise Unfit("out_of_range", "a fraction of a leap second has no number of its own")
+    seconds = minutes + int(second or b"0")
     return _micros(seconds * 10**9 + int((fraction or b"0")[:9].ljust(9, b"0")))
 
 

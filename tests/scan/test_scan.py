@@ -543,6 +543,7 @@ SHAPED: dict[str, tuple[Make, str, str]] = {
     "an AMQP 1.0 primitive: long binary": (lambda draw: b"\xb0\x00\x00\x01\x02" + draw.randbytes(258), "binary", "amqp"),
     "a schema id": (lambda draw: b"\x00" + draw.randrange(1, 1 << 31).to_bytes(4, "big"), "binary", "schema_id"),
     "an RFC 3339 time": (lambda draw: b"2026-01-01T00:00:%02d.5Z" % draw.randrange(60), "string", "rfc3339"),
+    "an RFC 3339 time: no seconds": (lambda draw: b"2026-01-01T00:%02dZ" % draw.randrange(60), "string", "rfc3339"),
     "a W3C traceparent": (lambda draw: f"00-{draw.randbytes(16).hex()}-{draw.randbytes(8).hex()}-01".encode(), "string", "traceparent"),
     "a JSON object, array or string": (lambda draw: b'"%d"' % draw.randrange(100), "string", ""),
 }  # fmt: skip

@@ -92,7 +92,7 @@ _TEXTS = {
 _DIGITS, _LEADING_ZERO = "-?[0-9]+", "-?0[0-9]+"
 _HEX = "(?:[0-9a-fA-F]{2}){4,}"
 _TRACEPARENT = "[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
-_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
+_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 _BRACKETS = r'(?s:\{.*\}|\[.*\]|".*")'
 _PATTERNS = (*_TEXTS, _DIGITS, _LEADING_ZERO, _HEX, _TRACEPARENT, _TIME, _BRACKETS)
 """Patterns of whole values, all of which are text, for which one pass looks."""

@@ -17,7 +17,7 @@ __all__ = ["UNITS", "form_parser", "in_years"]
 
 _DATE = r"([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _HOUR = r"([01][0-9]|2[0-3]):([0-5][0-9])"
-_ISO = rf"{_DATE}[Tt ]{_HOUR}:([0-5][0-9])(?:\.([0-9]+))?(?:[Zz]|([+-]){_HOUR})"
+_ISO = rf"{_DATE}[Tt ]{_HOUR}(?::([0-5][0-9]|60)(?:\.([0-9]+))?)?(?:([Zz])|([+-]){_HOUR})?"
 _DECIMAL = r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?)0*([0-9]+))?"
 
 UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -53,10 +53,26 @@ def _iso(bytes: Sql) -> Checked:
     def seconds(hours: int, minutes: int) -> Sql:
         return F.coalesce(_number(part(hours)), F.lit(0)) * 3600 + F.coalesce(_number(part(minutes)), F.lit(0)) * 60
 
-    offset = F.when(part(8) == "-", -seconds(9, 10)).otherwise(seconds(9, 10))
-    time = bound(days.cast("bigint") * 86_400 + seconds(4, 5) + _number(part(6)) - offset)
+    offset = F.when(part(9) == "-", -seconds(10, 11)).otherwise(seconds(10, 11))
+    minutes = bound(days.cast("bigint") * 86_400 + seconds(4, 5) - offset)
+    time = bound(minutes + F.coalesce(_number(part(6)), F.lit(0)))
     micros = time * 1_000_000 + F.rpad(F.substring(part(7), 1, 6), 6, "0").cast("bigint")
-    return Checked([*checks, in_years(time, 1)], F.timestamp_micros(micros))
+    spells, *exists = checks
+    no_offset = (part(8) == "") & (part(9) == "")
+    is_leap = part(6) == "60"
+    checks = [
+        spells,
+        check(no_offset, "bad_text", "the time has no offset, such as Z or +01:00: read it as string"),
+        *exists,
+        check(is_leap & (F.pmod(minutes, F.lit(86_400)) != 86_340), "bad_text", "a leap second is at 23:59:60 in UTC"),
+        check(
+            is_leap & (F.translate(part(7), "0", "") != ""),
+            "out_of_range",
+            "a fraction of a leap second has no number of its own",
+        ),
+        in_years(time, 1),
+    ]
+    return Checked(checks, F.timestamp_micros(micros))
 
 
 def _epoch(unit: str, bytes: Sql) -> Checked:

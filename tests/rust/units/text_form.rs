@@ -50,6 +50,33 @@ fn an_offset_is_subtracted_and_digits_past_the_unit_are_cut_off() {
 }
 
 #[test]
+fn seconds_that_are_left_out_are_zero() {
+    let iso = |text| read("timestamp", "iso", text);
+    assert_eq!(iso("1970-01-01T00:01Z"), Ok(Value::Int(60_000_000)));
+    assert_eq!(iso("1970-01-01T01:00+01:00"), Ok(Value::Int(0)));
+    for text in ["1970-01-01T00:00.5Z", "1970-01-01T00Z", "1970-01-01T00:00:Z", "1970-01-01T00:0Z", "1970-01-01T00:00"]
+    {
+        assert_eq!(iso(text), Err(Code::BadText), "{text}");
+    }
+}
+
+#[test]
+fn a_leap_second_is_the_first_second_of_the_next_day_in_utc() {
+    let iso = |text| read("timestamp", "iso", text);
+    for text in
+        ["1970-01-01T23:59:60Z", "1970-01-01T23:59:60.000z", "1970-01-02T00:29:60+00:30", "1970-01-01T22:59:60-01:00"]
+    {
+        assert_eq!(iso(text), Ok(Value::Int(86_400_000_000)), "{text}");
+    }
+    for text in ["1970-01-01T23:59:60+01:00", "1970-01-01T00:59:60Z", "1970-01-01T23:59:61Z"] {
+        assert_eq!(iso(text), Err(Code::BadText), "{text}");
+    }
+    for text in ["1970-01-01T23:59:60.0000000000001Z", "9999-12-31T23:59:60Z"] {
+        assert_eq!(iso(text), Err(Code::OutOfRange), "{text}");
+    }
+}
+
+#[test]
 fn digits_of_each_unit_become_microseconds() {
     for (unit, text, micros) in [("s", "-2", -2_000_000), ("ms", "3", 3_000), ("us", "4", 4), ("ns", "-1", -1)] {
         assert_eq!(read("timestamp", unit, text), Ok(Value::Int(micros)));

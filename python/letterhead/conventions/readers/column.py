@@ -6,6 +6,7 @@ finds the error of each value.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead._arrow_types import import_column
+from letterhead._arrow_types import OnError, import_column
 from letterhead._formatting import printable
 from letterhead._invariants import present
 from letterhead._names import check_name
@@ -22,7 +23,7 @@ from letterhead.fields import Field
 from letterhead.operations import Encode, ReadOptions, Select
 from letterhead.operations.remedies import noting_remedy
 
-__all__ = ["Bools", "ColumnReader", "present_rows", "read_values", "result_type", "run"]
+__all__ = ["Bools", "ColumnReader", "find_value_error", "present_rows", "read_values", "result_type", "run"]
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
@@ -74,11 +75,21 @@ def run(column: Any, reader: ColumnReader, errors: Literal["raise", "null", "col
 
 def read_values(values: Any, *types: str) -> dict[str, Any]:
     """Read values as ``select`` reads header values, with null for values that are not of the type."""
+    selected = _select(values, types, "null")
+    return {type: selected.field(type) for type in types}
+
+
+def find_value_error(data: bytes, type: str) -> ErrorDetail | None:
+    """Return the error of one value that is read as a type, or None."""
+    errors = _select(pa.array([data], pa.binary()), [type], "column").field("error")[0].as_py()
+    return ErrorDetail(errors[0]["code"], errors[0]["message"], byte_offset=0) if errors else None
+
+
+def _select(values: Any, types: Sequence[str], errors: OnError) -> Any:
     headers = pa.StructArray.from_arrays([pa.repeat("v", len(values)), values], ["key", "value"])
     lists = pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), headers)
     encoded = Encode("kafka")(lists)
-    selected = Select("kafka", {type: Field(type, "v") for type in types}, ReadOptions(errors="null"))(encoded)
-    return {type: selected.field(type) for type in types}
+    return Select("kafka", {type: Field(type, "v") for type in types}, ReadOptions(errors=errors))(encoded)
 
 
 def present_rows(values: pa.Array) -> Bools:
