@@ -26,7 +26,7 @@ const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<InvalidValue>> {
     let text = std::str::from_utf8(bytes).map_err(|_| bad_text(scalar))?;
     let value = match scalar {
-        Scalar::Bool => text.parse().ok().map(Value::Bool),
+        Scalar::Bool => truth(text).map(Value::Bool),
         Scalar::Char => {
             let mut characters = text.chars();
             let is_unit = characters.next().is_some_and(|one| u32::from(one) <= 0xffff) && characters.next().is_none();
@@ -39,6 +39,15 @@ pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<I
         _ => return int_text(scalar, text),
     };
     value.ok_or_else(|| bad_text(scalar))
+}
+
+/// The boolean that is spelled as in Java, Python or SQL.
+fn truth(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
 }
 
 /// Whether values are whole numbers, or times, which are counted.
@@ -81,7 +90,10 @@ pub fn in_range<'a>(scalar: Scalar, number: i128) -> Result<Value<'a>, Box<Inval
 
 #[cold]
 pub fn bad_text(scalar: Scalar) -> Box<InvalidValue> {
-    invalid(Code::BadText, || format!("the text does not spell {}", scalar.name()))
+    invalid(Code::BadText, || match scalar {
+        Scalar::Bool => "the text does not spell bool: true, True, TRUE, false, False or FALSE".into(),
+        _ => format!("the text does not spell {}", scalar.name()),
+    })
 }
 
 fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Box<InvalidValue>> {

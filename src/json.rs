@@ -41,8 +41,6 @@ pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<Inval
     let text = if scalar == Scalar::Char { text.as_str() } else { text.trim_ascii() };
     let text = match (scalar, text) {
         (_, "" | "null") => return Ok(None),
-        (Scalar::Bool, "TRUE" | "True") => "true",
-        (Scalar::Bool, "FALSE" | "False") => "false",
         (Scalar::Float32 | Scalar::Float64, "INF") => "Infinity",
         (Scalar::Float32 | Scalar::Float64, "-INF") => "-Infinity",
         (_, text) => text,

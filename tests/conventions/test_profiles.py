@@ -158,6 +158,26 @@ def test_profile_reads_headers_of_cloudevents():
     assert lha.rfc3339(pa.array([row["ce_time"]]), unit="us").to_pylist() == [moment]
 
 
+def test_booleans_of_the_cloudevents_sdk_are_read():
+    attributes = {"id": "e-1", "source": "/orders", "type": "org.acme.order", "specversion": "1.0"}
+    message = to_binary(CloudEvent({**attributes, "replay": True, "final": False}, {}), JSONFormat())
+    headers = lh.encode(list(message.headers.items()), "kafka")
+    columns = {"ce_replay": "bool:text", "ce_final": "boolean:text"}
+    assert lh.select(headers, "kafka", columns) == {"ce_replay": True, "ce_final": False}
+    assert lha.scan(pa.array([headers]), "kafka")["ce_replay"].statistics.readings["bool:text"].fits == 1
+    typed = lh.convert(
+        headers, "kafka", target="iggy", types={"ce_replay": "bool:text", "ce_final": "bool:text"}, on_loss="drop"
+    )
+    assert lh.select(typed, "iggy", {"ce_replay": "bool"}) == {"ce_replay": True}
+
+
+def test_the_error_of_a_boolean_names_the_words_and_not_the_value():
+    headers = lh.encode([("flag", b"secret")], "kafka")
+    with pytest.raises(lh.DecodeError, match="true, True, TRUE, false, False or FALSE") as raised:
+        lh.select(headers, "kafka", {"flag": "bool:text"})
+    assert "secret" not in str(raised.value)
+
+
 TIMES = [
     ("2026-01-31T09:00:00Z", 1769850000_000000000),
     ("2026-01-31t09:00:00z", 1769850000_000000000),
@@ -212,7 +232,9 @@ def test_rfc3339_reads_a_time_or_reports_its_error(text, expected):
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_rfc3339_cuts_digits_past_the_unit(unit):
-    times = pa.array(["1969-12-31T23:59:59.9999999999Z", "1970-01-01T00:00:00.0000000009Z", "1969-12-31T23:59:58Z", None])
+    times = pa.array(
+        ["1969-12-31T23:59:59.9999999999Z", "1970-01-01T00:00:00.0000000009Z", "1969-12-31T23:59:58Z", None]
+    )
     scale = 10 ** {"s": 0, "ms": 3, "us": 6, "ns": 9}[unit]
     assert lha.rfc3339(times, unit=unit).cast(pa.int64()).to_pylist() == [-1, 0, -2 * scale, None]
 

@@ -293,7 +293,7 @@ def test_bytes_are_read_by_their_type(type: str, data: bytes, value: Any) -> Non
         ("string", b"\xed\xa0\x80", "value_not_utf8", 0),
         ("bool", b"", "wrong_size", 0),
         ("bool", b"\2", "bad_bool", 0),
-        ("bool:text", b"True", "bad_text", 0),
+        ("bool:text", b"tRUE", "bad_text", 0),
         ("char", b"a", "wrong_size", 0),
         ("char", b"\xd8\0", "out_of_range", 0),
         ("char:le", b"\0\xdc", "out_of_range", 0),

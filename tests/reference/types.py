@@ -10,7 +10,7 @@
     int32:varlen d6, ff d6      a two's complement of any length, most significant byte first
     int32:amqp   54 d6          an AMQP 1.0 primitive, as :mod:`reference.amqp` reads it
 
-    bool            true | false
+    bool            true | True | TRUE | false | False | FALSE
     integers        -?[0-9]+      (timestamp_ms too)
     floats          [+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([eE][+-]?[0-9]+)? | NaN | Infinity | -Infinity
     uuid            8-4-4-4-12 hexadecimal digits of either case
@@ -77,6 +77,7 @@ _HALFWAY_TO_INFINITY = 2.0**128 - 2.0**103
 
 _INTEGER = re.compile(rb"-?[0-9]+")
 _FLOAT = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|NaN|-?Infinity")
+_WORDS = (b"true", b"True", b"TRUE", b"false", b"False", b"FALSE")
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -313,8 +314,6 @@ def _read_json(name: str, data: bytes) -> Scalar | None:
     if quoted in ("", "null"):
         return None
     words = {"INF": "Infinity", "-INF": "-Infinity"} if name.startswith("float") else {}
-    if name == "bool":
-        words = {"TRUE": "true", "True": "true", "FALSE": "false", "False": "false"}
     return _read_text(name, words.get(quoted, quoted).encode())
 
 
@@ -351,8 +350,10 @@ def _ticks(millis: int, dialect: str, *, within: int = 0) -> int:
 
 
 def _read_text(name: str, data: bytes) -> Scalar:
-    if name == "bool" and data in (b"true", b"false"):
-        return data == b"true"
+    if name == "bool":
+        if data not in _WORDS:
+            raise Misfit("bad_text", "the text does not spell bool: true, True, TRUE, false, False or FALSE")
+        return data.lower() == b"true"
     if name in INTEGERS and _INTEGER.fullmatch(data):
         return _integer(name, data)
     if name in ("float32", "float64") and _FLOAT.fullmatch(data):

@@ -59,7 +59,7 @@ _FLOAT_TEXTS = [
 _UUID = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 
 _OTHER_TEXTS = [
-    "true", "false", "True", "TRUE", "true ", "true\n", "1", "", _UUID, _UUID.upper(), _UUID + "\n", _UUID[:-1],
+    "true", "false", "True", "TRUE", "False", "FALSE", "tRUE", "true ", "true\n", "1", "", _UUID, _UUID.upper(), _UUID + "\n", _UUID[:-1],
     _UUID.replace("-", ""), _UUID[:-1] + "g", "{" + _UUID + "}", _UUID[:8] + _UUID[9:13] + "-" + _UUID[13:],
 ]  # fmt: skip
 

@@ -83,7 +83,7 @@ _TEXTS = {
     "[-+.0-9eE]+": ["int64:text", "timestamp:s", "timestamp:ms", "timestamp:us", "timestamp:ns", "float64:text"],
     "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ].*": ["timestamp:iso"],
     "[0-9]{4}-[0-9]{2}-[0-9]{2}": ["date:text"],
-    "true|false": ["bool:text"],
+    "true|false|True|False|TRUE|FALSE": ["bool:text"],
     "[-0-9a-fA-F]{36}": ["uuid:text"],
 }
 """Text that types may read: to select all other values would only collect errors."""

@@ -232,8 +232,10 @@ def _uuid(name: str, little: bool, bytes: Sql) -> Checked:
 
 
 def _bool_text(name: str, bytes: Sql) -> Checked:
-    text = bytes.cast("string")
-    return Checked([_bad_text(name, ~text.isin("true", "false"))], text == "true")
+    text = bound(bytes.cast("string"))
+    words = ("true", "True", "TRUE", "false", "False", "FALSE")
+    message = "the text does not spell bool: true, True, TRUE, false, False or FALSE"
+    return Checked([check(~text.isin(*words), "bad_text", message)], text.isin(*words[:3]))
 
 
 def _char_text(name: str, bytes: Sql) -> Checked:
