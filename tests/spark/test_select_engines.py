@@ -31,11 +31,12 @@ def columns_of(types: list[str]) -> dict[str, lh.Field]:
     """Return a column of each type, and of the first one in every way."""
     ways = {
         "first": lh.field(types[0], key="k", repeat="first"),
-        "error": lh.field(types[0], key="k", repeat="error"),
+        "once": lh.field(types[0], key="k", repeat="error"),
         "all": lh.field(types[0], key="k", repeat="all"),
         "required": lh.field(types[0], key="κ", required=True),
         "absent": lh.field("int32", default=-7),
         "split": lh.field("array<string>", key="k", split=","),
+        "needed": lh.field("array<string>", key="κ", required=True, split=","),
         "either": lh.field("int32 | int32:text", key="k", default=5),
     }
     return {**{f"column {n}": lh.field(type, key="k") for n, type in enumerate(types)}, **ways}
@@ -51,15 +52,16 @@ def by(engine: str, df: Any, columns: Any, **options: Any) -> Any:
 
 @pytest.mark.full
 @pytest.mark.hypothesis
+@pytest.mark.parametrize("errors", ["null", "column"])
 @pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
-def test_engines_agree(spark: Any, types: list[str]) -> None:
+def test_engines_agree(spark: Any, types: list[str], errors: str) -> None:
+    keys = ("k", "κ", "") if errors == "null" else ("k", "κ", "", None)
+
     @many_rows
-    @given(
-        st.lists(st.sampled_from(types).flatmap(lambda type: headers(type, ("k", "κ", ""))), min_size=20, max_size=60)
-    )
+    @given(st.lists(st.sampled_from(types).flatmap(lambda type: headers(type, keys)), min_size=20, max_size=60))
     def agree(rows: list[Any]) -> None:
         df, columns = frame(spark, rows), columns_of(types)
-        assert collected(by("spark", df, columns, errors="null")) == collected(by("arrow", df, columns, errors="null"))
+        assert collected(by("spark", df, columns, errors=errors)) == collected(by("arrow", df, columns, errors=errors))
 
     agree()
 
@@ -95,11 +97,14 @@ RANDOM = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("errors", ["null", "column"])
 @pytest.mark.parametrize(("zone", "ansi"), [(zone, ansi) for zone in ZONES for ansi in (True, False)])
-def test_engines_agree_on_random_rows(spark: Any, zone: str, ansi: bool) -> None:
+def test_engines_agree_on_random_rows(spark: Any, zone: str, ansi: bool, errors: str) -> None:
     df = frame(spark, random_rows(7))
     with configured(spark, **{"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):
-        assert collected(by("spark", df, RANDOM, errors="null")) == collected(by("arrow", df, RANDOM, errors="null"))
+        by_spark, by_arrow = (by(engine, df, RANDOM, errors=errors) for engine in ("spark", "arrow"))
+        assert by_spark.schema == by_arrow.schema
+        assert collected(by_spark) == collected(by_arrow)
 
 
 def test_engines_raise_the_same_errors(spark: Any) -> None:
@@ -184,7 +189,7 @@ def test_headers_of_one_select_are_compiled(spark: Any) -> None:
     assert max(map(int, sizes)) < 8000
 
 
-@pytest.mark.parametrize("errors", ["raise", "null"])
+@pytest.mark.parametrize("errors", ["raise", "null", "column"])
 def test_plans_grow_with_the_number_of_columns(spark: Any, errors: str) -> None:
     """An expression that others use is bound once, or types with many steps would take all memory of the driver."""
     types = ["timestamp:iso", "decimal(20,3):text", "float64:le", "int32 | int32:text"]
@@ -212,17 +217,15 @@ def test_a_column_that_is_not_named_is_read(spark: Any) -> None:
 
 @pytest.mark.parametrize(
     ("options", "text"),
-    [
-        ({"errors": "column"}, "errors='column' is not read by Spark's expressions"),
-        ({"lenient": True}, "apply to binary columns"),
-        ({"identify": ["row"]}, "needs engine='arrow'"),
-    ],
+    [({"lenient": True}, "apply to binary columns"), ({"identify": ["row"]}, "needs engine='arrow'")],
 )
 def test_what_needs_arrow_is_named(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         lhs.select_headers("headers", "kafka", {"k": "string"}, engine="spark", **options)
     with pytest.raises(ValueError, match="type 'int64:varlen' is not read by Spark's expressions"):
         lhs.select_headers("headers", "kafka", {"k": "int64:varlen"}, engine="spark")
+    with pytest.raises(ValueError, match="and kip82-typed has others: omit engine="):
+        lhs.select_headers("headers", "kip82-typed", {"k": "string"}, engine="spark", errors="column")
     with pytest.raises(ValueError, match="engine"):
         lhs.select_headers("headers", "kafka", {"k": "string"}, engine="spork")
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pyspark.sql import Column
+from pyspark.sql.types import StructField
 
 from letterhead._formats import format_table
 from letterhead._names import check_name
@@ -19,7 +20,7 @@ from letterhead.spark.expressions import Fields, header_parser, is_type, is_utf8
 from letterhead.spark.frame import VALUES_AS_BYTES
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
-from letterhead.spark.schemas import declared
+from letterhead.spark.schemas import declared, spelled
 from letterhead.spark.sql_text import F, Sql, attribute, bound
 from letterhead.types import ValueType, is_only_read, is_text_suffix
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from letterhead.headers import GivenKey
     from letterhead.limits import Limits
 
-__all__ = ["HeaderLists", "check_read_by_spark", "header", "is_read_by_spark"]
+__all__ = ["HeaderLists", "check_read_by_spark", "check_reported_by_spark", "header", "is_read_by_spark"]
 
 
 @documented
@@ -173,6 +174,16 @@ def check_read_by_spark(type: str, split: str | None) -> None:
         raise ValueError(f"type '{type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
 
 
+def check_reported_by_spark(format: str) -> None:
+    """Raise ``ValueError`` for a format whose errors Spark's expressions do not report in a column."""
+    header_list = _header_list_type(format)
+    if header_list.keys != "text" or header_list.types:
+        raise ValueError(
+            f"errors='column' is read by Spark's expressions where keys are text and values have no type, and {format} "
+            "has others: omit engine=, or pass 'arrow'"
+        )
+
+
 def is_read_by_spark(type: str, split: str | None) -> bool:
     """Return whether Spark's expressions read a type, whose values may be split."""
     return not is_only_read(type) and (split is None or all(map(_is_text, type.split(" | "))))
@@ -184,7 +195,7 @@ class HeaderLists:
     def __init__(
         self, column: Sql, format: str, errors: Literal["raise", "null", "column"], row: Sequence[Sql] = ()
     ) -> None:
-        self.column, self.is_strict, self.row = column, errors == "raise", row
+        self.column, self.errors, self.is_strict, self.row = column, errors, errors == "raise", row
         self.type = _header_list_type(format)
         # The cast changes no list with text keys; a list with other keys is an error of its own.
         self.keys = bound(column["key"].cast("array<string>"))
@@ -200,62 +211,108 @@ class HeaderLists:
         if not self.is_strict:
             return size
         null_key = F.raise_error(F.concat(F.lit(f"{self.type.format}: {_NULL_KEY}"), *self.row))
-        has_null = F.mapped("exists", self.keys, "key", lambda key: key.is_null())
-        return bound(F.when(has_null, null_key).otherwise(size))
+        return bound(F.when(self._has_null_key(), null_key).otherwise(size))
+
+    def _has_null_key(self) -> Sql:
+        return F.mapped("exists", self.keys, "key", lambda key: key.is_null())
+
+    def columns(self, specs: Sequence[ColumnSpec], result: Sequence[StructField]) -> dict[str, Sql]:
+        """Return the values of headers by name, and with ``errors="column"`` the errors of each list, the last of the result."""
+        if self.errors != "column":
+            return {spec.name: self.value(spec) for spec in specs}
+        values, errors = {}, [bound(self._null_keys())]
+        for spec in specs:
+            errors_of_column, value = self._reported(spec)
+            errors.append(errors_of_column)
+            values[spec.name] = F.when(errors_of_column.is_null(), value).otherwise(None)
+        lists = F.mapped("filter", F.array(*errors), "list", lambda list: list.is_not_null())
+        joined = F.when(F.coalesce(*errors).is_not_null(), F.flatten(lists)).otherwise(None)
+        return {**values, result[-1].name: joined.cast(spelled(result[-1].dataType))}
 
     def value(self, spec: ColumnSpec) -> Sql:
         """Return the value of a header in each list; the text of an error ends with ``row``."""
-        strict, parse = self.is_strict, header_parser(spec.type, self.type.types)
-        found = _find(self, spec, strict)
+        checked, found = self._read(spec)
+        column = f"{self.type.format}: column {spec.name}: "
+
+        def fail(check: Check) -> Sql:
+            if not self.is_strict:
+                return F.lit(None)
+            position = found.position_of(check)
+            header = [] if position is None else [F.lit(", header "), position.cast("string")]
+            text = F.concat(F.lit(column), check.message, F.lit(f" ({check.code}"), *header, F.lit(")"), *self.row)
+            return F.raise_error(text)
+
+        # Not one error for all checks: without projections each would be evaluated twice.
+        return guarded(checked.checks, checked.value, fail)
+
+    def _read(self, spec: ColumnSpec) -> tuple[Checked, _Found]:
+        """Return the value of a header in each list with its checks, and the headers that have the key."""
+        found = _find(self, spec)
         checks: list[Check] = []
         is_list = spec.repeat == "all"
-        if spec.required and (strict or is_list):
+        if spec.required and (self.errors != "null" or is_list):
             # With errors="null" an absent header is null in any case, except that a list would be empty.
             checks.append(Check(found.is_absent, "missing_key", F.lit("the header is required and absent")))
         if spec.repeat == "error":
             checks.append(Check(found.is_repeated, "repeated_key", F.lit("the key occurs a second time")))
-        column = f"{self.type.format}: column {spec.name}: "
-
-        def fail(check: Check) -> Sql:
-            return raised(column, check) if strict else F.lit(None)
-
+        parse = header_parser(spec.type, self.type.types)
         if is_list:
-            return guarded(checks, self._values(spec, found.matching, parse, fail, strict), fail)
+            return Checked(checks, self._values(spec, found.matching, parse)), found
         parsed = parse(_bound_header(found.header, self.type))
         if spec.default is not None:
             type, default_text = spec.default
             # The header of an absent key is null, as are its checks.
             default = parser(type)(F.lit(default_text.encode())).value
             parsed = Checked(parsed.checks, F.when(found.is_absent, default).otherwise(parsed.value))
-        checks += parsed.checks
-        positions = {"missing_key": None, "repeated_key": found.second}
+        return Checked([*checks, *parsed.checks], parsed.value), found
 
-        def fail_with_position(check: Check) -> Sql:
-            if not strict:
-                return F.lit(None)
-            position = positions.get(check.code, found.position)
-            place = [] if position is None else [F.lit(", header "), position.cast("string")]
-            text = F.concat(F.lit(column), check.message, F.lit(f" ({check.code}"), *place, F.lit(")"), *self.row)
-            return F.raise_error(text)
+    def _reported(self, spec: ColumnSpec) -> tuple[Sql, Sql]:
+        """Return the errors of a column, null if there are none, and its value for rows without one."""
+        checked, found = self._read(spec)
 
-        # Not one error for all checks: without projections each would be evaluated twice.
-        return guarded(checks, parsed.value, fail_with_position)
+        def report(check: Check, header: Sql | None) -> Sql:
+            return _error(check.code, check.message, header, str(spec.key), spec.name)
 
-    def _values(
-        self,
-        spec: ColumnSpec,
-        matching: Sql,
-        parse: Callable[[Fields], Checked],
-        fail: Callable[[Check], Sql],
-        strict: bool,
-    ) -> Sql:
+        def reported(otherwise: Sql) -> Sql:
+            position = found.position_of
+            return bound(guarded(checked.checks, otherwise, lambda check: F.array(report(check, position(check)))))
+
+        if spec.repeat != "all":
+            return reported(F.lit(None)), checked.value
+        values, parse = bound(checked.value), header_parser(spec.type, self.type.types)
+        numbered = F.numbered(
+            self.column, lambda header, index: F.struct(key=header["key"], value=header["value"], index=index)
+        )
+        matching = F.mapped("filter", numbered, "h", _is_requested(spec, self.type, False))
+        if spec.split is not None:
+            matching = _elements(matching, spec.split, self.type, ("index",))
+
+        def errors_of(header: Sql) -> Sql:
+            return guarded(parse(header).checks, F.lit(None), lambda check: report(check, header["index"]))
+
+        bad = F.mapped("transform", matching, "h", errors_of)
+        bad = F.mapped("filter", bad, "error", lambda error: error.is_not_null())
+        # The list is null if one of its values is invalid.
+        return reported(F.when(values.is_null(), bad).otherwise(None)), values
+
+    def _null_keys(self) -> Sql:
+        """Return the errors of headers without a key, null if there are none."""
+        message = F.lit("the key is null")
+        errors = F.numbered(
+            self.keys, lambda key, index: F.when(key.is_null(), _error("null_key", message, index)).otherwise(None)
+        )
+        errors = F.mapped("filter", errors, "error", lambda error: error.is_not_null())
+        return F.when(self._has_null_key(), errors).otherwise(None)
+
+    def _values(self, spec: ColumnSpec, matching: Sql, parse: Callable[[Fields], Checked]) -> Sql:
         """Return the values of all headers that match, as a list."""
+        strict, column = self.is_strict, f"{self.type.format}: column {spec.name}: "
         if spec.split is not None:
             matching = bound(_elements(matching, spec.split, self.type))
 
         def element(header: Sql) -> Sql:
             parsed = parse(header)
-            return guarded(parsed.checks, parsed.value, fail)
+            return guarded(parsed.checks, parsed.value, lambda check: raised(column, check) if strict else F.lit(None))
 
         def is_bad(header: Sql) -> Sql:
             bad = guarded(parse(header).checks, F.lit(False), lambda _: F.lit(True))
@@ -282,8 +339,20 @@ def _is_text(type: str) -> bool:
     return name == "string" or is_text_suffix(suffix)
 
 
-def _elements(matching: Sql, separator: str, header_list: _HeaderList) -> Sql:
-    """Return a header for each element of the value of every header.
+def _error(code: str, message: Sql, header: Sql | None, key: str | None = None, column: str | None = None) -> Sql:
+    """Return an error as an element of the column of errors."""
+    return F.struct(
+        code=F.lit(code),
+        message=message,
+        byte_offset=F.lit(None).cast("bigint"),
+        header=F.lit(None).cast("int") if header is None else header,
+        key=F.lit(key).cast("string"),
+        column=F.lit(column).cast("string"),
+    )
+
+
+def _elements(matching: Sql, separator: str, header_list: _HeaderList, others: Sequence[str] = ()) -> Sql:
+    """Return a header for each element of the value of every header, with the same type and other fields.
 
     Values that are not UTF-8 are not split; parsing rejects them.
     """
@@ -297,16 +366,12 @@ def _elements(matching: Sql, separator: str, header_list: _HeaderList) -> Sql:
         parts = F.when(is_split, F.split(text, pattern, -1)).otherwise(F.array(text))
 
         def element(part: Sql) -> Sql:
-            return _with_value(header, F.when(text.is_not_null(), part.cast("binary")), header_list)
+            same = {name: header[name] for name in ("type", *others)[not header_list.types :]}
+            return F.struct(**same, value=F.when(text.is_not_null(), part.cast("binary")))
 
         return F.mapped("transform", parts, "part", element)
 
     return F.flatten(F.mapped("transform", matching, "h", elements))
-
-
-def _with_value(header: Sql, value: Sql, header_list: _HeaderList) -> Sql:
-    types = {"type": header["type"]} if header_list.types else {}
-    return F.struct(**types, value=value)
 
 
 class _Found(NamedTuple):
@@ -322,14 +387,18 @@ class _Found(NamedTuple):
     is_repeated: Sql
     second: Sql | None = None
 
+    def position_of(self, check: Check) -> Sql | None:
+        """Return the position of the header that a check is about, if it is known."""
+        return {"missing_key": None, "repeated_key": self.second}.get(check.code, self.position)
 
-def _find(lists: HeaderLists, spec: ColumnSpec, strict: bool) -> _Found:
+
+def _find(lists: HeaderLists, spec: ColumnSpec) -> _Found:
     """Return the headers that have the key of a spec.
 
     Text keys are searched without a lambda, which Spark would interpret for each header.
     """
     column, header_list = lists.column, lists.type
-    matching = bound(F.mapped("filter", column, "h", _is_requested(spec, header_list, strict)))
+    matching = bound(F.mapped("filter", column, "h", _is_requested(spec, header_list, lists.is_strict)))
     if spec.repeat == "all" or header_list.keys != "text" or header_list.types:
         # The size of a null list is null, or -1 if ANSI mode is off.
         count = bound(F.coalesce(F.size(matching), F.lit(0)))

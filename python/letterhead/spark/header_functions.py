@@ -128,7 +128,7 @@ def select_headers(
         What reads the headers; by default ``"arrow"``, the native module in Python. ``"spark"`` reads lists of headers by
         expressions of Spark SQL: it needs nothing installed on executors, and filters on partitions and on kept columns
         reach the table. Spark then evaluates, and checks, only the columns that a query uses. What it does not have, such
-        as ``errors="column"`` and types with the suffix ``:json``, is an error that names ``"arrow"``.
+        as types with the suffix ``:json``, is an error that names ``"arrow"``.
 
     Examples
     --------
@@ -153,13 +153,11 @@ def select_headers(
         if identify:
             raise ValueError("identify= names columns that errors quote, which needs engine='arrow': omit one of them")
         # Rejects misspelt names, batch formats, and keys that the format does not have.
-        declared(select)
+        result = declared(select).spark
         check_column("column", column)
         input = Input(column, f"{format} is read by Spark's expressions from", header_lists(format)[:1])
-        return Transform(
-            (input,),
-            SelectByExpressions(format, tuple(normalise(columns, sql=True)), options, check_names("keep", keep)),
-        )
+        specs = tuple(normalise(columns, sql=True))
+        return Transform((input,), SelectByExpressions(format, specs, result, options, check_names("keep", keep)))
     return _transform(select, _headers_input(column, format), keep, identify)
 
 

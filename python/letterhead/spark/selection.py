@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField
 from letterhead.fields import ColumnSpec
 from letterhead.operations import ReadOptions
 from letterhead.spark.frame import Input, check_no_collision, identifying_names, kept_names
-from letterhead.spark.header_column import HeaderLists, check_read_by_spark
+from letterhead.spark.header_column import HeaderLists, check_read_by_spark, check_reported_by_spark
 from letterhead.spark.sail import not_on_sail
 from letterhead.spark.schemas import spelled
 from letterhead.spark.sql_text import F, Sql, named, projections, quoted
@@ -31,7 +31,9 @@ class SelectByExpressions:
     format : str
         Name of the format.
     specs : tuple of ColumnSpec
-        The columns.
+        The headers.
+    result : list of StructField
+        The columns that are made: one of each header, and of errors.
     options : ReadOptions
         What to do with errors.
     keep : tuple of str or None
@@ -40,27 +42,28 @@ class SelectByExpressions:
 
     format: str
     specs: tuple[ColumnSpec, ...]
+    result: list[StructField]
     options: ReadOptions
     keep: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
         options = self.options
-        if options.errors == "column":
-            raise ValueError(f"errors='column' is not read by Spark's expressions: {_REMEDY}")
         if options != ReadOptions(errors=options.errors, error_column=options.error_column):
             raise ValueError(f"lenient=, strict_types= and limits= apply to binary columns: {_REMEDY}")
         for spec in self.specs:
             check_read_by_spark(spec.type, spec.split)
+        if options.errors == "column":
+            check_reported_by_spark(self.format)
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the kept columns of a frame, then the new ones."""
         not_on_sail(df.sparkSession, "engine='spark'", _REMEDY)
         [column] = inputs
         kept = kept_names(fields, self.keep, inputs)
-        check_no_collision(df, kept, [spec.name for spec in self.specs])
+        check_no_collision(df, kept, [field.name for field in self.result])
         row = _row(fields, identifying_names(fields, kept, ()))
         lists = HeaderLists(named(column.name), self.format, self.options.errors, row)
-        new = {spec.name: lists.value(spec) for spec in self.specs}
+        new = lists.columns(self.specs, self.result)
         columns = df.columns
         *steps, last = projections(new, columns)
         for step in steps:

@@ -233,16 +233,19 @@ class _Functions:
 
     def mapped(self, function: str, array: Sql, variable: str, body: Callable[[Sql], Sql]) -> Sql:
         """Return ``transform``, ``filter`` or ``exists`` of an array."""
-        inner = body(Sql((variable,), lambda: spark_functions.lit(None), frozenset([variable])))
 
         def of_element(element: Column) -> Column:
             return body(attribute(element)).column
 
-        return Sql(
-            (f"{function}(", array, f", {variable} -> ", inner, ")"),
-            lambda: getattr(spark_functions, function)(array.column, of_element),
-            array.variables | (inner.variables - {variable}),
-        )
+        return _with_lambda(function, array, (variable,), body, of_element)
+
+    def numbered(self, array: Sql, body: Callable[[Sql, Sql], Sql]) -> Sql:
+        """Return ``transform`` of an array, of each element and its position."""
+
+        def of_element(element: Column, position: Column) -> Column:
+            return body(attribute(element), attribute(position)).column
+
+        return _with_lambda("transform", array, ("element", "position"), body, of_element)
 
 
 F = _Functions()
@@ -346,6 +349,18 @@ def _call(name: str, *arguments: object) -> Sql:
     return Sql(
         (f"{name}(", *separated, ")"),
         lambda: spark_functions.call_function(name, *(operand.column for operand in operands)),
+    )
+
+
+def _with_lambda(
+    function: str, array: Sql, variables: tuple[str, ...], body: Callable[..., Sql], of_element: Callable[..., Column]
+) -> Sql:
+    inner = body(*(Sql((name,), lambda: spark_functions.lit(None), frozenset([name])) for name in variables))
+    names = variables[0] if len(variables) == 1 else f"({', '.join(variables)})"
+    return Sql(
+        (f"{function}(", array, f", {names} -> ", inner, ")"),
+        lambda: getattr(spark_functions, function)(array.column, of_element),
+        array.variables | (inner.variables - {*variables}),
     )
 
 
