@@ -45,6 +45,8 @@ limits! {
     /// Errors, losses or labels that one call lists. Every row of a column keeps its first 64.
     // About 3 MB of objects, and more than anybody reads.
     reports REPORTS "LETTERHEAD_MAX_REPORTS" "reports" 10_000;
+    /// Bytes of an Arrow batch that leaves a reader; the package divides batches by it, and the core reads none.
+    arrow_batch_bytes ARROW_BATCH_BYTES "LETTERHEAD_MAX_ARROW_BATCH_BYTES" "bytes" 64 << 20;
 }
 
 impl Default for Limits {

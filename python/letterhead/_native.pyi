@@ -138,6 +138,8 @@ class ColumnOperation(Arguments):
     @property
     def format(self) -> str: ...
     @property
+    def limits(self) -> Limits | None: ...
+    @property
     def schema(self) -> Schema:
         """Type of the result, which any Arrow library imports."""
     def __call__(self, column: ColumnT, *, threads: int = 1) -> ColumnT:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from letterhead.limits import Limits
+
 __all__ = ["Table", "open_parquet", "parquet_rows", "parquet_table", "tables_of"]
 
 # Footers are read at once by this many threads.
@@ -108,7 +110,7 @@ def _committed_names(log: Path) -> set[str]:
     return added - deleted
 
 
-def parquet_table(path: Path, batch_rows: int = BATCH_ROWS) -> Table:
+def parquet_table(path: Path, batch_rows: int = BATCH_ROWS, limits: Limits | None = None) -> Table:
     """Open a Parquet file, or a directory of Parquet files, whose partition directories (``key=value``) become columns."""
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -140,7 +142,7 @@ def parquet_table(path: Path, batch_rows: int = BATCH_ROWS) -> Table:
             with open(fragment.path, "rb") as file, damage(fragment.path):
                 parquet = open_parquet(file)
                 own = [name for name in parquet.schema_arrow.names if name in columns]
-                for batch in parquet_rows(parquet, own, fragment.path, last, batch_rows):
+                for batch in parquet_rows(parquet, own, fragment.path, last, batch_rows, limits):
                     arrays = [_column(batch, field, keys.get(field.name)) for field in fields]
                     yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
@@ -163,7 +165,12 @@ def open_parquet(file: Any) -> pq.ParquetFile:
 
 
 def parquet_rows(
-    parquet: pq.ParquetFile, columns: Sequence[str], label: str, last: int | None, batch_rows: int = BATCH_ROWS
+    parquet: pq.ParquetFile,
+    columns: Sequence[str],
+    label: str,
+    last: int | None,
+    batch_rows: int = BATCH_ROWS,
+    limits: Limits | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read a Parquet file as a :class:`Table` is read, as :func:`letterhead._table_batches.checked_batches` of it."""
     names = parquet.schema_arrow.names
@@ -174,7 +181,7 @@ def parquet_rows(
         parquet.iter_batches(batch_rows, row_groups=[group], columns=[*columns] if is_plain else None)
         for group in _last_groups(parquet.metadata, last)
     )
-    return checked_batches(batches, label, batch_rows, last)
+    return checked_batches(batches, label, batch_rows, last, limits)
 
 
 def _last_groups(metadata: pq.FileMetaData, last: int | None) -> Sequence[int]:

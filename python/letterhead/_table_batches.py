@@ -11,26 +11,15 @@ from typing import TYPE_CHECKING
 
 from letterhead._names import listed
 from letterhead.errors import DamagedTableError
+from letterhead.limits import Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "BATCH_BYTES",
-    "BATCH_ROWS",
-    "bounded_batches",
-    "checked_batches",
-    "damage",
-    "empty_batch",
-    "no_column",
-    "plain_schema",
-]
+__all__ = ["BATCH_ROWS", "bounded_batches", "checked_batches", "damage", "empty_batch", "no_column", "plain_schema"]
 
 BATCH_ROWS = 10_000
 """Rows of a batch, at most."""
-
-BATCH_BYTES = 64 << 20
-"""Bytes of a batch, at most, unless one row has more."""
 
 
 @contextmanager
@@ -66,9 +55,13 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def checked_batches(
-    batches: Iterable[pa.RecordBatch], label: str, max_rows: int = BATCH_ROWS, last: int | None = None
+    batches: Iterable[pa.RecordBatch],
+    label: str,
+    max_rows: int = BATCH_ROWS,
+    last: int | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Validate batches, and divide them so that each has at most ``max_rows`` rows and :data:`BATCH_BYTES` bytes.
+    """Validate batches, and divide them so that each has at most ``max_rows`` rows, and is within the limit of bytes.
 
     The results have the :func:`plain_schema` of the batches.
 
@@ -82,6 +75,8 @@ def checked_batches(
         The most rows of a batch.
     last : int, optional
         Rows at the end of each batch that are needed; by default all.
+    limits : Limits, optional
+        Their ``arrow_batch_bytes`` is the most bytes of a batch.
 
     Raises
     ------
@@ -102,7 +97,7 @@ def checked_batches(
         if last is not None:
             batch = batch.slice(max(0, len(batch) - last))
         for start in range(0, max(len(batch), 1), max_rows):
-            for part in bounded_batches(batch.slice(start, max_rows)):
+            for part in bounded_batches(batch.slice(start, max_rows), limits):
                 with damage(label):
                     plain = _plain_batch(part, schema)
                 yield plain
@@ -116,14 +111,17 @@ def _plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*map(_plain, batch.columns, schema.types)], schema=schema)
 
 
-def bounded_batches(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Halve a batch until each part has at most :data:`BATCH_BYTES` bytes, or one row."""
-    if len(batch) > 1 and sum(map(_plain_bytes, batch.columns)) > BATCH_BYTES:
-        half = len(batch) // 2
-        yield from bounded_batches(batch.slice(0, half))
-        yield from bounded_batches(batch.slice(half))
-    else:
-        yield batch
+def bounded_batches(batch: pa.RecordBatch, limits: Limits | None) -> Iterator[pa.RecordBatch]:
+    """Halve a batch until each part is within the limit ``arrow_batch_bytes``, or has one row."""
+    most = (limits or Limits()).filled().arrow_batch_bytes or 0
+    parts = [batch]
+    while parts:
+        part = parts.pop()
+        if len(part) > 1 and sum(map(_plain_bytes, part.columns)) > most:
+            half = len(part) // 2
+            parts += (part.slice(half), part.slice(0, half))
+        else:
+            yield part
 
 
 def _plain_type(type: pa.DataType) -> pa.DataType:

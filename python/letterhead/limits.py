@@ -12,6 +12,7 @@ variable                              limit                  default
 ``LETTERHEAD_MAX_RECORDS``            ``records``            10 000 000
 ``LETTERHEAD_MAX_OUTPUT_BYTES``       ``output_bytes``       1 073 741 824
 ``LETTERHEAD_MAX_REPORTS``            ``reports``            10 000
+``LETTERHEAD_MAX_ARROW_BATCH_BYTES``  ``arrow_batch_bytes``  67 108 864
 ====================================  =====================  ==============
 """
 
@@ -22,6 +23,7 @@ from typing import NamedTuple
 from letterhead._names import check_name
 
 __all__ = [
+    "ARROW_BATCH_BYTES",
     "DECOMPRESSED_BYTES",
     "HEADERS",
     "MESSAGE_BYTES",
@@ -39,6 +41,7 @@ DECOMPRESSED_BYTES = 64 << 20
 RECORDS = 10_000_000
 OUTPUT_BYTES = 1 << 30
 REPORTS = 10_000
+ARROW_BATCH_BYTES = 64 << 20
 """The default limits."""
 
 
@@ -51,6 +54,7 @@ class _Fields(NamedTuple):
     records: int | None = None
     output_bytes: int | None = None
     reports: int | None = None
+    arrow_batch_bytes: int | None = None
 
 
 class Limits(_Fields):
@@ -74,6 +78,8 @@ class Limits(_Fields):
     reports : int, optional
         Errors, losses or labels that one call lists; the last one then says that more were left out. In a column, each row
         keeps its first 64 (or fewer, if the limit is lower), and the limit counts the others. Less than 2 is the same as 2.
+    arrow_batch_bytes : int, optional
+        Bytes of an Arrow batch that a reader returns, or Spark gets from a data source or a transform, unless one row has more.
 
     Examples
     --------
@@ -95,9 +101,12 @@ class Limits(_Fields):
         records: int | None = None,
         output_bytes: int | None = None,
         reports: int | None = None,
+        arrow_batch_bytes: int | None = None,
     ) -> Limits:
         """Validate the limits."""
-        self = super().__new__(cls, message_bytes, headers, decompressed_bytes, records, output_bytes, reports)
+        self = super().__new__(
+            cls, message_bytes, headers, decompressed_bytes, records, output_bytes, reports, arrow_batch_bytes
+        )
         for name, limit in self._asdict().items():
             if limit is None:
                 continue

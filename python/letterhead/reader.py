@@ -33,7 +33,7 @@ class Progress(Protocol):
 class Reader(Closing):
     """A stream of record batches that is read once.
 
-    Any Arrow library accepts it (``__arrow_c_stream__``). A batch has at most 64 MiB, unless one row has more. Files and
+    Any Arrow library accepts it (``__arrow_c_stream__``). A batch is within the limit ``arrow_batch_bytes``, unless one row has more. Files and
     connections are opened when the first batch is read, and closed after the last batch, by :meth:`close`, or at the end of
     a ``with`` block. Make another reader to read again: a second ``for``, :meth:`read_all` or export raises ``ValueError``
     after the last batch, after an error, after :meth:`close`, and once another library has the stream. An iteration that was

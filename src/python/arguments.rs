@@ -317,6 +317,7 @@ pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> P
         records: limit(intern!(py, "records"), of_process.records)?,
         output_bytes: limit(intern!(py, "output_bytes"), of_process.output_bytes)?,
         reports: limit(intern!(py, "reports"), of_process.reports)?,
+        arrow_batch_bytes: limit(intern!(py, "arrow_batch_bytes"), of_process.arrow_batch_bytes)?,
     })
 }
 

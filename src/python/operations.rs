@@ -188,6 +188,8 @@ pub struct ColumnOperation {
     has_remedy: bool,
     edited: Option<Py<EditedKeys>>,
     #[pyo3(get)]
+    limits: Option<Py<PyAny>>,
+    #[pyo3(get)]
     format: &'static str,
 }
 
@@ -264,6 +266,7 @@ impl ColumnOperation {
 
 /// The base of an operation; arguments that the format or the options do not have are errors here.
 fn operation(
+    py: Python<'_>,
     arguments: PyClassInitializer<Arguments>,
     work: Arc<dyn Work>,
     format: Format,
@@ -276,7 +279,8 @@ fn operation(
     };
     let has_remedy = options.is_some_and(|options| options.on_error == OnError::Raise);
     let of = work.output_type()?;
-    Ok(arguments.add_subclass(ColumnOperation { work, of, has_remedy, edited, format: format.info().name }))
+    let limits = options.and_then(|options| options.limits.as_ref()).map(|limits| limits.clone_ref(py));
+    Ok(arguments.add_subclass(ColumnOperation { work, of, has_remedy, edited, limits, format: format.info().name }))
 }
 
 /// Decodes every message: a headers format into a list of headers, a message format into a struct of its fields.
@@ -301,7 +305,7 @@ impl Decode {
             let work = filtered(arrow::Decode { options: read, on_error, views }, format, filter, read, on_error);
             let passed =
                 arguments!(py, "format": format.info().name, "options": &options, "where": condition, "views": views);
-            Ok(operation(passed, work, format, Some(options.get()), None)?.add_subclass(Decode))
+            Ok(operation(py, passed, work, format, Some(options.get()), None)?.add_subclass(Decode))
         })
     }
 }
@@ -332,7 +336,7 @@ impl Select {
             let work = filtered(select, format, filter, read, on_error);
             let passed = arguments!(py, "format": format.info().name, "columns": columns, "options": &options,
                 "where": condition, "views": views, "dialect": dialect);
-            Ok(operation(passed, work, format, Some(options.get()), None)?.add_subclass(Select))
+            Ok(operation(py, passed, work, format, Some(options.get()), None)?.add_subclass(Select))
         })
     }
 }
@@ -354,7 +358,8 @@ impl Encode {
             let options = or_default(py, options)?;
             let encode = arrow::Encode { options: options.get().write.clone(), limits: limits_or_default(py, None)? };
             let passed = arguments!(py, "format": format.info().name, "options": &options);
-            Ok(operation(passed, Arc::new(FormatOperation(encode, format)), format, None, None)?.add_subclass(Encode))
+            Ok(operation(py, passed, Arc::new(FormatOperation(encode, format)), format, None, None)?
+                .add_subclass(Encode))
         })
     }
 }
@@ -381,7 +386,7 @@ impl Convert {
             let passed = arguments!(py, "format": format.info().name, "target": target.info().name,
                 "reading": &reading, "writing": &writing);
             let work = Arc::new(FormatOperation(convert, format));
-            Ok(operation(passed, work, format, Some(reading.get()), None)?.add_subclass(Convert))
+            Ok(operation(py, passed, work, format, Some(reading.get()), None)?.add_subclass(Convert))
         })
     }
 }
@@ -425,7 +430,7 @@ impl ExplodeBatches {
             let passed = arguments!(py, "format": format.info().name, "columns": fields, "headers": &headers,
                 "options": &options, "where": condition, "dialect": dialect);
             let base =
-                operation(passed, Arc::new(FormatOperation(messages, format)), format, Some(options.get()), None)?;
+                operation(py, passed, Arc::new(FormatOperation(messages, format)), format, Some(options.get()), None)?;
             Ok(base.add_subclass(ExplodeBatches { headers: headers.unbind() }))
         })
     }
@@ -449,7 +454,7 @@ impl Validate {
             let validate = arrow::Validate { options: options.get().read(py)? };
             let passed = arguments!(py, "format": format.info().name, "options": &options);
             let work = Arc::new(FormatOperation(validate, format));
-            Ok(operation(passed, work, format, Some(options.get()), None)?.add_subclass(Validate))
+            Ok(operation(py, passed, work, format, Some(options.get()), None)?.add_subclass(Validate))
         })
     }
 }
@@ -476,7 +481,7 @@ impl Where {
             let (read, on_error) = (options.get().read(py)?, options.get().on_error);
             let work = Arc::new(FormatOperation(Matches { filter: Arc::new(filter), options: read, on_error }, format));
             let passed = arguments!(py, "format": format.info().name, "where": condition, "options": &options);
-            Ok(operation(passed, work, format, Some(options.get()), None)?.add_subclass(Where))
+            Ok(operation(py, passed, work, format, Some(options.get()), None)?.add_subclass(Where))
         })
     }
 }
@@ -506,7 +511,7 @@ impl Edit {
             };
             let passed = arguments!(py, "format": format.info().name, "edit": edit, "options": &options);
             let work = Arc::new(FormatOperation(column, format));
-            Ok(operation(passed, work, format, Some(options.get()), edited)?.add_subclass(Edit))
+            Ok(operation(py, passed, work, format, Some(options.get()), edited)?.add_subclass(Edit))
         })
     }
 }
@@ -538,7 +543,7 @@ impl Pack {
             let passed = arguments!(py, "format": format.info().name, "columns": columns, "skips_nulls": skips_nulls,
                 "truncates": truncates);
             let pack = PackColumns { columns: packed, skips_nulls, truncates };
-            Ok(operation(passed, Arc::new(FormatOperation(pack, format)), format, None, None)?.add_subclass(Pack))
+            Ok(operation(py, passed, Arc::new(FormatOperation(pack, format)), format, None, None)?.add_subclass(Pack))
         })
     }
 }

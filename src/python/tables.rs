@@ -65,11 +65,12 @@ pub fn select_types() -> PyResult<Vec<&'static str>> {
 /// Limits in the order of the fields of `letterhead.Limits`. The process-wide limits replace unset ones.
 #[pyfunction]
 #[pyo3(signature = (limits=None))]
-pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<[usize; 6]> {
+pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<[usize; 7]> {
     enter(|| {
         let limits = limits_or_default(py, limits)?;
-        let Limits { message_bytes, headers, decompressed_bytes, records, output_bytes, reports } = limits;
-        Ok([message_bytes, headers, decompressed_bytes, records, output_bytes, reports])
+        let Limits { message_bytes, headers, decompressed_bytes, records, output_bytes, reports, arrow_batch_bytes } =
+            limits;
+        Ok([message_bytes, headers, decompressed_bytes, records, output_bytes, reports, arrow_batch_bytes])
     })
 }
 

@@ -305,15 +305,15 @@ def test_an_incomplete_record_is_reported_with_its_place(broker):
 
 
 @pytest.mark.parametrize("options", [{}, {"last": 40}])
-def test_batches_of_a_topic_are_bounded(broker, written, monkeypatch, options):
-    def batches() -> list[pa.RecordBatch]:
+def test_batches_of_a_topic_are_bounded(broker, written, options):
+    def batches(limits: lh.Limits | None = None) -> list[pa.RecordBatch]:
         columns = ["offset", "value", "headers"]
-        with lh.read.topic(f"{written}codecs", bootstrap_servers=broker, columns=columns, **options) as reader:
+        topic = f"{written}codecs"
+        with lh.read.topic(topic, bootstrap_servers=broker, columns=columns, limits=limits, **options) as reader:
             return list(reader)
 
     whole = batches()
-    monkeypatch.setattr("letterhead._table_batches.BATCH_BYTES", 1000)
-    parts = batches()
+    parts = batches(lh.Limits(arrow_batch_bytes=1000))
     assert pa.Table.from_batches(parts) == pa.Table.from_batches(whole)
     assert len(parts) > len(whole)
     assert all(part.nbytes <= 1000 or len(part) == 1 for part in parts)

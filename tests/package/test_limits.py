@@ -554,6 +554,7 @@ def test_what_a_process_has_is_what_is_documented() -> None:
         records=10_000_000,
         output_bytes=1_073_741_824,
         reports=10_000,
+        arrow_batch_bytes=67_108_864,
     )
     assert values == str(expected)
     assert expected == Limits(
@@ -563,6 +564,7 @@ def test_what_a_process_has_is_what_is_documented() -> None:
         records=own.RECORDS,
         output_bytes=own.OUTPUT_BYTES,
         reports=own.REPORTS,
+        arrow_batch_bytes=own.ARROW_BATCH_BYTES,
     )
 
 
@@ -601,6 +603,7 @@ def test_compressed_data_obeys_its_environment_variable() -> None:
         ("LETTERHEAD_MAX_DECOMPRESSED_BYTES", "bytes"),
         ("LETTERHEAD_MAX_RECORDS", "records"),
         ("LETTERHEAD_MAX_OUTPUT_BYTES", "bytes"),
+        ("LETTERHEAD_MAX_ARROW_BATCH_BYTES", "bytes"),
     ],
 )
 def test_a_malformed_variable_is_an_error_that_names_it(variable: str, counts: str, value: str) -> None:

@@ -317,11 +317,11 @@ def heartbeats(count: int, records: int) -> pa.Array:
     return pa.array([data] * count, pa.binary())
 
 
-def test_every_batch_that_leaves_is_bounded(spark, monkeypatch):
+def test_every_batch_that_leaves_is_bounded(spark):
     batch = pa.record_batch({"data": heartbeats(3, 1000)})
-    whole = batches_of(lhs.explode_batches("data", "record-batch", columns=["row", "value"]), batch)
-    monkeypatch.setattr("letterhead._table_batches.BATCH_BYTES", 100_000)
-    parts = batches_of(lhs.explode_batches("data", "record-batch", columns=["row", "value"]), batch)
+    columns, limits = ["row", "value"], lh.Limits(arrow_batch_bytes=100_000)
+    whole = batches_of(lhs.explode_batches("data", "record-batch", columns=columns), batch)
+    parts = batches_of(lhs.explode_batches("data", "record-batch", columns=columns, limits=limits), batch)
     assert pa.Table.from_batches(parts) == pa.Table.from_batches(whole)
     assert len(parts) > 30
     assert all(part.nbytes <= 100_000 for part in parts)

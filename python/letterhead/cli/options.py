@@ -132,7 +132,7 @@ def limits(
         option(
             "--limits",
             "Refuse more than this, as in headers=1000,records=5; also message_bytes, decompressed_bytes, output_bytes, "
-            "reports.",
+            "reports, arrow_batch_bytes.",
             "NAME=N,...",
         ),
     ] = None,

@@ -169,6 +169,11 @@ class DecodeBySchema:
     options: ReadOptions = field(default_factory=ReadOptions)
     id_bytes: Literal[4, 8] | None = None
 
+    @property
+    def limits(self) -> Limits | None:
+        """The limits of the options."""
+        return self.options.limits
+
     def __post_init__(self) -> None:
         check_distinct(self.schema.names, self.options.errors, self.options.error_column)
         if not callable(self.decode):

@@ -53,7 +53,7 @@ class IggyPartitions(PartitionLog[IggyClient]):
     def __init__(
         self, client: IggyClient, reader: IggyRowReader | MappedRowReader, fetch_bytes: int = FETCH_BYTES
     ) -> None:
-        super().__init__(client)
+        super().__init__(client, reader.limits)
         self._reader = reader
         self._fetch_bytes = fetch_bytes
         self._count = _FIRST_COUNT

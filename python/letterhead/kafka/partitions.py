@@ -43,7 +43,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
     def __init__(
         self, client: KafkaClient, reader: KafkaRowReader, isolation: Isolation, batch_bytes: int = BATCH_BYTES
     ) -> None:
-        super().__init__(client)
+        super().__init__(client, reader.limits)
         self._reader = reader
         self._isolation = isolation
         self._batch_bytes = batch_bytes

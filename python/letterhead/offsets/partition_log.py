@@ -12,6 +12,8 @@ from letterhead.errors import OffsetsGone
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.limits import Limits
+
 __all__ = ["LAST_OFFSET", "OffsetRange", "PartitionLog", "Reply", "TopicPartition"]
 
 LAST_OFFSET = (1 << 63) - 1
@@ -71,8 +73,9 @@ class PartitionLog(Closing, ABC, Generic[ClientT]):
     ticks_per_ms: ClassVar[int] = 1
     """Units of the column ``timestamp`` in a millisecond."""
 
-    def __init__(self, client: ClientT) -> None:
+    def __init__(self, client: ClientT, limits: Limits | None) -> None:
         self.client = client
+        self.limits = limits
         self.timeout = client.timeout
 
     def close(self) -> None:

@@ -193,7 +193,7 @@ def read_ranges(
     for remaining, records, position in _replies(log, ranges, skip_lost):
         if records is not None:
             for rows in log.rows(records, remaining):
-                yield from bounded_batches(rows)
+                yield from bounded_batches(rows, log.limits)
         if note_read is not None and position > remaining.start:
             note_read(remaining.partition, min(position, remaining.end))
 

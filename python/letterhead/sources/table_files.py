@@ -35,7 +35,7 @@ def open_table(name: str, limits: Limits | None = None) -> Table:
     name : str
         A file, a directory of Parquet files, or ``-`` for standard input.
     limits : Limits, optional
-        Limits on what compressed data becomes, and on lines of JSON.
+        Limits on what compressed data becomes, on lines of JSON, and on the bytes of a batch.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def open_table(name: str, limits: Limits | None = None) -> Table:
         If it is damaged, or over a limit.
     """
     if name != STANDARD_INPUT and Path(name).is_dir():
-        return parquet_table(Path(name))
+        return parquet_table(Path(name), limits=limits)
     file: Any = sys.stdin.buffer if name == STANDARD_INPUT else open(name, "rb")  # noqa: SIM115
     label = "standard input" if name == STANDARD_INPUT else name
     with damage(label):
@@ -76,10 +76,10 @@ def _open(file: Any, label: str, limits: Limits | None) -> Table:
     if head.startswith((ARROW_FILE, ARROW_STREAM)):
         stream = pa.ipc.open_stream(pa.PythonFile(CheckedMessages(file, label, limits), "r"))
         schema = plain_schema(stream.schema)
-        return Table(schema, lambda columns, last: checked_batches(stream, label, ARROW_ROWS, last))
+        return Table(schema, lambda columns, last: checked_batches(stream, label, ARROW_ROWS, last, limits))
     if head.removeprefix(BOM).lstrip()[:1] in (b"{", b""):
         schema, batches = json_lines_table(file, label, limits, is_compressed=compressed is not None)
-        return Table(schema, lambda columns, last: checked_batches(batches, label))
+        return Table(schema, lambda columns, last: checked_batches(batches, label, limits=limits))
     raise ValueError(
         f"{label} is not a supported source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines "
         "(letterhead decode and inspect read one serialized message)"
@@ -123,5 +123,7 @@ def _parquet(file: Any, label: str, limits: Limits | None, compressed: _CountedR
     parquet = open_parquet(pa.PythonFile(file, "r"))
     rows = parquet.metadata.num_rows
     return Table(
-        plain_schema(parquet.schema_arrow), lambda columns, last: parquet_rows(parquet, columns, label, last), rows
+        plain_schema(parquet.schema_arrow),
+        lambda columns, last: parquet_rows(parquet, columns, label, last, limits=limits),
+        rows,
     )

@@ -18,6 +18,7 @@ from letterhead._formatting import as_text, printable
 from letterhead._table_batches import bounded_batches
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.errors import HeaderError, replaced
+from letterhead.limits import Limits
 from letterhead.operations import ColumnOperation, ExplodeBatches, Pack, Where
 from letterhead.spark.frame import named
 
@@ -74,10 +75,15 @@ class Runner:
                         columns = [column.filter(selected) for column in columns]
                     parts = iter([columns])
                 for part in parts:
-                    yield from bounded_batches(pa.RecordBatch.from_arrays(part, [*self.kept, *self.names]))
+                    result = pa.RecordBatch.from_arrays(part, [*self.kept, *self.names])
+                    yield from bounded_batches(result, self._limits)
                 row += len(chunk)
         except HeaderError as error:
             raise _in_row(error, batch, self.identify) from None
+
+    @property
+    def _limits(self) -> Limits | None:
+        return None if isinstance(self.operation, Pack) else self.operation.limits
 
     def _input(self, batch: pa.RecordBatch) -> _ArrowStream:
         if isinstance(self.inputs, int):
