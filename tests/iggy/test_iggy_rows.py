@@ -10,6 +10,7 @@ import pytest
 
 import letterhead as lh
 from batch_bytes import batch, frame
+from letterhead._row_request import RowRequest
 from letterhead.errors import DecodeError
 from letterhead.iggy import kafka_gateway
 from letterhead.iggy.client import IggyTopic, Messages
@@ -28,13 +29,13 @@ def mapped(time: int) -> bytes:
 
 def test_errors_of_messages_name_their_place_and_can_be_grouped() -> None:
     data = batch(*(frame(at, b"x", b"\1\2" if at in (2, 4) else b"") for at in range(6)), base=40)
-    rows = IggyRowReader(["offset"])
+    rows = IggyRowReader(RowRequest(("offset",)))
     with pytest.raises(DecodeError) as raised:
         rows(data, partition_values=PLACE)
     located = rows.located(raised.value, data, partition_values=PLACE)
     assert f"(topic shop/orders, partition 3, offset 42, header 0, byte {located.byte_offset})" in str(located)
     assert not located.message.startswith("message ")
-    rows_read = IggyRowReader(["offset"], errors="column")(data, partition_values=PLACE).to_pylist()  # type: ignore[union-attr]
+    rows_read = IggyRowReader(RowRequest(("offset",), errors="column"))(data, partition_values=PLACE).to_pylist()  # type: ignore[union-attr]
     assert [row["offset"] for row in rows_read if row["error"]] == [42, 44]
     assert len({row["error"][0]["message"] for row in rows_read if row["error"]}) == 1
 
@@ -42,15 +43,15 @@ def test_errors_of_messages_name_their_place_and_can_be_grouped() -> None:
 @pytest.mark.parametrize("dialect", ["arrow", "spark"])
 def test_a_time_that_no_timestamp_holds_follows_errors(dialect: Any) -> None:
     data = batch(frame(0)) + batch(frame(0), base=1, timestamp=(1 << 64) - 1) + batch(frame(0), base=2)
-    columns = ["offset", "timestamp"]
-    rows = IggyRowReader(columns, dialect=dialect)
+    columns = ("offset", "timestamp")
+    rows = IggyRowReader(RowRequest(columns), dialect=dialect)
     with pytest.raises(DecodeError) as raised:
         rows(data, partition_values=PLACE)
     located = rows.located(raised.value, data, partition_values=PLACE)
     assert (located.code, located.topic, located.partition, located.offset) == ("out_of_range", "shop/orders", 3, 1)
-    result: Any = IggyRowReader(columns, errors="null", dialect=dialect)(data, partition_values=PLACE)
+    result: Any = IggyRowReader(RowRequest(columns, errors="null"), dialect=dialect)(data, partition_values=PLACE)
     assert [row["timestamp"] is None for row in result.to_pylist()] == [False, True, False]
-    result = IggyRowReader(columns, errors="column", dialect=dialect)(data, partition_values=PLACE)
+    result = IggyRowReader(RowRequest(columns, errors="column"), dialect=dialect)(data, partition_values=PLACE)
     assert [row["error"] and row["error"][0]["code"] for row in result.to_pylist()] == [None, "out_of_range", None]
 
 
@@ -58,12 +59,12 @@ def test_a_time_of_a_kafka_record_outside_of_the_range_of_spark_names_its_place(
     times = (1000, 1_700_000_000_000_000_000, 2000)
     data = batch(*(frame(at, b"v", mapped(time)) for at, time in enumerate(times)), base=7)
     with pytest.raises(DecodeError, match=r"does not fit .* \(topic shop/orders, partition 3, offset 8\)"):
-        MappedRowReader(["offset", "timestamp"], None, None, "spark")(data, partition_values=PLACE)
-    result: Any = MappedRowReader(["offset", "timestamp"], None, None)(data, partition_values=PLACE)
+        MappedRowReader(RowRequest(("offset", "timestamp")), dialect="spark")(data, partition_values=PLACE)
+    result: Any = MappedRowReader(RowRequest(("offset", "timestamp")))(data, partition_values=PLACE)
     assert result.column("timestamp").cast("int64").to_pylist() == list(times)
     broken = batch(frame(0, b"v", kafka_gateway._encoded([("kafka.v", 1, b"\7")])), base=7)
     with pytest.raises(lh.DecodeError, match="version 7 of the mapping is unknown") as raised:
-        MappedRowReader(["offset"], None, None)(broken, partition_values=PLACE)
+        MappedRowReader(RowRequest(("offset",)))(broken, partition_values=PLACE)
     assert (raised.value.topic, raised.value.partition, raised.value.offset) == ("shop/orders", 3, 7)
 
 
@@ -75,7 +76,7 @@ def test_one_row_reports_a_damaged_batch_of_a_poll(errors: Any) -> None:
         damaged = bytearray(batches[1])
         damaged[at] ^= 4
         data = bytes(16) + batches[0] + damaged + batches[2]
-        log = IggyPartitions(client, IggyRowReader(["offset"], errors=errors))
+        log = IggyPartitions(client, IggyRowReader(RowRequest(("offset",), errors=errors)))
         polled = Messages(9, 3, 12, memoryview(data))
         partition = TopicPartition(IggyTopic("shop", "orders"), 3)
         for start, end in ((3, 12), (5, 10), (7, 8)):

@@ -11,6 +11,7 @@ import pytest
 
 import letterhead as lh
 from batch_bytes import batch, frame
+from letterhead._row_request import RowRequest
 from letterhead.errors import ConversionError, DecodeError
 from letterhead.iggy.kafka_gateway import KafkaRecord, to_message, to_record
 from letterhead.iggy.kafka_rows import MappedRowReader
@@ -134,7 +135,7 @@ def test_a_condition_can_test_every_field_of_a_record(where: str) -> None:
 
 @pytest.mark.parametrize("dialect", ["arrow", "spark"])
 def test_a_condition_compares_milliseconds_whatever_the_column_counts(dialect: Dialect) -> None:
-    reader = MappedRowReader(["timestamp"], None, None, dialect, "timestamp = 5000")
+    reader = MappedRowReader(RowRequest(("timestamp",), where="timestamp = 5000"), dialect=dialect)
     data = batch(frame(0), frame(1, later=1000), origin=5_000_000)
     rows = reader(data, partition_values={"stream": "s", "topic": "t", "partition": 0})
     assert rows is not None

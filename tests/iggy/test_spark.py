@@ -194,7 +194,7 @@ def test_a_mapping_with_errors_is_refused() -> None:
     where = {"address": "iggy://u:p@h", "stream": "s", "topic": "t", "mapping": "kafka-gateway"}
     assert IggySource(where).arrow_schema().names[-3:] == ["key", "value", "headers"]
     assert IggySource(where | {"where": "tenant = 'acme'"}).arrow_schema().names[-3:] == ["key", "value", "headers"]
-    with pytest.raises(ValueError, match="the option mapping needs errors=raise"):
+    with pytest.raises(ValueError, match="mapping needs errors='raise'"):
         IggySource(where | {"errors": "null"}).arrow_schema()
 
 

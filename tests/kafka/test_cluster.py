@@ -22,6 +22,7 @@ from kafka.protocol.consumer import FetchRequest
 import letterhead as lh
 from cluster import LIMIT, NODES, Cluster
 from letterhead import spark as lhs
+from letterhead._row_request import RowRequest
 from letterhead.errors import LogTruncated, OffsetsGone
 from letterhead.kafka.client import LATEST_TIME, KafkaClient
 from letterhead.kafka.groups import GroupOffsets
@@ -279,7 +280,7 @@ def test_records_that_replaced_those_read_before_are_an_error(cluster: Cluster, 
         isolation: opened(alone, "unclean", isolation_level=isolation, fetch_bytes=100) for isolation in ISOLATIONS
     }
     client = KafkaClient(reader_settings(alone, {}, timeout_ms=120_000, fetch_bytes=100))
-    log = KafkaPartitions(client, KafkaRowReader(["offset", "key"]), "read_committed", batch_bytes=1)
+    log = KafkaPartitions(client, KafkaRowReader(RowRequest(("offset", "key"))), "read_committed", batch_bytes=1)
     lossy = read_ranges(log, [OffsetRange(place, 0, 70)], skip_lost=True)
     position, first = {}, []
     for isolation, reader in readers.items():

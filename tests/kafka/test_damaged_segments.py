@@ -17,9 +17,9 @@ import pytest
 import letterhead as lh
 from batch_bytes import batch as iggy_batch
 from batch_bytes import frame
+from letterhead._row_request import RowRequest
 from letterhead.errors import DecodeError, TruncatedTailWarning
 from letterhead.iggy.batch_header import BATCH_LENGTH_AT
-from letterhead.kafka.batch_rows import SegmentBatchReader
 from letterhead.kafka.log_directory import partitions
 from letterhead.kafka.record_sets import batches_of
 from letterhead.kafka.segments import KafkaSegmentRowReader, KafkaSegments
@@ -483,7 +483,9 @@ def test_the_limit_of_a_batch_holds_for_rows_of_batches(folder: Callable[..., Pa
     [segments] = partitions(path)
     bounds = OffsetBounds.parse("earliest", "latest")
     for limits, expected in ((None, [0, 10, 11]), (lh.Limits(message_bytes=1000), [0, 11])):
-        with SegmentsReader(KafkaSegments(SegmentBatchReader(["base_offset"], limits)), [segments], bounds) as reader:
+        with SegmentsReader(
+            KafkaSegments(RowRequest(("base_offset",), limits=limits, view="batches")), [segments], bounds
+        ) as reader:
             assert reader.read_all()["base_offset"].to_pylist() == expected
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import letterhead as lh
+from letterhead._row_request import RowRequest
 from letterhead.errors import DecodeError, OffsetsGone
 from log_bytes import batch, record
 
@@ -71,8 +72,11 @@ def read(log: Log, start: int, end: int, **options: Any) -> list[int | None]:
     return [offset for batch in result for offset in batch.column("offset").to_pylist()]
 
 
-def partitions(log: Log, columns: list[str], isolation: Any = "read_uncommitted", **options: Any) -> KafkaPartitions:
-    return KafkaPartitions(log, KafkaRowReader(columns, **options), isolation, batch_bytes=1)  # type: ignore[arg-type]
+def partitions(
+    log: Log, columns: list[str], isolation: Any = "read_uncommitted", dialect: Any = "arrow", **options: Any
+) -> KafkaPartitions:
+    rows = KafkaRowReader(RowRequest(tuple(columns), **options), dialect=dialect)
+    return KafkaPartitions(log, rows, isolation, batch_bytes=1)  # type: ignore[arg-type]
 
 
 def whole(*bases: int) -> dict[int, bytes]:
@@ -98,7 +102,7 @@ def test_an_end_that_compaction_removed_is_reached() -> None:
 
 
 def narrowed(log: Log, where: Any) -> list[tuple[int, int]]:
-    reader = KafkaRowReader(["offset"], where=where)
+    reader = KafkaRowReader(RowRequest(("offset",), where=where))
     ranges = narrowed_ranges(partitions(log, ["offset"]), [OffsetRange(PARTITION, 5, 25)], reader.where)
     return [(requested.start, requested.end) for requested in ranges]
 
@@ -175,4 +179,4 @@ def test_a_timestamp_outside_of_the_range_of_spark_follows_errors(time: int) -> 
     assert [row["why"] and row["why"][0]["code"] for row in rows_read] == [
         "out_of_range" if at == 6 else None for at in range(10)
     ]
-    assert len(KafkaRowReader(["offset"], dialect="spark").schema) == 1
+    assert len(KafkaRowReader(RowRequest(("offset",)), dialect="spark").schema) == 1

@@ -58,6 +58,7 @@ class Log:
 
     timeout = 0.1
     pause = 0.0
+    limits = None
     ticks_per_ms = 1
 
     def __init__(self, bounds: Mapping[TopicPartition, tuple[int, int]]) -> None:

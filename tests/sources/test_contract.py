@@ -9,10 +9,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from letterhead.sources.base import OPTIONS, RowRequest
+from letterhead._row_request import RowRequest
+from letterhead.sources.base import OPTIONS
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
@@ -100,6 +102,16 @@ def test_an_invalid_value_is_refused_by_every_source(
 ) -> None:
     with pytest.raises(error, match=re.escape(message)):
         lh.open(SOURCES[kind], **options)
+
+
+@pytest.mark.parametrize("kind", ["segments of Kafka", "state directory", "table"])
+def test_batches_of_every_source_are_bounded(kind: str) -> None:
+    store = "latest" if kind == "state directory" else None
+    whole = lh.open(SOURCES[kind], store=store).read_all()
+    with lh.open(SOURCES[kind], store=store, limits=lh.Limits(arrow_batch_bytes=20_000)) as reader:
+        parts = list(reader)
+    assert pa.Table.from_batches(parts) == whole
+    assert all(part.nbytes <= 20_000 or len(part) == 1 for part in parts)
 
 
 @pytest.mark.parametrize("kind", ["topic of Kafka", "topic of Iggy", "segments of Kafka", "table"])

@@ -113,4 +113,4 @@ def test_what_travels_can_be_pickled():
 def test_every_limit_is_an_option_of_the_sources():
     limits = lh.Limits(**{name: number for number, name in enumerate(lh.Limits._fields)})
     values = sources.parse_options(lhs.options(limits=limits), sources.COMMON)
-    assert sources.read_arguments(values)["limits"] == limits
+    assert sources.row_request(values).limits == limits

@@ -628,7 +628,7 @@ def test_an_empty_store_is_an_empty_table(tmp_path):
     opened(tmp_path, "key-value", "headers").close()
     table = read(tmp_path, headers={"n": "int32"}, errors="column")
     assert table.num_rows == 0
-    assert table.schema.names == ["key", "timestamp", "value", "headers", "n", "error"]
+    assert table.schema.names == ["key", "timestamp", "value", "n", "error"]
 
 
 # Damaged rows ---------------------------------------------------------------------------------------------------------
@@ -648,7 +648,7 @@ def test_a_damaged_value_is_named_by_store_key_and_byte(task):
 def test_a_damaged_value_is_null_with_errors_null(task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED))
     table = read(task, headers={"n": "int32"}, errors="null")
-    assert table.to_pylist()[2] == {"key": b"bad", "timestamp": None, "value": None, "headers": None, "n": None}
+    assert table.to_pylist()[2] == {"key": b"bad", "timestamp": None, "value": None, "n": None}
     assert table["n"].to_pylist() == [0, 1, None, 2]
     assert table["value"].null_count == 1
 

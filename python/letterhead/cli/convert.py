@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import letterhead as lh
+from letterhead._row_request import RowRequest
 from letterhead.cli.column import NewColumns, column_format, deliver, new_columns, process_column
 from letterhead.cli.document import value_json
 from letterhead.cli.edits import EditOption, edit_column, edit_message, parse_edits
@@ -37,7 +38,6 @@ from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
 from letterhead.cli.spelling import key_text
 from letterhead.operations import Convert, Decode, Edit, Encode, ReadOptions, WriteOptions
-from letterhead.sources.base import RowRequest
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from letterhead._row_request import RowRequest
 from letterhead.cli.exits import BAD_DATA, Failure, usage_errors
 from letterhead.cli.render import SETTINGS, counted
 from letterhead.cli.row_text import json_text, json_types, zone_name
@@ -15,7 +16,7 @@ from letterhead.cli.sources.opening import column_names
 from letterhead.cli.sources.options import split_columns
 from letterhead.errors import HeaderError
 from letterhead.fields import field
-from letterhead.sources.base import RowRequest, Source
+from letterhead.sources.base import Source
 
 if TYPE_CHECKING:
     import pyarrow as pa

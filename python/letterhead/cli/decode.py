@@ -12,6 +12,7 @@ import letterhead as lh
 from letterhead._error_policies import counting_policy
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import how_to_install
+from letterhead._row_request import RowRequest
 from letterhead.cli.column import NewColumns, column_format, deliver, new_columns, process_column
 from letterhead.cli.document import headers_of, is_time, to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
@@ -29,7 +30,6 @@ from letterhead.cli.sources.options import check_unused, selection
 from letterhead.conventions.profiles import PROFILES
 from letterhead.fields import Columns
 from letterhead.operations import ColumnOperation, Decode, ExplodeBatches, ReadOptions, Select, Validate
-from letterhead.sources.base import RowRequest
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,6 +14,7 @@ from rich.text import Text
 import letterhead as lh
 from letterhead import _native
 from letterhead._formatting import as_text, printable, quoted
+from letterhead._row_request import RowRequest
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch, row_of
@@ -35,7 +36,6 @@ from letterhead.kafka.batch_attributes import (
     control_type,
 )
 from letterhead.results import Inspection, Label
-from letterhead.sources.base import RowRequest
 
 BYTES_PER_LINE = 8
 BYTES_PER_LINE_WIDE = 16

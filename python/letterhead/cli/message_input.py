@@ -161,8 +161,8 @@ def _is_headers(type: Any) -> bool:
 
 
 def _value(source: str, name: str, row: int, limits: Limits) -> bytes:
+    from letterhead._row_request import RowRequest
     from letterhead.cli.sources.columns import open_column
-    from letterhead.sources.base import RowRequest
 
     column = open_column(source, name, RowRequest(limits=limits), lists=False, alone=True)
     rows = 0

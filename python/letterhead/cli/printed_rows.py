@@ -8,8 +8,9 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from letterhead._row_request import RowRequest
 from letterhead.cli.sources.opening import open_reader
-from letterhead.sources.base import LogSource, RowRequest, Source
+from letterhead.sources.base import LogSource, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,6 +11,7 @@ import typer
 import letterhead as lh
 from letterhead._arrow_types import UNUSED_NAME
 from letterhead._error_policies import counting_policy
+from letterhead._row_request import RowRequest
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import EditOption
 from letterhead.cli.exits import Failure, usage_errors
@@ -23,7 +24,6 @@ from letterhead.cli.sources.opening import open_sources
 from letterhead.cli.sources.options import KeyRangeOptions, key_range, selection, typed_headers, with_keys
 from letterhead.conventions.profiles import PROFILES
 from letterhead.limits import Limits
-from letterhead.sources.base import RowRequest
 from letterhead.sources.kafka import SCHEME
 
 

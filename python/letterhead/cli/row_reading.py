@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from letterhead._formatting import printable, quoted
+from letterhead._row_request import RowRequest
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import edit_rows, parse_edits
 from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure
@@ -23,7 +24,7 @@ from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import checked_request, open_reader, printed_remarks, report_findings
 from letterhead.errors import HeaderError
 from letterhead.fields import columns_of
-from letterhead.sources.base import LogSource, RowRequest, Source
+from letterhead.sources.base import LogSource, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa

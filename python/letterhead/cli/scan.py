@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from letterhead._formatting import key_text, printable
+from letterhead._row_request import RowRequest
 from letterhead.cli.column import column_format
 from letterhead.cli.completion import complete_formats
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
@@ -27,7 +28,6 @@ from letterhead.cli.screen import console, short, table
 from letterhead.cli.sinks import write_bytes
 from letterhead.cli.sources.columns import SourceColumn, open_column
 from letterhead.cli.sources.options import selection
-from letterhead.sources.base import RowRequest
 
 if TYPE_CHECKING:
     from letterhead.scan import KeyScan, Scan

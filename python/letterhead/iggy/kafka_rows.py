@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead._row_request import RowRequest
 from letterhead.errors import DecodeError, HeaderError, replaced
 from letterhead.iggy.kafka_gateway import to_record
 from letterhead.iggy.rows import PARTITION_COLUMNS, IggyRowReader, topic_in_errors
@@ -24,11 +25,6 @@ from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import Select
 from letterhead.where.row_filter import RowFilter, field_type
 
-if TYPE_CHECKING:
-    from letterhead.fields import Columns
-    from letterhead.limits import Limits
-    from letterhead.where.conditions import Where
-
 __all__ = ["COLUMNS", "MappedRowReader"]
 
 _FIELDS = {
@@ -41,7 +37,7 @@ COLUMNS = tuple(_FIELDS)
 
 _WHERE_FIELDS = {name: field_type(type) for name, type in _FIELDS.items()}
 
-_READ = [*PARTITION_COLUMNS, "offset", "timestamp", "origin_timestamp", "headers", "payload"]
+_READ = (*PARTITION_COLUMNS, "offset", "timestamp", "origin_timestamp", "headers", "payload")
 _AS_STORED = ("string", "binary")
 
 
@@ -51,16 +47,13 @@ class MappedRowReader:
     where = None
     """A condition does not limit which messages are polled, because a record and its message have different timestamps."""
 
-    def __init__(
-        self,
-        columns: Sequence[str],
-        headers: Columns | None,
-        limits: Limits | None,
-        dialect: Dialect = "arrow",
-        where: Where | None = None,
-    ) -> None:
+    def __init__(self, request: RowRequest, *, dialect: Dialect = "arrow") -> None:
+        if request.errors != "raise":
+            raise ValueError("mapping needs errors='raise'")
+        columns, headers, where = request.chosen_columns(COLUMNS), request.headers, request.where
         check_columns(columns, COLUMNS, headers, "raise", "error")
-        self._messages = IggyRowReader(_READ, limits=limits)
+        limits = self.limits = request.limits
+        self._messages = IggyRowReader(RowRequest(_READ, limits=limits))
         self._columns = columns
         self._headers = headers
         self._dialect = dialect

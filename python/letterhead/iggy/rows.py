@@ -40,6 +40,7 @@ class IggyRowReader(RowReader):
     """Converts bytes of batches to record batches."""
 
     format = "iggy-batch"
+    columns = COLUMNS
     fields = FIELDS
     partition_columns = PARTITION_COLUMNS
     where_fields = WHERE_FIELDS

@@ -21,11 +21,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from letterhead._row_request import RowRequest
 from letterhead.iggy.batch_header import BATCH_HEADER_LEN, FIRST_MESSAGE_LEN, BatchHeader
 from letterhead.iggy.rows import IggyRowReader, topic_in_errors
 from letterhead.iggy.segment_file import BatchRange, IggySegment, IggySegmentFile
 from letterhead.kafka.log_directory import Paths
 from letterhead.offsets.file_window import check_regular, open_regular
+from letterhead.offsets.output_columns import Dialect
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.segment_rows import SegmentRowReader
 from letterhead.offsets.segments import SegmentLog, SegmentReports
@@ -38,8 +40,8 @@ _LOG = re.compile(r"\d{20}\.log")
 class IggySegments(SegmentLog[IggySegment, BatchRange]):
     """Log segments of Iggy."""
 
-    def __init__(self, reader: IggyRowReader, *, truncated_rows: bool = False) -> None:
-        self._rows: SegmentRowReader[BatchRange] = SegmentRowReader(reader)
+    def __init__(self, request: RowRequest, *, dialect: Dialect = "arrow", truncated_rows: bool = False) -> None:
+        self._rows: SegmentRowReader[BatchRange] = SegmentRowReader(IggyRowReader(request, dialect=dialect))
         super().__init__(self._rows, truncated_rows=truncated_rows)
 
     def open(self, segment: IggySegment) -> IggySegmentFile:

@@ -11,18 +11,17 @@ from letterhead._shared_parameters import documented
 with needed("reading a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
-from letterhead._names import check_name
+from letterhead._names import check_name, names_of
+from letterhead._row_request import RowRequest
 from letterhead.iggy.address import Address
 from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic
 from letterhead.iggy.kafka_gateway import MAPPINGS
-from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
 from letterhead.iggy.kafka_rows import MappedRowReader
 from letterhead.iggy.partitions import FETCH_BYTES, IggyPartitions
-from letterhead.iggy.rows import COLUMNS, IggyRowReader
-from letterhead.offsets.output_columns import default_columns
+from letterhead.iggy.rows import IggyRowReader
 from letterhead.offsets.ranges import chosen_partitions, requested_ranges
 from letterhead.offsets.reading import OffsetProgress, read_partitions
-from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail
+from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_follow
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
-__all__ = ["iggy"]
+__all__ = ["iggy", "read_topic"]
 
 
 @documented
@@ -119,31 +118,48 @@ def iggy(
     ... ) as reader:  # doctest: +SKIP
     ...     table = reader.read_all()
     """
-    server = Address.parse(address)
-    stream_topic = IggyTopic(stream, topic)
-    stream_topic.check()
-    bounds = OffsetBounds.parse(start, end)
-    check_tail(bounds, last, follow=follow)
+    request = RowRequest(
+        columns=names_of(columns),
+        headers=headers,
+        where=where,
+        start=start,
+        end=end,
+        last=last,
+        follow=follow,
+        partitions=None if partitions is None else frozenset(partitions),
+        errors=errors,
+        error_column=error_column,
+        limits=limits,
+        timeout_ms=timeout_ms,
+    )
+    return read_topic(Address.parse(address), IggyTopic(stream, topic), request, mapping, fetch_bytes)
+
+
+def read_topic(
+    server: Address, topic: IggyTopic, request: RowRequest, mapping: str | None = None, fetch_bytes: int = FETCH_BYTES
+) -> Reader:
+    """Return a stream of the requested messages."""
+    topic.check()
+    bounds = OffsetBounds.parse(request.start, request.end)
+    check_follow(bounds, follow=request.follow)
     if fetch_bytes < 1:
         raise ValueError(f"fetch_bytes must be at least 1, not {fetch_bytes}")
-    if columns is None:
-        columns = default_columns(COLUMNS if mapping is None else MAPPED_COLUMNS, headers)
     rows: IggyRowReader | MappedRowReader
     if mapping is None:
-        rows = IggyRowReader(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
+        rows = IggyRowReader(request)
     else:
         check_name("mapping", mapping, MAPPINGS)
-        if errors != "raise":
-            raise ValueError("mapping needs errors='raise'")
-        rows = MappedRowReader(columns, headers, limits, where=where)
-    numbers = None if partitions is None else set(partitions)
+        rows = MappedRowReader(request)
     progress = OffsetProgress()
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with IggyPartitions(IggyClient(server, timeout_ms), rows, fetch_bytes) as log:
-            chosen = chosen_partitions(log.client.partitions(stream_topic), stream_topic, numbers)
+        client = IggyClient(server, TIMEOUT_MS if request.timeout_ms is None else request.timeout_ms)
+        with IggyPartitions(client, rows, fetch_bytes) as log:
+            chosen = chosen_partitions(log.client.partitions(topic), topic, request.partitions)
             ranges = requested_ranges(log, chosen, bounds)
             progress.note_deleted(ranges, bounds)
-            yield from read_partitions(log, ranges, rows.where, last=last, follow=follow, progress=progress)
+            yield from read_partitions(
+                log, ranges, rows.where, last=request.last, follow=request.follow, progress=progress
+            )
 
     return Reader(rows.schema, batches, progress)

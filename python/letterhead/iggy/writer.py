@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from letterhead._context_managers import Closing
+from letterhead._row_request import RowRequest
 from letterhead.iggy.batches import EncodedBatch, MessageFields, batches_of
 from letterhead.iggy.client import IggyClient, UnacknowledgedBatchError
 from letterhead.iggy.partitions import IggyPartitions
@@ -94,7 +95,7 @@ class IggyWriter(Closing):
 
     def _offset_of(self, searched: OffsetRange, batch: EncodedBatch) -> int | None:
         """Return the offset of a batch in a range of offsets."""
-        log = IggyPartitions(self._client, IggyRowReader(["offset", "checksum"], errors="null"))
+        log = IggyPartitions(self._client, IggyRowReader(RowRequest(("offset", "checksum"), errors="null")))
         for rows in read_ranges(log, [searched], skip_lost=True):
             checksums = rows.column("checksum").cast(pa.decimal128(20, 0)).to_pylist()
             for at, checksum in enumerate(checksums):

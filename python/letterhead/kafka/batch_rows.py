@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from letterhead import arrow as lha
 from letterhead._names import check_name
+from letterhead._row_request import RowRequest
 from letterhead._table_batches import empty_batch
 from letterhead.errors import HeaderError
 from letterhead.kafka.batch_attributes import CODECS
@@ -64,8 +65,8 @@ class BatchRowReader:
     where: Filter | None = None
     errors: OnError = "column"
 
-    def __init__(self, columns: Sequence[str] | None = None, limits: Limits | None = None) -> None:
-        names = [*BATCH_COLUMNS] if columns is None else columns
+    def __init__(self, request: RowRequest) -> None:
+        names, limits = request.chosen_columns(BATCH_COLUMNS), request.limits
         types = {**BATCH_COLUMNS, DATA: pa.binary()}
         for name in names:
             check_name("column", name, types)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from itertools import groupby
 from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead._row_request import RowRequest
 from letterhead.errors import HeaderError, after_rows
 from letterhead.kafka.batch_attributes import ControlType, control_type
 from letterhead.kafka.record_sets import COLUMNS, FIELDS, PARTITION_COLUMNS, BatchHeader, KafkaRowReader
@@ -28,15 +29,16 @@ class ControlRowReader(KafkaRowReader):
     record was aborted.
     """
 
+    columns = CONTROL_COLUMNS
     fields = (*FIELDS, "control")
     partition_columns: ClassVar[dict[str, pa.DataType]] = {**PARTITION_COLUMNS, "aborted": pa.bool_()}
     left_out_attributes = 0
 
-    def __init__(self, columns: Sequence[str], *arguments: Any, **options: Any) -> None:
-        super().__init__(columns, *arguments, **options)
+    def __init__(self, request: RowRequest, **options: Any) -> None:
+        super().__init__(request, **options)
         # The type of a control record is in its key.
         self._fields += [name for name in ("key", "control") if name not in self._fields]
-        if "control" in columns:
+        if "control" in self._columns:
             self.schema = self.schema.set(self.schema.get_field_index("control"), pa.field("control", pa.string()))
 
     def __call__(

@@ -103,6 +103,7 @@ class KafkaRowReader(RowReader):
     """Converts record sets to record batches."""
 
     format = "record-batch"
+    columns = COLUMNS
     fields = FIELDS
     partition_columns = PARTITION_COLUMNS
     where_fields = WHERE_FIELDS

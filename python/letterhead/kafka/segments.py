@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import arrow as lha
+from letterhead._row_request import RowRequest
 from letterhead.errors import ErrorDetail
+from letterhead.kafka.batch_rows import SegmentBatchReader
+from letterhead.kafka.control_rows import ControlRowReader
 from letterhead.kafka.log_directory import LogSegment
-from letterhead.kafka.record_sets import WHERE_FIELDS, BatchHeader, KafkaRowReader, aborted_batches
+from letterhead.kafka.record_sets import BatchHeader, KafkaRowReader, aborted_batches
 from letterhead.kafka.segment_file import KafkaSegmentFile
 from letterhead.kafka.transactions import Transactions, read_transactions
 from letterhead.limits import Limits
@@ -21,12 +24,6 @@ from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.segment_rows import SegmentRowReader
 from letterhead.offsets.segments import Repaired, SegmentLog, SegmentReports, SegmentRows
 from letterhead.offsets.stored_batches import StoredBatches
-from letterhead.where.program import resolve
-
-if TYPE_CHECKING:
-    from letterhead._arrow_types import OnError
-    from letterhead.fields import Columns
-    from letterhead.where.conditions import Where
 
 __all__ = ["KafkaSegments", "KafkaSegmentRowReader"]
 
@@ -46,32 +43,34 @@ class KafkaSegmentRows(SegmentRows, Protocol):
 class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
     """Log segments of Kafka.
 
-    With ``committed``, aborted transactions are left out, and each partition ends at its first open one; ``transactions`` are
-    the transactions of the only partition, if they were read before. With ``marks_aborted``, rows of aborted
-    transactions are returned and marked.
+    If a request is for committed records, aborted transactions are left out, and each partition ends at its first open one;
+    ``transactions`` are the transactions of the only partition, if they were read before.
     """
 
     def __init__(
         self,
-        rows: KafkaSegmentRows,
+        request: RowRequest,
         *,
-        committed: bool = False,
+        dialect: Dialect = "arrow",
         transactions: Transactions | None = None,
         truncated_rows: bool = False,
-        marks_aborted: bool = False,
-        ignore_crc: bool = False,
     ) -> None:
-        if ignore_crc and not (isinstance(rows, KafkaSegmentRowReader) and rows.errors == "column"):
+        if request.ignore_crc and request.errors != "column":
             raise ValueError(
                 "ignore_crc= needs errors='column': records of a batch with a wrong checksum have an error"
             )
+        rows: KafkaSegmentRows
+        if request.view == "batches":
+            rows = SegmentBatchReader(request)
+        else:
+            rows = KafkaSegmentRowReader(request, dialect=dialect)
         super().__init__(rows, truncated_rows=truncated_rows)
         self._rows = rows
-        self._committed = committed
+        self._committed = bool(request.committed) and transactions is None
         self._transactions = Transactions([], []) if transactions is None else transactions
-        self._marks_aborted = marks_aborted
-        self._unchecked = rows.unchecked if ignore_crc and isinstance(rows, KafkaSegmentRowReader) else None
-        self._times = KafkaRowReader(["offset", "timestamp"], errors="null", limits=rows.limits)
+        self._marks_aborted = request.view == "control"
+        self._unchecked = rows.unchecked if request.ignore_crc and isinstance(rows, KafkaSegmentRowReader) else None
+        self._times = KafkaRowReader(RowRequest(("offset", "timestamp"), errors="null", limits=rows.limits))
 
     def open(self, segment: LogSegment) -> KafkaSegmentFile:
         """Open a file."""
@@ -145,22 +144,10 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
 class KafkaSegmentRowReader(SegmentRowReader[BatchHeader]):
     """Converts batches of segment files to record batches of :attr:`schema`, with the options of :class:`KafkaRowReader`."""
 
-    def __init__(
-        self,
-        columns: Sequence[str],
-        headers: Columns | None,
-        errors: OnError = "raise",
-        *,
-        error_column: str = "error",
-        dialect: Dialect = "arrow",
-        limits: Limits | None = None,
-        where: Where | None = None,
-        reader: type[KafkaRowReader] = KafkaRowReader,
-    ) -> None:
-        resolved = resolve(where, WHERE_FIELDS, headers)
-        options: Any = {"dialect": dialect, "limits": limits, "where": resolved}
-        super().__init__(reader(columns, headers, errors=errors, error_column=error_column, **options))
-        self._error_column = error_column
+    def __init__(self, request: RowRequest, *, dialect: Dialect = "arrow") -> None:
+        reader = ControlRowReader if request.view == "control" else KafkaRowReader
+        super().__init__(reader(request, dialect=dialect))
+        self._error_column = request.error_column
 
     def unchecked(
         self, file: KafkaSegmentFile, batch: StoredBatches[BatchHeader], error: BatchError, bounds: OffsetRange

@@ -11,20 +11,22 @@ from letterhead._shared_parameters import documented
 with needed("reading a topic", "'letterhead[arrow,kafka]'"):
     import pyarrow as pa
 
-from letterhead._names import check_name
+from letterhead._names import check_name, names_of
+from letterhead._row_request import RowRequest, is_committed
 from letterhead.errors import HeaderError
+from letterhead.kafka.batch_rows import BatchRowReader
 from letterhead.kafka.client import KafkaClient
+from letterhead.kafka.control_rows import ControlRowReader
 from letterhead.kafka.groups import GroupOffsets, OffsetCommits
 from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions
-from letterhead.kafka.record_sets import COLUMNS, KafkaRowReader
+from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.responses import Isolation
 from letterhead.kafka.settings import Settings, SettingsLike, reader_settings
-from letterhead.offsets.output_columns import default_columns
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
 from letterhead.offsets.reading import OffsetProgress, last_of_range, read_partitions, read_ranges
 from letterhead.offsets.rows import POSITION
-from letterhead.offsets.specs import LATEST, OffsetBounds, OffsetSpec, check_group, check_tail, group_of
+from letterhead.offsets.specs import LATEST, OffsetBounds, OffsetSpec, check_follow, check_group, group_of
 from letterhead.reader import Progress, Reader
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
-__all__ = ["CommittingReader", "topic", "topic_view"]
+__all__ = ["CommittingReader", "read_topic", "topic"]
 
 
 @documented
@@ -155,27 +157,50 @@ def topic(
 
     >>> reader = lh.read.topic("orders", start="group:etl", commit_group="etl", settings="client.properties")  # doctest: +SKIP
     """
+    request = RowRequest(
+        columns=names_of(columns),
+        headers=headers,
+        where=where,
+        start=start,
+        end=end,
+        last=last,
+        follow=follow,
+        partitions=None if partitions is None else frozenset(partitions),
+        committed=is_committed(isolation_level),
+        commit_group=commit_group,
+        errors=errors,
+        error_column=error_column,
+        limits=limits,
+    )
     connection = reader_settings(
         bootstrap_servers, settings, token_provider=token_provider, timeout_ms=timeout_ms, fetch_bytes=fetch_bytes
     )
-    isolation: Any = connection.isolation_level or "read_uncommitted" if isolation_level is None else isolation_level
-    check_name("isolation_level", isolation, ("read_uncommitted", "read_committed"))
-    start_group = group_of("start", start)
-    bounds = OffsetBounds.parse("earliest" if start_group is not None else start, end)
+    return read_topic(topic, lambda: connection, request, batch_bytes)
+
+
+def read_topic(
+    topic: str, settings: Callable[[], Settings], request: RowRequest, batch_bytes: int = BATCH_BYTES
+) -> Reader:
+    """Return a stream of the requested records, or of the batches or records and control records that a view shows.
+
+    ``settings`` is called once the request is checked, because it may ask for a password.
+    """
+    start_group, commit_group = group_of("start", request.start), request.commit_group
+    if request.view != "records" and (commit_group is not None or start_group is not None):
+        raise ValueError(f"commit_group= and start= with a group exclude {request.view}=")
+    if request.view != "records" and request.follow:
+        raise ValueError(f"follow= excludes {request.view}=")
+    bounds = OffsetBounds.parse("earliest" if start_group is not None else request.start, request.end)
     check_group("commit_group", commit_group)
-    check_tail(bounds, last, follow=follow)
-    if columns is None:
-        columns = default_columns(COLUMNS, headers)
-    rows = KafkaRowReader(
-        columns, headers, errors=errors, error_column=error_column, limits=limits, where=where,
-        has_positions=commit_group is not None,
-    )  # fmt: skip
-    numbers = None if partitions is None else set(partitions)
+    check_follow(bounds, follow=request.follow)
+    rows = _row_reader(request)
+    connection = settings()
+    isolation = _isolation(connection, request)
     progress = OffsetProgress()
 
     def batches() -> Iterator[pa.RecordBatch]:
         with KafkaPartitions(KafkaClient(connection), rows, isolation, batch_bytes) as log:
-            chosen = chosen_partitions(log.client.partitions([topic]), topic, numbers)
+            chosen = chosen_partitions(log.client.partitions([topic]), topic, request.partitions)
             resolved = bounds
             if start_group is not None:
                 group = GroupOffsets(log.client, start_group)
@@ -183,31 +208,59 @@ def topic(
                 resolved = bounds._replace(start={place.partition: point for place, point in points.items()})
             ranges = requested_ranges(log, chosen, resolved)
             progress.note_deleted(ranges, bounds)
-            if isolation == "read_committed" and not follow:
+            if isolation == "read_committed" and not request.follow:
                 to_end = [part for part in ranges if bounds.of_partition(part.partition.partition)[1] == LATEST]
                 progress.note_open(to_end, log.all_ends([part.partition for part in to_end]))
-            if commit_group is None:
-                yield from read_partitions(log, ranges, rows.where, last=last, follow=follow, progress=progress)
-                return
-            commits = OffsetCommits(GroupOffsets(log.client, commit_group), ranges)
-            read = read_partitions(
-                log, ranges, rows.where, last=last, follow=follow, note_read=commits.note_read, progress=progress
-            )
-            try:
-                for batch in read:
-                    yield reader.without_positions(batch)
-                    reader.note_used()
-            except BaseException as end:
-                # The caller has stopped, a signal has arrived, or a record cannot be read.
-                if isinstance(end, HeaderError) or not isinstance(end, Exception):
-                    commits.finish_at(reader.used_offsets(topic))
-                raise
-            commits.finish()
+            options: Any = {"last": request.last, "follow": request.follow, "progress": progress}
+            if request.view == "control":
+                yield from _with_marks(log, rows, ranges, request.last)
+            elif commit_group is None:
+                yield from read_partitions(log, ranges, rows.where, **options)
+            else:
+                commits = OffsetCommits(GroupOffsets(log.client, commit_group), ranges)
+                read = read_partitions(log, ranges, rows.where, note_read=commits.note_read, **options)
+                yield from reader.committed(read, commits, topic)
 
     if commit_group is None:
         return Reader(rows.schema, batches, progress)
     reader = CommittingReader(rows.schema, batches, progress)
     return reader
+
+
+def _isolation(connection: Settings, request: RowRequest) -> Isolation:
+    if request.committed is not None:
+        return "read_committed" if request.committed else "read_uncommitted"
+    isolation: Any = connection.isolation_level or "read_uncommitted"
+    check_name("isolation_level", isolation, ("read_uncommitted", "read_committed"))
+    return isolation  # type: ignore[no-any-return]
+
+
+def _row_reader(request: RowRequest) -> Any:
+    if request.view == "batches":
+        return BatchRowReader(request)
+    if request.view == "control":
+        return ControlRowReader(request)
+    return KafkaRowReader(request, has_positions=request.commit_group is not None)
+
+
+def _with_marks(
+    log: KafkaPartitions, rows: Any, requested: Sequence[OffsetRange], last: int | None
+) -> Iterator[pa.RecordBatch]:
+    """Read records and control records, and mark those of aborted transactions.
+
+    Brokers tell which transactions were aborted up to the first open one. Records from there on are read, too, and are not
+    marked.
+    """
+    committed = KafkaPartitions(log.client, rows, "read_committed")
+    stable = committed.end_offsets([part.partition for part in requested])
+
+    def read(part: OffsetRange) -> Iterator[pa.RecordBatch]:
+        ends = stable[part.partition]
+        yield from read_ranges(committed, [part._replace(end=min(part.end, ends))])
+        yield from read_ranges(log, [part._replace(start=max(part.start, ends))])
+
+    for narrowed in narrowed_ranges(log, requested, rows.where):
+        yield from read(narrowed) if last is None else last_of_range(read, narrowed, last)
 
 
 class CommittingReader(Reader):
@@ -231,15 +284,28 @@ class CommittingReader(Reader):
         ConnectionError, TimeoutError, RuntimeError
             If the offsets cannot be committed.
         """
-        self.note_used(rows)
+        self._note_used(rows)
         self.close()
 
-    def without_positions(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def committed(self, read: Iterable[pa.RecordBatch], commits: OffsetCommits, topic: str) -> Iterator[pa.RecordBatch]:
+        """Yield batches for the caller, and commit the offsets of those that were used."""
+        try:
+            for batch in read:
+                yield self._without_positions(batch)
+                self._note_used()
+        except BaseException as end:
+            # The caller has stopped, a signal has arrived, or a record cannot be read.
+            if isinstance(end, HeaderError) or not isinstance(end, Exception):
+                commits.finish_at({TopicPartition(topic, number): offset for number, offset in self._used.items()})
+            raise
+        commits.finish()
+
+    def _without_positions(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the columns for the caller, and keep those of positions."""
         self._unused = batch.select(POSITION)
         return batch.select(self._names)
 
-    def note_used(self, rows: int | None = None) -> None:
+    def _note_used(self, rows: int | None = None) -> None:
         """Note that the last batch was used, or its first rows."""
         if self._unused is not None:
             partitions, offsets = self._unused.slice(0, rows).columns
@@ -247,45 +313,3 @@ class CommittingReader(Reader):
             if len(known):
                 self._used[partitions[0].as_py()] = known[-1].as_py() + 1
         self._unused = None
-
-    def used_offsets(self, topic: str) -> dict[TopicPartition, int]:
-        """Return the offset after the rows that were used, by partition."""
-        return {TopicPartition(topic, partition): offset for partition, offset in self._used.items()}
-
-
-def topic_view(
-    topic: str,
-    rows: Any,
-    connection: Settings,
-    bounds: OffsetBounds,
-    partitions: Iterable[int] | None,
-    *,
-    last: int | None = None,
-    isolation: Isolation = "read_uncommitted",
-    marks_aborted: bool = False,
-) -> Reader:
-    """Read a topic with another reader of its batches than :class:`KafkaRowReader`.
-
-    Brokers tell which transactions were aborted up to the first open one. With ``marks_aborted``, records from there on are
-    read, too, and are not marked.
-    """
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        with KafkaPartitions(KafkaClient(connection), rows, isolation) as log:
-            chosen = chosen_partitions(log.client.partitions([topic]), topic, partitions)
-            requested = requested_ranges(log, chosen, bounds)
-            if not marks_aborted:
-                yield from read_partitions(log, requested, rows.where, last=last)
-                return
-            committed = KafkaPartitions(log.client, rows, "read_committed")
-            stable = committed.end_offsets(chosen)
-
-            def read(part: OffsetRange) -> Iterator[pa.RecordBatch]:
-                ends = stable[part.partition]
-                yield from read_ranges(committed, [part._replace(end=min(part.end, ends))])
-                yield from read_ranges(log, [part._replace(start=max(part.start, ends))])
-
-            for narrowed in narrowed_ranges(log, requested, rows.where):
-                yield from read(narrowed) if last is None else last_of_range(read, narrowed, last)
-
-    return Reader(rows.schema, batches)

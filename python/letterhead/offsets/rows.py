@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
 from letterhead._arrow_types import UNUSED_NAME
 from letterhead._error_policies import has_error_column
+from letterhead._row_request import RowRequest
 from letterhead.errors import ErrorDetail
 from letterhead.fields import columns_of
 from letterhead.limits import Limits
@@ -17,11 +18,6 @@ from letterhead.offsets.output_columns import Dialect, check_columns, first_offs
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import ExplodeBatches, ReadOptions
 from letterhead.where.program import Filter, resolve, within_offsets
-
-if TYPE_CHECKING:
-    from letterhead._arrow_types import OnError
-    from letterhead.fields import Columns
-    from letterhead.where.conditions import Where
 
 __all__ = ["POSITION", "RowReader"]
 
@@ -34,20 +30,21 @@ class RowReader:
 
     Parameters
     ----------
-    columns : sequence of str
-        Names of :attr:`fields` and :attr:`partition_columns`, in the order of the result.
-    headers, errors, error_column, limits
-        Arguments of :class:`~letterhead.operations.ExplodeBatches` and :class:`~letterhead.operations.ReadOptions`. The columns
-        of ``headers`` come after the others, and the column of errors is the last.
+    request : RowRequest
+        Its columns are names of :attr:`fields` and :attr:`partition_columns`, in the order of the result, by default
+        :attr:`columns`. Those of ``headers`` come after them, and the column of errors is the last.
     dialect : {"arrow", "spark"}, default "arrow"
         Types of timestamps and of the columns of ``headers``.
-    where : Where, optional
-        Which records to return.
+    where_fields : mapping of str to str, optional
+        The fields in a condition by other names than :attr:`where_fields`.
     has_positions : bool, default False
         Whether the columns :data:`POSITION` follow all others.
     """
 
     format: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]]
+    """The columns by default."""
+
     fields: ClassVar[tuple[str, ...]]
     """Columns of a record."""
 
@@ -59,18 +56,16 @@ class RowReader:
 
     def __init__(
         self,
-        columns: Sequence[str],
-        headers: Columns | None = None,
+        request: RowRequest,
         *,
-        errors: OnError = "raise",
-        error_column: str = "error",
         dialect: Dialect = "arrow",
-        limits: Limits | None = None,
-        where: Where | Filter | None = None,
+        where_fields: Mapping[str, str] | None = None,
         has_positions: bool = False,
     ) -> None:
+        columns, headers = request.chosen_columns(self.columns), request.headers
+        errors, error_column, limits = request.errors, request.error_column, request.limits
         check_columns(columns, (*self.partition_columns, *self.fields), headers, errors, error_column)
-        self.where = where if isinstance(where, Filter) else resolve(where, self.where_fields, headers)
+        self.where = resolve(request.where, where_fields or self.where_fields, headers)
         # The offset is always read, because rows outside of the requested offsets are removed by it.
         fields = [*dict.fromkeys(["offset", *(name for name in columns if name in self.fields)])]
         self._fields, self._headers = fields, headers

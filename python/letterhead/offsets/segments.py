@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from letterhead._arrow_types import OnError
     from letterhead.kafka.transactions import OpenTransaction
+    from letterhead.limits import Limits
     from letterhead.where.program import Filter
 
 __all__ = ["Repaired", "SegmentLog", "SegmentReports", "SegmentRows", "SegmentsReader"]
@@ -73,6 +74,10 @@ class SegmentRows(Protocol):
     @property
     def errors(self) -> OnError:
         """Policy for rows that cannot be read."""
+
+    @property
+    def limits(self) -> Limits | None:
+        """The limits of reading."""
 
     @property
     def where(self) -> Filter | None:
@@ -308,7 +313,7 @@ class SegmentsReader(Reader):
             else:
                 batches = self._last_of_partition(segments, requested, self._last)
             for batch in batches:
-                yield from bounded_batches(batch)
+                yield from bounded_batches(batch, self._log.segment_rows.limits)
         self.check_ends()
 
     def check_ends(self) -> None:

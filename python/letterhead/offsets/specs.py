@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from letterhead._times import TIME_FORMS, check_unit, epoch_milliseconds, is_compact_date, read_time
 
 __all__ = [
-    "EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetRangeError", "OffsetSpec", "PointSpec", "check_group", "check_tail",
+    "EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetRangeError", "OffsetSpec", "PointSpec", "check_follow", "check_group",
     "group_of",
 ]  # fmt: skip
 
@@ -135,10 +135,8 @@ def check_group(name: str, group: str | None) -> None:
         raise ValueError(f"{name} names no consumer group: its name is empty")
 
 
-def check_tail(bounds: OffsetBounds, last: int | None, *, follow: bool) -> None:
-    """Raise ValueError if a number of last rows is negative, or an end is set where reading has none."""
-    if last is not None and last < 0:
-        raise ValueError(f"last must be at least 0, not {last}")
+def check_follow(bounds: OffsetBounds, *, follow: bool) -> None:
+    """Raise ValueError if an end is set where reading has none."""
     if follow and bounds.end != LATEST:
         raise ValueError(f"follow has no end: leave out {bounds.names[1]}")
 

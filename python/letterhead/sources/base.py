@@ -1,4 +1,4 @@
-"""A source of rows: :class:`Source`, and what to read of it: :class:`RowRequest`."""
+"""A source of rows: :class:`Source`, and the options that each kind of source supports."""
 
 from __future__ import annotations
 
@@ -6,36 +6,21 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import quote
 
-from letterhead._arrow_types import OnError
-from letterhead._error_policies import NULL_COLUMN
-from letterhead._names import check_name
+from letterhead._row_request import RowRequest, StoreOptions
 from letterhead.values import of_message
 from letterhead.where.conditions import EVERY, col
 
 if TYPE_CHECKING:
-    from letterhead.fields import Columns, ColumnSpec, PlainKey
+    from letterhead.fields import ColumnSpec, PlainKey
     from letterhead.kafka.internal_topics import InternalTopic
-    from letterhead.limits import Limits
-    from letterhead.offsets.specs import OffsetSpec
     from letterhead.reader import Progress, Reader
-    from letterhead.state.reading.key_bounds import KeyBounds
-    from letterhead.where.conditions import Condition, Where
+    from letterhead.where.conditions import Condition
 
-__all__ = [
-    "LOG_OPTIONS",
-    "OPTIONS",
-    "Findings",
-    "LogSource",
-    "Logins",
-    "RowRequest",
-    "Source",
-    "StoreOptions",
-    "check_options",
-]
+__all__ = ["LOG_OPTIONS", "OPTIONS", "Findings", "LogSource", "Logins", "Source", "check_options"]
 
 BATCH_SCREEN_COLUMNS = ("base_offset", "last_offset", "records", "bytes", "codec", "checksum")
 
@@ -78,55 +63,6 @@ class Logins:
         if not (user and password):
             raise ValueError("no login is known: set IGGY_USERNAME and IGGY_PASSWORD, or IGGY_TOKEN")
         return user, password
-
-
-class StoreOptions(NamedTuple):
-    """Which stores of a directory are read, and which of their keys."""
-
-    name: str | None = None
-    store_type: str | None = None
-    value_format: str | None = None
-    keys: KeyBounds | None = None
-    backward: bool = False
-
-
-@dataclass(frozen=True)
-class RowRequest:
-    """Which rows and columns to read of every source, and how to reach it.
-
-    ``on_screen`` chooses fewer columns by default; with ``among_others``, they tell the rows apart from those of other sources.
-    """
-
-    columns: tuple[str, ...] | None = None
-    headers: Columns | None = None
-    where: Where | None = None
-    start: OffsetSpec = "earliest"
-    end: OffsetSpec = "latest"
-    last: int | None = None
-    follow: bool = False
-    partitions: frozenset[int] | None = None
-    committed: bool = False
-    commit_group: str | None = None
-    errors: OnError = "raise"
-    error_column: str = "error"
-    ignore_crc: bool = False
-    on_screen: bool = False
-    among_others: bool = False
-    limits: Limits | None = None
-    timeout_ms: int | None = None  # by default as the settings say, or a minute
-    servers: str | None = None  # brokers of a topic of Kafka whose address names none
-    settings: Mapping[str, Any] | None = None
-    stores: StoreOptions | None = None
-    view: Literal["records", "batches", "control"] = "records"
-
-    @property
-    def error_options(self) -> dict[str, Any]:
-        """The options of a reader for rows that cannot be read."""
-        return {"errors": self.errors, "error_column": self.error_column}
-
-    def without_headers(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Drop the column ``headers`` if the request has typed header columns."""
-        return tuple(name for name in names if not (self.headers and name == "headers"))
 
 
 class Source(ABC):
@@ -212,15 +148,11 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
 
 LOG_OPTIONS = frozenset({"start", "end", "partitions"})
 
-_UNSET: Any = {"settings": (None, {}), "stores": (None, StoreOptions())}
+_UNSET: Any = {"settings": (None, {}), "stores": (None, StoreOptions()), "committed": (None, False)}
 
 
 def check_options(sources: Sequence[Source], request: RowRequest) -> None:
-    """Raise if a value is invalid for every source, or one of these sources does not support an option."""
-    if request.errors != NULL_COLUMN:
-        check_name("errors value", request.errors, get_args(OnError))
-    if request.last is not None and request.last < 0:
-        raise ValueError(f"last must be at least 0, not {request.last}")
+    """Raise if one of these sources does not support an option of a request."""
     for source in sources:
         for field, (parameter, kinds) in OPTIONS.items():
             value = getattr(request, field)

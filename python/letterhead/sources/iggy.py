@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote
 
-import letterhead as lh
-from letterhead.sources.base import LOG_OPTIONS, Logins, LogSource, RowRequest
+from letterhead._row_request import RowRequest
+from letterhead.sources.base import LOG_OPTIONS, Logins, LogSource
 from letterhead.sources.kafka import requested_partitions
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class IggyTopicSource(LogSource):
             raise ValueError(f"the address does not name a topic: {FORM}")
         if len(names) == 3 and not (names[2].isascii() and names[2].isdecimal()):
             raise ValueError(f"a partition is a number: {FORM}/0")
-        self._server = urlunsplit(urlsplit(address)._replace(path=""))
+        self._server = server
         self._stream, self._topic = names[:2]
         self._partition = int(names[2]) if len(names) == 3 else None
         self.has_password = has_login and server.password is not None
@@ -65,12 +66,8 @@ class IggyTopicSource(LogSource):
 
     def open_records(self, request: RowRequest) -> Reader:
         """Return a stream of the messages."""
-        from letterhead.iggy.client import TIMEOUT_MS
+        from letterhead.iggy.client import IggyTopic
+        from letterhead.iggy.topic_reader import read_topic
 
-        return self.followed(lh.read.iggy(
-            self._server, stream=self._stream, topic=self._topic,
-            columns=self.chosen_columns(request), headers=request.headers, start=request.start,
-            end=request.end, last=request.last, follow=request.follow,
-            partitions=requested_partitions(self._partition, request), where=request.where,
-            timeout_ms=request.timeout_ms or TIMEOUT_MS, limits=request.limits, **request.error_options,
-        ))  # fmt: skip
+        request = replace(request, partitions=requested_partitions(self._partition, request))
+        return self.followed(read_topic(self._server, IggyTopic(self._stream, self._topic), request))

@@ -17,7 +17,7 @@ from letterhead.reader import Reader
 from letterhead.where.row_filter import RowFilter, field_type
 
 if TYPE_CHECKING:
-    from letterhead.sources.base import RowRequest
+    from letterhead._row_request import RowRequest
 
 __all__ = ["PLACE", "internal_reader"]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-import letterhead as lh
-from letterhead.offsets.specs import OffsetBounds, group_of
-from letterhead.sources.base import LOG_OPTIONS, Logins, LogSource, RowRequest, Source
+from letterhead._row_request import RowRequest
+from letterhead.sources.base import LOG_OPTIONS, Logins, LogSource, Source
 
 if TYPE_CHECKING:
     from letterhead.fields import PlainKey
@@ -57,16 +57,12 @@ class KafkaCluster(NamedTuple):
     servers: str | None
     logins: Logins
 
-    def arguments(self, request: RowRequest) -> tuple[str | None, dict[str, Any]]:
-        """Return the brokers and the settings of a connection."""
-        servers = self.servers or request.servers
-        return servers, self.logins.kafka_settings(request.settings or {}, has_servers=servers is not None)
-
     def connection(self, request: RowRequest) -> Settings:
-        """Return the settings of a connection without a topic."""
+        """Return the settings of a connection."""
         from letterhead.kafka.settings import reader_settings
 
-        servers, values = self.arguments(request)
+        servers = self.servers or request.servers
+        values = self.logins.kafka_settings(request.settings or {}, has_servers=servers is not None)
         return reader_settings(servers, values, timeout_ms=request.timeout_ms)
 
 
@@ -150,16 +146,10 @@ class KafkaTopic(LogSource):
 
     def open_records(self, request: RowRequest) -> Reader:
         """Return a stream of the records."""
-        if request.view != "records":
-            return self._view(request)
-        servers, settings = self._cluster.arguments(request)
-        return self.followed(lh.read.topic(
-            self.topic, bootstrap_servers=servers, settings=settings,
-            columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
-            follow=request.follow, partitions=requested_partitions(self._partition, request),
-            isolation_level="read_committed" if request.committed else None, **request.error_options,
-            where=request.where, commit_group=request.commit_group, timeout_ms=request.timeout_ms, limits=request.limits,
-        ))  # fmt: skip
+        from letterhead.kafka.topic_reader import read_topic
+
+        request = replace(request, partitions=requested_partitions(self._partition, request))
+        return self.followed(read_topic(self.topic, lambda: self._cluster.connection(request), request))
 
     def has_several(self, request: RowRequest) -> bool:
         """Return whether neither the address nor the request names one partition."""
@@ -167,41 +157,6 @@ class KafkaTopic(LogSource):
 
     def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
         return view_columns(request) or super()._view_columns(request)
-
-    def _view(self, request: RowRequest) -> Reader:
-        """Return a stream of batches, or of records and control records."""
-        from letterhead.kafka.topic_reader import topic_view
-
-        if request.follow:
-            raise ValueError(f"follow= excludes {request.view}=")
-        if request.commit_group is not None or group_of("start", request.start) is not None:
-            raise ValueError(f"commit_group= and start= with a group exclude {request.view}=")
-        # Before the settings: these may ask for a password.
-        bounds = OffsetBounds.parse(request.start, request.end)
-        connection = self._cluster.connection(request)
-        return topic_view(
-            self.topic,
-            row_reader(request),
-            connection,
-            bounds,
-            requested_partitions(self._partition, request),
-            last=request.last,
-            isolation="read_committed" if request.committed else "read_uncommitted",
-            marks_aborted=request.view == "control",
-        )
-
-
-def row_reader(request: RowRequest) -> Any:
-    """Return the reader of batches for every view but records."""
-    if request.view == "batches":
-        from letterhead.kafka.batch_rows import BatchRowReader
-
-        return BatchRowReader(request.columns, request.limits)
-    from letterhead.kafka.control_rows import ControlRowReader
-
-    return ControlRowReader(
-        request.columns or (), request.headers, limits=request.limits, where=request.where, **request.error_options
-    )
 
 
 def view_columns(request: RowRequest) -> tuple[str, ...] | None:
@@ -226,10 +181,10 @@ def internal_topic_of(topic: str | None) -> InternalTopic | None:
     return internal_topic(topic)
 
 
-def requested_partitions(partition: int | None, request: RowRequest) -> Iterable[int] | None:
+def requested_partitions(partition: int | None, request: RowRequest) -> frozenset[int] | None:
     """Return the partition in the address, or the requested partitions; None means all."""
     if partition is None:
         return request.partitions
     if request.partitions is not None and request.partitions != {partition}:
         raise ValueError(f"the address names partition {partition}, and partitions= another one")
-    return [partition]
+    return frozenset([partition])

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from letterhead._names import check_name, names_of
+from letterhead._names import names_of
 from letterhead._optional_dependencies import needed
+from letterhead._row_request import RowRequest, StoreOptions, is_committed
 from letterhead._shared_parameters import documented
-from letterhead.sources.base import RowRequest, StoreOptions, check_options
+from letterhead.sources.base import check_options
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -36,7 +37,7 @@ def open(
     follow: bool = False,
     partitions: Iterable[int] | None = None,
     commit_group: str | None = None,
-    isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
+    isolation_level: Literal["read_uncommitted", "read_committed"] | None = None,
     errors: OnError = "raise",
     error_column: str = "error",
     ignore_crc: bool = False,
@@ -82,8 +83,9 @@ def open(
     commit_group : str, optional
         Of topics of Kafka: a consumer group to which the offsets that were read are committed, as in
         :func:`letterhead.read.topic`.
-    isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
-        Of Kafka: whether to leave out aborted transactions, and stop where one is open.
+    isolation_level : {"read_uncommitted", "read_committed"}, optional
+        Of Kafka: whether to leave out aborted transactions, and stop where one is open. By default as ``isolation.level`` of
+        the settings says, or ``"read_uncommitted"``.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a row that cannot be read, as in :func:`letterhead.arrow.messages`.
     {error_column}
@@ -132,7 +134,6 @@ def open(
     from letterhead.kafka.settings import reader_values
     from letterhead.sources.recognition import open_sources
 
-    check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
     names = [source] if isinstance(source, str | os.PathLike) else source
     opened = open_sources([os.fspath(name) for name in names])
     if len(opened) != 1:
@@ -147,7 +148,7 @@ def open(
         follow=follow,
         partitions=None if partitions is None else frozenset(partitions),
         commit_group=commit_group,
-        committed=isolation_level == "read_committed",
+        committed=is_committed(isolation_level),
         errors=errors,
         error_column=error_column,
         ignore_crc=ignore_crc,

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from letterhead._formatting import counted
+from letterhead._row_request import RowRequest
 from letterhead.offsets.specs import OffsetBounds
-from letterhead.sources.base import LOG_OPTIONS, Findings, LogSource, RowRequest
+from letterhead.sources.base import LOG_OPTIONS, Findings, LogSource
 from letterhead.sources.kafka import internal_topic_of, view_columns
 
 if TYPE_CHECKING:
@@ -79,21 +80,9 @@ class LogSegments(LogSource):
         return view_columns(request) or super()._view_columns(request)
 
     def _log(self, request: RowRequest) -> SegmentLog[Any, Any]:
-        from letterhead.kafka.segments import KafkaSegmentRowReader, KafkaSegments
+        from letterhead.kafka.segments import KafkaSegments
 
-        columns = self.chosen_columns(request)
-        if request.view == "batches":
-            from letterhead.kafka.batch_rows import SegmentBatchReader
-
-            return KafkaSegments(SegmentBatchReader(columns, request.limits))
-        options: Any = {"limits": request.limits, "where": request.where, **request.error_options}
-        if request.view == "control":
-            from letterhead.kafka.control_rows import ControlRowReader
-
-            rows = KafkaSegmentRowReader(columns, request.headers, reader=ControlRowReader, **options)
-            return KafkaSegments(rows, marks_aborted=True, ignore_crc=request.ignore_crc)
-        rows = KafkaSegmentRowReader(columns, request.headers, **options)
-        return KafkaSegments(rows, committed=request.committed, ignore_crc=request.ignore_crc)
+        return KafkaSegments(request)
 
     def _chosen(self, request: RowRequest) -> list[Any]:
         if request.partitions is None:
@@ -152,11 +141,6 @@ class IggySegments(LogSegments):
         return WHERE_FIELDS
 
     def _log(self, request: RowRequest) -> SegmentLog[Any, Any]:
-        from letterhead.iggy.rows import IggyRowReader
         from letterhead.iggy.segments import IggySegments
 
-        columns = self.chosen_columns(request)
-        rows = IggyRowReader(
-            columns, request.headers, limits=request.limits, where=request.where, **request.error_options
-        )
-        return IggySegments(rows)
+        return IggySegments(request)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from letterhead._row_request import RowRequest, StoreOptions
 from letterhead.errors import ProcessorStateError
-from letterhead.sources.base import Findings, RowRequest, Source, StoreOptions
+from letterhead.sources.base import Findings, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,14 +46,14 @@ class StateStores(Source):
         from letterhead.state.reading.columns import StoreColumns
 
         stores = self._opened(request, request.stores or StoreOptions())
-        return StoreColumns(stores, None, None, limits=request.limits).fields
+        return StoreColumns(stores, RowRequest(limits=request.limits)).fields
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
         """Return all columns; task and store if there are several."""
         from letterhead.state.reading.columns import StoreColumns
 
         stores = self._opened(request, request.stores or StoreOptions())
-        columns = StoreColumns(stores, None, None, limits=request.limits)
+        columns = StoreColumns(stores, RowRequest(limits=request.limits))
         names = columns.fields if request.among_others else columns.schema.names
         return request.without_headers(name for name in names if not (request.on_screen and name in NOT_ON_SCREEN))
 
@@ -67,10 +69,7 @@ class StateStores(Source):
 
         options = request.stores or StoreOptions()
         stores = self._opened(request, options)
-        columns = self.chosen_columns(request)
-        rows = StoreColumns(
-            stores, columns, request.headers, limits=request.limits, where=request.where, **request.error_options
-        )
+        rows = StoreColumns(stores, replace(request, columns=self.chosen_columns(request)))
         self._rows = rows
 
         def batches() -> Iterator[pa.RecordBatch]:

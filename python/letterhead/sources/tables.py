@@ -11,12 +11,13 @@ from letterhead._arrow_types import is_binary, is_list
 from letterhead._error_policies import has_error_column
 from letterhead._names import listed
 from letterhead._parquet_files import Table
+from letterhead._row_request import RowRequest
 from letterhead._table_batches import empty_batch, no_column
 from letterhead.errors import DecodeError, replaced
 from letterhead.fields import check_distinct, columns_of
 from letterhead.offsets.reading import last_rows
 from letterhead.reader import Reader
-from letterhead.sources.base import Findings, RowRequest, Source
+from letterhead.sources.base import Findings, Source
 from letterhead.sources.table_files import open_table
 
 if TYPE_CHECKING:

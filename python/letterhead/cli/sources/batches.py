@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from letterhead import _native
+from letterhead._row_request import RowRequest
 from letterhead.cli.exits import BAD_DATA, Failure
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import checked_request, open_reader, open_sources, report_findings
 from letterhead.limits import Limits
 from letterhead.offsets.specs import OffsetRangeError
-from letterhead.sources.base import RowRequest
 
 __all__ = ["FORMAT", "StoredRecord", "batch_at", "with_checksums"]
 

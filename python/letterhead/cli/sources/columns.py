@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from letterhead._arrow_types import is_binary, is_list
 from letterhead._error_policies import has_error_column
 from letterhead._optional_dependencies import how_to_install
+from letterhead._row_request import RowRequest
 from letterhead._table_batches import empty_batch
 from letterhead.cli.exits import Failure
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import checked_request, column_names, open_reader, open_sources, report_findings
-from letterhead.sources.base import RowRequest, Source
+from letterhead.sources.base import Source
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,13 +13,14 @@ from urllib.parse import quote
 
 import typer
 
+from letterhead._row_request import RowRequest
 from letterhead.cli.exits import BAD_DATA, OK, Failure, as_options
 from letterhead.cli.render import TIMEOUT_MS, warn
 from letterhead.cli.settings_files import file_settings
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.errors import TruncatedTailWarning
 from letterhead.sources import recognition
-from letterhead.sources.base import BROKERS_REMEDY, Logins, RowRequest, Source, check_options
+from letterhead.sources.base import BROKERS_REMEDY, Logins, Source, check_options
 from letterhead.sources.iggy import IggyTopicSource
 from letterhead.sources.kafka import SCHEME
 

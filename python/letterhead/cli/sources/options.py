@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
+from letterhead._row_request import RowRequest, StoreOptions
 from letterhead._times import is_relative, read_iso_time
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.completion import complete_stores
@@ -15,7 +16,6 @@ from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import Where, flag, grouped, option
 from letterhead.cli.render import SETTINGS, TIMEOUT_MS
 from letterhead.offsets.specs import OffsetSpec
-from letterhead.sources.base import RowRequest, StoreOptions
 from letterhead.where import parse
 
 __all__ = [
@@ -110,7 +110,7 @@ def selection(
             end=points(end),
             last=last,
             partitions=partition_numbers("--partition", partition),
-            committed=committed,
+            committed=committed or None,
             timeout_ms=milliseconds(timeout),
             servers=bootstrap_server,
             settings=settings,

@@ -18,10 +18,9 @@ from pyspark.sql.types import StructType
 from letterhead.iggy.address import Address
 from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic
 from letterhead.iggy.kafka_gateway import MAPPINGS
-from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
 from letterhead.iggy.kafka_rows import MappedRowReader
 from letterhead.iggy.partitions import IggyPartitions
-from letterhead.iggy.rows import COLUMNS, IggyRowReader
+from letterhead.iggy.rows import IggyRowReader
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.offsets.ranges import chosen_partitions
 from letterhead.offsets.specs import OffsetPoint
@@ -43,7 +42,6 @@ from letterhead.spark.sources.options import (
     number,
     one_of,
     parse_options,
-    read_arguments,
     text,
     timestamp,
 )
@@ -181,12 +179,6 @@ class IggyQuery(OffsetQuery[IggyPartitions]):
         super().__init__(values)
         self._address = Address.parse(values["address"])
         self.topic = IggyTopic(values["stream"], values["topic"])
-        self._is_mapped = "mapping" in values
-        if self._is_mapped and values.get("errors", "raise") != "raise":
-            raise ValueError("the option mapping needs errors=raise")
-        known = MAPPED_COLUMNS if self._is_mapped else COLUMNS
-        default = [name for name in known if not (values.get("headerColumns") and name == "headers")]
-        self._columns = values.get("columns", default)
 
     def open_log(self) -> IggyPartitions:
         """Return a connection to the server."""
@@ -222,12 +214,8 @@ class IggyQuery(OffsetQuery[IggyPartitions]):
 
     def reader(self) -> IggyRowReader | MappedRowReader:
         """Return the reader of rows."""
-        headers, arguments = self.values.get("headerColumns"), read_arguments(self.values)
-        if self._is_mapped:
-            return MappedRowReader(
-                self._columns, headers, arguments.get("limits"), arguments["dialect"], arguments.get("where")
-            )
-        return IggyRowReader(self._columns, headers, **arguments)
+        reader = MappedRowReader if "mapping" in self.values else IggyRowReader
+        return reader(self.request, dialect="spark")
 
 
 # Writers --------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -35,7 +36,6 @@ from letterhead.spark.sources.options import (
     number,
     one_of,
     parse_options,
-    read_arguments,
     text,
     timestamp,
 )
@@ -317,13 +317,9 @@ class KafkaQuery(OffsetQuery["KafkaPartitions"]):
 
     def push(self, filters: Iterable[Any]) -> list[Any]:
         """Add filters of Spark to the condition; return the filters that Spark has to evaluate."""
-        headers = self.values.get("headerColumns")
-        where, left = push(
-            filters, self.values.get("where"), headers, lambda pushed: resolve(pushed, _WHERE_FIELDS, headers),
-            keeps_errors=self.values.get("errors") == "column",
-        )  # fmt: skip
-        if where is not None:
-            self.values = {**self.values, "where": where}
+        self.request, left = push(
+            filters, self.request, lambda pushed: resolve(pushed.where, _WHERE_FIELDS, pushed.headers)
+        )
         return left
 
     def _check_times(self, log: KafkaPartitions, option: str, times: Mapping[TopicPartition, int]) -> None:
@@ -337,10 +333,9 @@ class KafkaQuery(OffsetQuery["KafkaPartitions"]):
     def reader(self) -> KafkaRowReader:
         """Return the reader of rows."""
         names = [re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name) for name in self._columns]
-        headers, arguments = self.values.get("headerColumns"), read_arguments(self.values)
         # A condition uses Spark's names of the columns.
-        where = resolve(arguments.pop("where", None), _WHERE_FIELDS, headers)
-        return KafkaRowReader(names, headers, where=where, **arguments)
+        request = replace(self.request, columns=tuple(names))
+        return KafkaRowReader(request, dialect="spark", where_fields=_WHERE_FIELDS)
 
 
 def _as_spark(name: str, column: pa.Array) -> pa.Array:

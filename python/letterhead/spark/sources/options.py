@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from letterhead._default_values import json_default
 from letterhead._names import check_name, names_of, unknown_name
+from letterhead._row_request import RowRequest
 from letterhead._shared_parameters import documented
 from letterhead._times import check_unit
 from letterhead.fields import Columns, ColumnSpec, columns_of, field, normalise
@@ -29,7 +30,7 @@ __all__ = [
     "options",
     "parse_options",
     "path",
-    "read_arguments",
+    "row_request",
     "text",
     "timestamp",
 ]
@@ -124,16 +125,21 @@ def parse_options(options: Mapping[str, str], table: Mapping[str, Option]) -> di
     return values
 
 
-def read_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that the readers of all sources take from the values of options.
+def row_request(values: Mapping[str, Any]) -> RowRequest:
+    """Return the request of the values of options that all sources have.
 
     Examples
     --------
-    >>> read_arguments({"errors": "column", "errorColumn": "problem", "columns": ["key"]})
-    {'dialect': 'spark', 'errors': 'column', 'error_column': 'problem'}
+    >>> request = row_request({"errors": "column", "errorColumn": "problem", "columns": ["key"]})
+    >>> request.columns, request.errors, request.error_column
+    (('key',), 'column', 'problem')
     """
-    arguments = {"errors": "errors", "errorColumn": "error_column", "where": "where", "limits": "limits"}
-    return {"dialect": "spark"} | {name: values[option] for option, name in arguments.items() if option in values}
+    fields = {"errors": "errors", "errorColumn": "error_column", "where": "where", "limits": "limits"}
+    fields |= {"headerColumns": "headers"}
+    return RowRequest(
+        columns=names_of(values.get("columns")),
+        **{field: values[option] for option, field in fields.items() if option in values},
+    )
 
 
 # Parsers --------------------------------------------------------------------------------------------------------------

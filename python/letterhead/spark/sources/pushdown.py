@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader
 
+from letterhead._row_request import RowRequest
 from letterhead.fields import Columns, columns_of
 from letterhead.where.conditions import Condition, Logic, Operand, col
 
@@ -41,30 +43,26 @@ class _PushFilters:
 
 
 def push(
-    filters: Iterable[Any],
-    where: Condition | None,
-    headers: Columns | None,
-    apply: Callable[[Condition], object],
-    *,
-    keeps_errors: bool,
-) -> tuple[Condition | None, list[Any]]:
-    """Return a condition with the filters that it can express, and the filters that Spark has to evaluate.
+    filters: Iterable[Any], request: RowRequest, apply: Callable[[RowRequest], object]
+) -> tuple[RowRequest, list[Any]]:
+    """Return a request with the filters that its condition can express, and the filters that Spark has to evaluate.
 
     ``apply`` raises ValueError for a condition that the source cannot evaluate. If the source keeps rows with errors,
     Spark evaluates all filters again.
     """
     left = []
+    where: Any = request.where
     for spark_filter in filters:
         try:
-            pushed = _condition(spark_filter, headers or {})
-            apply(pushed)
+            pushed = _condition(spark_filter, request.headers or {})
+            apply(replace(request, where=pushed))
         except (ValueError, TypeError):
             left.append(spark_filter)
             continue
         where = pushed if where is None else where & pushed
-        if keeps_errors:
+        if request.errors == "column":
             left.append(spark_filter)
-    return where, left
+    return replace(request, where=where), left
 
 
 def _condition(spark_filter: Any, headers: Columns) -> Condition:

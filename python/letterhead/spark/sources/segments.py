@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from letterhead._row_request import RowRequest, is_committed
 from letterhead._warnings import warn
 from letterhead.errors import TruncatedTailWarning
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
-from letterhead.offsets.segments import SegmentsReader
+from letterhead.offsets.segments import SegmentLog, SegmentsReader
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import BatchOnly
-from letterhead.spark.sources.options import COMMON, Option, one_of, parse_options, path, read_arguments, text
+from letterhead.spark.sources.options import COMMON, Option, one_of, parse_options, path, row_request, text
 from letterhead.spark.sources.pushdown import FilterPushdown, push
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.iggy.rows import IggyRowReader
     from letterhead.kafka.log_directory import LogSegment
     from letterhead.kafka.transactions import Transactions
 
@@ -115,26 +115,17 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
         self._bounds = OffsetBounds.parse(
             values.get("start", "earliest"), values.get("end", "latest"), ("option start", "option end")
         )
-        self._committed = values.get("isolationLevel") == "read_committed"
-        self._values = values
-        self._rows = self._row_reader(values.get("where"))
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Schema of the record batches."""
-        return self._rows.schema
+        self._request = replace(row_request(values), committed=is_committed(values.get("isolationLevel")))
+        self.schema = self._log(self._request).schema
 
     def push(self, filters: list[Any]) -> list[Any]:
         """Apply the filters that can be evaluated on segments."""
-        headers, where = self._values.get("headerColumns"), self._values.get("where")
-        keeps_errors = self._values.get("errors") == "column"
-        where, left = push(filters, where, headers, self._row_reader, keeps_errors=keeps_errors)
-        self._rows = self._row_reader(where)
+        self._request, left = push(filters, self._request, self._log)
         return left
 
     def partitions(self) -> list[InputPartition]:
         """Return the parts; the driver reads transactions, as their markers may be in other parts."""
-        log, partitions = self._log(), self._partitions()
+        log, partitions = self._log(self._request), self._partitions()
         log.check_bounds(partitions, self._bounds)
         parts: list[InputPartition] = []
         for segments in partitions:
@@ -147,7 +138,8 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read a part."""
         bounds = OffsetBounds.parse(partition.offsets.start, partition.offsets.end)
-        reader = SegmentsReader(self._log(partition, truncated_rows=True), [[partition.segment]], bounds)
+        log = self._log(self._request, partition, truncated_rows=True)
+        reader = SegmentsReader(log, [[partition.segment]], bounds)
         with reader, warnings.catch_warnings():
             # The driver has warned of it.
             warnings.simplefilter("ignore", TruncatedTailWarning)
@@ -158,28 +150,22 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
 
         return partitions(self._path)
 
-    def _log(self, part: SegmentPart | None = None, *, truncated_rows: bool = False) -> Any:
+    def _log(
+        self, request: RowRequest, part: SegmentPart | None = None, *, truncated_rows: bool = False
+    ) -> SegmentLog[Any, Any]:
         from letterhead.kafka.segments import KafkaSegments
 
-        if part is None:
-            return KafkaSegments(self._rows, committed=self._committed)
-        return KafkaSegments(self._rows, transactions=part.transactions, truncated_rows=truncated_rows)
+        transactions = None if part is None else part.transactions
+        return KafkaSegments(request, dialect="spark", transactions=transactions, truncated_rows=truncated_rows)
 
     def _parts(self, log: Any, segments: Sequence[Any], requested: OffsetRange) -> Iterator[SegmentPart]:
         from letterhead.kafka.transactions import Transactions
 
-        transactions = log.transactions(segments, requested.start) if self._committed else Transactions([], [])
+        transactions = log.transactions(segments, requested.start) if self._request.committed else Transactions([], [])
         for begun in transactions.open:
             warn(f"a transaction is open, and {segments[0].path.parent} is read up to it: {begun}")
         for segment in segments:
             yield from _parts(segment, requested, transactions)
-
-    def _row_reader(self, where: Any) -> Any:
-        from letterhead.kafka.record_sets import COLUMNS
-        from letterhead.kafka.segments import KafkaSegmentRowReader
-
-        columns, arguments = self._values.get("columns", COLUMNS), read_arguments(self._values) | {"where": where}
-        return KafkaSegmentRowReader(columns, self._values.get("headerColumns"), **arguments)
 
 
 class IggySegmentsSourceReader(SegmentsSourceReader):
@@ -190,22 +176,18 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
 
         return iggy_partitions(self._path)
 
-    def _log(self, part: SegmentPart | None = None, *, truncated_rows: bool = False) -> Any:
+    def _log(
+        self, request: RowRequest, part: SegmentPart | None = None, *, truncated_rows: bool = False
+    ) -> SegmentLog[Any, Any]:
         from letterhead.iggy.segments import IggySegments
 
-        return IggySegments(self._rows, truncated_rows=truncated_rows)
+        if request.committed:
+            raise ValueError("isolationLevel read_committed needs segments of Kafka: Iggy has no transactions")
+        return IggySegments(request, dialect="spark", truncated_rows=truncated_rows)
 
     def _parts(self, log: Any, segments: Sequence[Any], requested: OffsetRange) -> Iterator[SegmentPart]:
         if requested.start < requested.end:
             yield from (SegmentPart(segment, requested) for segment in segments)
-
-    def _row_reader(self, where: Any) -> IggyRowReader:
-        from letterhead.iggy.rows import COLUMNS, IggyRowReader
-
-        if self._committed:
-            raise ValueError("isolationLevel read_committed needs segments of Kafka: Iggy has no transactions")
-        arguments = read_arguments(self._values) | {"where": where}
-        return IggyRowReader(self._values.get("columns", COLUMNS), self._values.get("headerColumns"), **arguments)
 
 
 def _parts(segment: LogSegment, requested: OffsetRange, transactions: Transactions) -> Iterator[SegmentPart]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from letterhead._row_request import RowRequest
 from letterhead._warnings import warn
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import BatchOnly
-from letterhead.spark.sources.options import COMMON, Option, number, parse_options, path, read_arguments, text
+from letterhead.spark.sources.options import COMMON, Option, number, parse_options, path, row_request, text
 from letterhead.spark.sources.pushdown import FilterPushdown, push
 
 if TYPE_CHECKING:
@@ -65,34 +66,22 @@ class StateSource(BatchOnly, DataSource):  # type: ignore[misc]
 
     def arrow_schema(self) -> pa.Schema:
         """Return the columns in Arrow's types."""
-        return self._opened()[1].schema
+        return self._opened().columns.schema
 
     def reader(self, schema: StructType) -> StateReader:
         """Return the reader of a batch query."""
-        reader = StateReader(*self._opened())
+        reader = self._opened()
         check_schema(self.name(), reader.columns.schema, schema)
         return reader
 
-    def _opened(self) -> tuple[list[StoreReader], StoreColumns, dict[str, Any]]:
+    def _opened(self) -> StateReader:
         from letterhead.state.reading.stores import open_stores
 
         values = parse_options(self.options, OPTIONS)
         if "path" not in values:
             raise ValueError('pass the state directory: .option("path", directory), or .load(directory)')
         stores = open_stores(Path(values["path"]), values.get("store"), values.get("storeType"), values.get("values"))
-        return stores, _columns(stores, values, values.get("where")), values
-
-
-def _columns(stores: list[StoreReader], values: dict[str, Any], where: Any) -> StoreColumns:
-    from letterhead.state.reading.columns import StoreColumns
-
-    return StoreColumns(
-        stores,
-        values.get("columns"),
-        values.get("headerColumns"),
-        window_size=values.get("windowSize"),
-        **read_arguments(values) | {"where": where},
-    )
+        return StateReader(stores, row_request(values), values.get("windowSize"))
 
 
 @dataclass
@@ -104,23 +93,24 @@ class StorePartition(InputPartition):  # type: ignore[misc]
 
 
 class StateReader(FilterPushdown, DataSourceReader):  # type: ignore[misc]
-    """Read the databases of stores, each in a task; ``values`` are the parsed options."""
+    """Read the databases of stores, each in a task."""
 
-    def __init__(self, stores: list[StoreReader], columns: StoreColumns, values: dict[str, Any]) -> None:
+    def __init__(self, stores: list[StoreReader], request: RowRequest, window_size: int | None) -> None:
         self._stores = stores
-        self.columns = columns
-        self._values = values
+        self._request = request
+        self._window_size = window_size
+        self.columns = self._columns(request)
 
     def push(self, filters: list[Any]) -> list[Any]:
         """Apply the filters that can be evaluated on rows of stores."""
-
-        def columns_where(where: Any) -> StoreColumns:
-            return _columns(self._stores, self._values, where)
-
-        headers, where = self._values.get("headerColumns"), self._values.get("where")
-        where, left = push(filters, where, headers, columns_where, keeps_errors=self._values.get("errors") == "column")
-        self.columns = columns_where(where)
+        self._request, left = push(filters, self._request, self._columns)
+        self.columns = self._columns(self._request)
         return left
+
+    def _columns(self, request: RowRequest) -> StoreColumns:
+        from letterhead.state.reading.columns import StoreColumns
+
+        return StoreColumns(self._stores, request, window_size=self._window_size, dialect="spark")
 
     def partitions(self) -> list[InputPartition]:
         """Return a partition for each database."""

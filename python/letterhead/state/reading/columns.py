@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 
 from letterhead import arrow as lha
 from letterhead._error_policies import has_error_column
+from letterhead._row_request import RowRequest
+from letterhead._table_batches import bounded_batches
 from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreChoiceError, replaced
 from letterhead.offsets.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.operations import ReadOptions, Select
@@ -22,9 +24,7 @@ from letterhead.where.row_filter import RowFilter, field_type
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
-    from letterhead.fields import Columns, PlainKey
-    from letterhead.limits import Limits
-    from letterhead.where.conditions import Where
+    from letterhead.fields import PlainKey
 
 __all__ = ["StoreColumns"]
 
@@ -36,23 +36,20 @@ BATCH_BYTES = 16 << 20
 class StoreColumns:
     """Converts rows of stores of one type to record batches of :attr:`schema`.
 
-    The options and errors are as in :func:`letterhead.read.state`; ``dialect`` sets the types of timestamps and of the
+    Options and errors are as in :func:`letterhead.read.state`; ``dialect`` sets the types of timestamps and of the
     columns of ``headers``.
     """
 
     def __init__(
         self,
         stores: Sequence[StoreReader],
-        columns: Sequence[str] | None = None,
-        headers: Columns | None = None,
+        request: RowRequest,
         *,
         window_size: int | None = None,
-        errors: OnError = "raise",
-        error_column: str = "error",
         dialect: Dialect = "arrow",
-        limits: Limits | None = None,
-        where: Where | None = None,
     ) -> None:
+        columns, headers, where = request.columns, request.headers, request.where
+        errors, error_column, limits = request.errors, request.error_column, request.limits
         # Plain values are never decoded, so the options are checked here.
         checked = lha.decode(_EMPTY, "streams", errors=errors, error_column=error_column, limits=limits)
         self._type = stores[0].type
@@ -67,7 +64,7 @@ class StoreColumns:
         fields = {"task": pa.string(), "store": pa.string(), **self._fields()}
         if columns is None:
             left_out = {name for name in ("task", "store") if len({_labels(store)[name] for store in stores}) == 1}
-            columns = [name for name in fields if name not in left_out]
+            columns = request.without_headers(name for name in fields if name not in left_out)
         check_columns(columns, fields, headers, errors, error_column)
         self.fields = tuple(fields)
         """The columns that stores of the type have."""
@@ -110,7 +107,7 @@ class StoreColumns:
                     batch = batch.take(pa.array(range(len(batch) - 1, -1, -1), pa.int64()))
                 # Rows whose versions are all deleted contain none.
                 if len(batch):
-                    yield batch
+                    yield from bounded_batches(batch, self._limits)
 
     def _check(self, name: str) -> None:
         """Check the window size and the headers against the type of store."""

@@ -14,6 +14,8 @@ from letterhead._warnings import warn
 with needed("reading a state directory", "'letterhead[arrow,state]'"):
     import pyarrow as pa
 
+from letterhead._names import names_of
+from letterhead._row_request import RowRequest
 from letterhead.reader import Reader
 from letterhead.state.reading.columns import StoreColumns
 from letterhead.state.reading.stores import open_stores, remarks
@@ -64,7 +66,7 @@ def state(
           ``session_start`` and ``session_end``; for versions ``valid_from`` and ``valid_to``, null for the latest one;
         * ``timestamp``, if values have one; like all of these times it is ``timestamp[ms, UTC]``;
         * ``value``, the payload; null for a version that deletes the key;
-        * ``headers``, if the store keeps them.
+        * ``headers``, if the store keeps them, and the argument ``headers`` is not given.
     {headers_as_columns}
     store_type : str, optional
         The type, if the files leave it open: ``key-value``, ``window``, ``session``, ``versioned``,
@@ -114,10 +116,10 @@ def state(
     (['key', 'session_start', 'session_end', 'value', 'headers'], 300)
     """
     stores = open_stores(Path(directory), store, store_type, values, limits)
-    rows = StoreColumns(
-        stores, columns, headers, window_size=window_size, errors=errors, error_column=error_column, limits=limits,
-        where=where,
-    )  # fmt: skip
+    request = RowRequest(
+        columns=names_of(columns), headers=headers, where=where, errors=errors, error_column=error_column, limits=limits
+    )
+    rows = StoreColumns(stores, request, window_size=window_size)
     for remark in remarks(stores):
         warn(remark)
 

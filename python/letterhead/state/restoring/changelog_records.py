@@ -17,6 +17,9 @@ with needed("the records of a changelog", "'letterhead[arrow,state]'"):
 
 from letterhead._arrow_types import read_table
 from letterhead._parquet_files import parquet_table, tables_of
+from letterhead._row_request import RowRequest
+from letterhead.offsets.segments import SegmentsReader
+from letterhead.offsets.specs import OffsetBounds
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
@@ -191,9 +194,11 @@ def read_path(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         table = parquet_table(path, ROWS)
         yield from table.read([name for name in table.schema.names if name in columns], None)
     else:
-        from letterhead._open_segments import segments
+        from letterhead.kafka.log_directory import partitions
+        from letterhead.kafka.segments import KafkaSegments
 
-        with segments(path, columns=columns, isolation_level="read_committed") as reader:
+        log = KafkaSegments(RowRequest(tuple(columns), committed=True))
+        with SegmentsReader(log, partitions(path), OffsetBounds.parse("earliest", "latest")) as reader:
             yield from reader
 
 

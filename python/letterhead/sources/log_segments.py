@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
@@ -11,18 +11,18 @@ from letterhead._shared_parameters import documented
 with needed("reading segments", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
-from letterhead._names import check_name
-from letterhead.kafka.log_directory import Paths, partitions
-from letterhead.kafka.record_sets import COLUMNS
-from letterhead.kafka.segments import KafkaSegmentRowReader, KafkaSegments
-from letterhead.offsets.output_columns import default_columns
-from letterhead.offsets.segments import SegmentsReader
-from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail
+from letterhead._names import check_name, names_of
+from letterhead._row_request import RowRequest, is_committed
+from letterhead.sources.base import check_options
+from letterhead.sources.segments import IggySegments, LogSegments
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
+    from letterhead.kafka.log_directory import Paths
     from letterhead.limits import Limits
+    from letterhead.offsets.segments import SegmentsReader
+    from letterhead.offsets.specs import OffsetSpec
     from letterhead.where.conditions import Where
 
 __all__ = ["segments"]
@@ -112,25 +112,20 @@ def segments(
     >>> table.num_rows, table.column_names, reader.truncated
     (10000, ['offset', 'tenant'], [])
     """
-    check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
     check_name("format", format, ("record-batch", "iggy-batch"))
-    bounds = OffsetBounds.parse(start, end)
-    check_tail(bounds, last, follow=False)
-    options: Any = {"errors": errors, "error_column": error_column, "limits": limits, "where": where}
-    if format == "iggy-batch":
-        from letterhead.iggy.rows import COLUMNS as IGGY_COLUMNS
-        from letterhead.iggy.rows import IggyRowReader
-        from letterhead.iggy.segments import IggySegments, iggy_partitions
-
-        if isolation_level == "read_committed":
-            raise ValueError("isolation_level='read_committed' needs segments of Kafka: Iggy has no transactions")
-        if ignore_crc:
-            raise ValueError("ignore_crc= is for segments of Kafka")
-        reader = IggyRowReader(
-            default_columns(IGGY_COLUMNS, headers) if columns is None else columns, headers, **options
-        )
-        return SegmentsReader(IggySegments(reader), iggy_partitions(path), bounds, last=last)
-    rows = KafkaSegmentRowReader(default_columns(COLUMNS, headers) if columns is None else columns, headers, **options)
-    committed = isolation_level == "read_committed"
-    log = KafkaSegments(rows, committed=committed, ignore_crc=ignore_crc)
-    return SegmentsReader(log, partitions(path), bounds, last=last)
+    source = IggySegments(path) if format == "iggy-batch" else LogSegments(path)
+    request = RowRequest(
+        columns=names_of(columns),
+        headers=headers,
+        where=where,
+        start=start,
+        end=end,
+        last=last,
+        committed=is_committed(isolation_level),
+        errors=errors,
+        error_column=error_column,
+        ignore_crc=ignore_crc,
+        limits=limits,
+    )
+    check_options([source], request)
+    return source.open_records(request)
