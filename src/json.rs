@@ -45,15 +45,7 @@ pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<Inval
         (Scalar::Float32 | Scalar::Float64, "-INF") => "-Infinity",
         (_, text) => text,
     };
-    Ok(Some(match read_text(scalar, text.as_bytes())? {
-        Value::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
-        Value::Bool(flag) => Value::Bool(flag),
-        Value::Int(number) => Value::Int(number),
-        Value::Wide(number) => Value::Wide(number),
-        Value::Float32(number) => Value::Float32(number),
-        Value::Float64(number) => Value::Float64(number),
-        Value::Bytes(_) => unreachable!("`Type::parse` rejects JSON of binary"),
-    }))
+    Ok(Some(read_text(scalar, text.as_bytes())?.into_owned()))
 }
 
 /// The text of a JSON string, after which only white space may follow; `None` for anything else.

@@ -2,6 +2,8 @@
 
 pub mod amqp;
 pub mod arrow;
+pub mod base_encoding;
+pub mod charset;
 pub mod codec;
 pub mod cursor;
 pub mod encoding;

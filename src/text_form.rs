@@ -1,4 +1,4 @@
-//! Values that are text with a form of its own: times, dates, decimals and bytes.
+//! Values that are text with a form of its own: times, dates and decimals.
 //!
 //! ```text
 //!   timestamp:iso        2026-01-31T09:30:00.5+01:00   RFC 3339, section 5.6; the offset is required, and seconds that are 0
@@ -6,21 +6,14 @@
 //!   timestamp:ms         1769848200500                 ASCII digits since 1970; also `s`, `us` and `ns`
 //!   date:text            2026-01-31
 //!   decimal(9,2):text    -12.50, 1.25e1                digits that the type has no place for must be 0
-//!   binary:base64        AP8=                          RFC 4648, in either alphabet, padded or not
-//!   binary:hex           00ff
 //! ```
 //!
 //! Times and dates are in the years 1 to 9999, which Python and Spark have. Digits past the unit of the result are cut off.
 
-use std::borrow::Cow;
-
-use base64::alphabet::STANDARD;
-use base64::engine::{self, DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
 use chrono::{DateTime, Datelike as _, NaiveDate, SecondsFormat};
 
 use crate::error::Code;
-use crate::memory;
-use crate::value::{HEX_DIGITS, InvalidValue, Value, invalid};
+use crate::value::{InvalidValue, Value, invalid};
 
 /// A form of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +24,6 @@ pub enum TextForm {
     Epoch(Unit),
     Date,
     Decimal(DecimalType),
-    Base64,
-    Hex,
 }
 
 /// A unit of time.
@@ -70,8 +61,6 @@ impl TextForm {
             ("timestamp", "iso") => TextForm::Iso(Unit::Microsecond),
             ("timestamp", unit) => TextForm::Epoch(Unit::named(unit)?),
             ("date", "text") => TextForm::Date,
-            ("binary", "base64") => TextForm::Base64,
-            ("binary", "hex") => TextForm::Hex,
             (name, "text") => TextForm::Decimal(DecimalType::parse(name)?),
             _ => return None,
         })
@@ -84,8 +73,6 @@ impl TextForm {
             TextForm::Epoch(unit) => format!("timestamp:{}", unit.name()),
             TextForm::Date => "date:text".into(),
             TextForm::Decimal(of) => format!("{}:text", of.name()),
-            TextForm::Base64 => "binary:base64".into(),
-            TextForm::Hex => "binary:hex".into(),
         }
     }
 
@@ -96,14 +83,6 @@ impl TextForm {
             TextForm::Epoch(unit) => read_epoch(bytes, unit).map(Value::Int),
             TextForm::Date => read_date(bytes).map(Value::Int),
             TextForm::Decimal(of) => of.read(bytes).map(Value::Wide),
-            TextForm::Base64 => {
-                let bytes = from_base64(bytes).ok_or_else(|| bad_text("the text is not Base64".into()))?;
-                Ok(Value::Bytes(Cow::Owned(bytes)))
-            }
-            TextForm::Hex => {
-                let bytes = from_hex(bytes).ok_or_else(|| bad_text("the text is not pairs of hex digits".into()))?;
-                Ok(Value::Bytes(Cow::Owned(bytes)))
-            }
         }
     }
 }
@@ -348,47 +327,6 @@ fn seconds_of_day(hour: Option<i64>, minute: Option<i64>) -> Option<i64> {
 /// The number of ASCII digits.
 fn digits(bytes: &[u8]) -> Option<i64> {
     bytes.iter().try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
-}
-
-/// Reads Base64 in either alphabet, padded or not.
-fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
-    const CONFIG: GeneralPurposeConfig = GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true);
-    static EITHER: GeneralPurpose = GeneralPurpose::new(&STANDARD, CONFIG);
-    if text.ends_with(b"=") && !text.len().is_multiple_of(4) {
-        return None;
-    }
-    let standard = |character: &u8| match character {
-        b'-' => b'+',
-        b'_' => b'/',
-        other => *other,
-    };
-    let text: Vec<u8> = text.iter().map(standard).collect();
-    EITHER.decode(text).ok()
-}
-
-/// Appends bytes as Base64, in the standard alphabet and padded.
-pub fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    let start = out.len();
-    let digits = bytes.len().div_ceil(3).saturating_mul(4);
-    memory::reserve(out, digits);
-    out.resize(start + digits, 0);
-    let written = engine::general_purpose::STANDARD.encode_slice(bytes, &mut out[start..]);
-    debug_assert_eq!(written, Ok(digits));
-}
-
-fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    let (pairs, rest) = text.as_chunks::<2>();
-    let bytes = || pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
-    if rest.is_empty() { bytes() } else { None }
-}
-
-/// Appends bytes as pairs of lower-case hexadecimal digits.
-pub fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
-    memory::reserve(out, bytes.len().saturating_mul(2));
-    out.extend(bytes.iter().flat_map(|byte| HEX_DIGITS[usize::from(*byte)]));
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl EncodedType {
             let types = Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(|scalar| scalar.name());
             return Err(unknown_name("type", of.scalar.name(), types));
         }
-        let Coding::Plain(encoding) = of.coding else {
+        let (Coding::Plain(encoding), None) = (of.coding, of.base) else {
             return Err(Error::Value(format!("type '{text}': values are read so, and not converted from it")));
         };
         Ok(EncodedType { value_type: ValueType::Named(of.scalar), encoding })

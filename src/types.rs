@@ -1,7 +1,8 @@
 //! The types that a user names, and how values are read as one of them.
 //!
 //! ```text
-//!   type     name[:be|le|text|guid|reversed|json|varlen|amqp], or text with a form of its own, see [`text_form`]
+//!   type     name[:be|le|text|guid|reversed|json|varlen|amqp|utf-16le|utf-16be|latin-1][:base64|hex], or text with a form of
+//!            its own, see [`text_form`]
 //!   int32    ┌──┬──┬──┬──┐  most significant byte first (`:be`, the default) or last (`:le`)
 //!            └──┴──┴──┴──┘
 //!   int32:text   "-42"       ASCII digits
@@ -9,11 +10,15 @@
 //!   int32:varlen d6, ff ff ff ff ff d6   a two's complement of any number of bytes, most significant byte first
 //!   uuid:guid    the first three groups little-endian, as .NET's `Guid` has them; `uuid:reversed`: all sixteen bytes
 //!   int32:amqp   71 ff ff ff d6, 54 d6   an AMQP 1.0 primitive, which specifies its encoding: see [`amqp`]
+//!   string:utf-16le, string:latin-1      text in another character set, see [`charset`]
+//!   int32:text:base64    "LTQy"          Base64 of the bytes of a type, see [`base_encoding`]
 //! ```
 
 use std::borrow::Cow;
 
 use crate::amqp;
+use crate::base_encoding::BaseEncoding;
+use crate::charset::Charset;
 use crate::encoding::{Encoding, is_integer};
 use crate::error::{Error, unknown_name};
 use crate::json;
@@ -32,6 +37,8 @@ pub enum Coding {
     Amqp,
     /// Text, which formats with types store as a string.
     Text(TextForm),
+    /// Text in another character set, which formats with types store as bytes.
+    Charset(Charset),
     /// Any value, as its bytes: tests of nulls need no type.
     Any,
     /// Any value, and null as no bytes: whether there is a header.
@@ -40,31 +47,44 @@ pub enum Coding {
     Every,
 }
 
-const SUFFIXES: [&str; 8] = ["be", "le", "text", "guid", "reversed", "json", "varlen", "amqp"];
+const SUFFIXES: [&str; 13] = [
+    "be", "le", "text", "guid", "reversed", "json", "varlen", "amqp", "utf-16le", "utf-16be", "latin-1", "base64",
+    "hex",
+];
 
 /// A type as a user names it: `int64`, `int64:le`, `uuid:text`, `string:amqp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Type {
     pub scalar: Scalar,
     pub coding: Coding,
+    /// How the bytes of a value are written as text, which formats with types store as a string.
+    pub base: Option<BaseEncoding>,
 }
 
 impl Type {
     /// Reads a name and its suffix.
     pub fn parse(text: &str) -> Result<Type, Error> {
+        let plain = |scalar, coding| Ok(Type { scalar, coding, base: None });
         // Conditions ask for these; users do not name them.
         match text {
-            "binary:any" => return Ok(Type { scalar: Scalar::Binary, coding: Coding::Any }),
-            "binary:exists" => return Ok(Type { scalar: Scalar::Binary, coding: Coding::Exists }),
-            "binary:every" => return Ok(Type { scalar: Scalar::Binary, coding: Coding::Every }),
+            "binary:any" => return plain(Scalar::Binary, Coding::Any),
+            "binary:exists" => return plain(Scalar::Binary, Coding::Exists),
+            "binary:every" => return plain(Scalar::Binary, Coding::Every),
             _ => {}
+        }
+        if let Some((name, base)) = BaseEncoding::split(text) {
+            let of = Type::parse(name)?;
+            return match of.base {
+                None => Ok(Type { base: Some(base), ..of }),
+                Some(_) => Err(Error::Value(format!("type '{text}': bytes are written as text only once"))),
+            };
         }
         let (name, suffix) = match text.split_once(':') {
             Some((name, suffix)) => (name, Some(suffix)),
             None => (text, None),
         };
         if let Some(form) = suffix.and_then(|suffix| TextForm::parse(name, suffix)) {
-            return Ok(Type { scalar: Scalar::String, coding: Coding::Text(form) });
+            return plain(Scalar::String, Coding::Text(form));
         }
         let scalar = Scalar::named(name)
             .ok_or_else(|| unknown_name("type", name, Scalar::ALL.iter().map(|scalar| scalar.name())))?;
@@ -77,7 +97,10 @@ impl Type {
             Some("json") => Coding::Json,
             Some("varlen") => Coding::Varlen,
             Some("amqp") => Coding::Amqp,
-            Some(other) => return Err(unknown_name("suffix of a type", other, SUFFIXES.into_iter())),
+            Some(other) => match Charset::named(other) {
+                Some(charset) => Coding::Charset(charset),
+                None => return Err(unknown_name("suffix of a type", other, SUFFIXES.into_iter())),
+            },
         };
         let is_of_uuid = matches!(suffix, Some("guid" | "reversed"));
         match coding {
@@ -89,6 +112,9 @@ impl Type {
             _ if is_of_uuid && scalar != Scalar::Uuid => {
                 Err(Error::Value(format!("type '{text}': only uuid has the suffix '{}'", &text[name.len()..])))
             }
+            Coding::Charset(charset) if scalar != Scalar::String => {
+                Err(Error::Value(format!("type '{text}': only string has the suffix ':{}'", charset.name())))
+            }
             Coding::Amqp if !amqp::has(scalar) => Err(Error::Value(format!("type '{text}': AMQP has no {name}"))),
             Coding::Json if !json::has(scalar) => Err(Error::Value(format!("type '{text}': JSON has no {name}"))),
             Coding::Varlen if !is_integer(scalar) => {
@@ -98,16 +124,25 @@ impl Type {
                 "type '{text}': {name} has neither byte order nor digits: leave out '{}'",
                 &text[name.len()..]
             ))),
-            _ => Ok(Type { scalar, coding }),
+            _ => plain(scalar, coding),
         }
     }
 
-    /// The name in messages: that of a text form, or the name without a suffix.
+    /// The name in messages: that of a text form, or the name without a suffix, and how its bytes are written as text.
     pub fn name(self) -> Cow<'static, str> {
-        match self.coding {
+        let name = match self.coding {
             Coding::Text(form) => Cow::Owned(form.name()),
             _ => Cow::Borrowed(self.scalar.name()),
+        };
+        match self.base {
+            Some(base) => Cow::Owned(format!("{name}:{}", base.name())),
+            None => name,
         }
+    }
+
+    /// Whether every value of the type is text, which formats with types store as a string.
+    pub fn is_text(self) -> bool {
+        self.base.is_some() || matches!(self.coding, Coding::Text(_))
     }
 
     /// The bytes of a value, most significant first, in the order of this type, or back.
@@ -121,6 +156,9 @@ impl Type {
     pub fn accepts(self, value_type: ValueType) -> bool {
         match (self.scalar, value_type) {
             _ if matches!(self.coding, Coding::Any | Coding::Exists | Coding::Every) => true,
+            (_, value_type) if self.base.is_some() => {
+                matches!(value_type, ValueType::Named(Scalar::String | Scalar::Binary))
+            }
             (_, ValueType::Named(Scalar::Binary)) if !matches!(self.coding, Coding::Plain(_)) => true,
             (Scalar::Uuid, ValueType::Named(Scalar::Binary))
             | (Scalar::TimestampMs, ValueType::Named(Scalar::Int64)) => true,
@@ -132,7 +170,7 @@ impl Type {
     /// Whether values of a type fit this one, all or some of them: integers fit integers and floats, and text fits bytes.
     pub fn is_wider(self, stored: Scalar) -> bool {
         match (self.scalar, stored) {
-            _ if matches!(self.coding, Coding::Text(_)) => false,
+            _ if self.is_text() => false,
             (Scalar::Float64, Scalar::Float32) | (Scalar::Binary, Scalar::String) | (Scalar::String, Scalar::Char) => {
                 true
             }
@@ -147,8 +185,8 @@ impl Type {
         match value_type {
             // The requested type applies to bytes.
             ValueType::Named(Scalar::Binary) => self,
-            _ if matches!(self.coding, Coding::Text(_)) => self,
-            _ => Type { scalar: self.scalar, coding: Coding::Plain(Encoding::Bytes(order)) },
+            _ if self.is_text() => self,
+            _ => Type { coding: Coding::Plain(Encoding::Bytes(order)), ..self },
         }
     }
 }

@@ -31,6 +31,21 @@ pub enum Value<'a> {
     Bytes(Cow<'a, [u8]>),
 }
 
+impl Value<'_> {
+    /// The value without the bytes that it was read from.
+    pub fn into_owned(self) -> Value<'static> {
+        match self {
+            Value::Bool(flag) => Value::Bool(flag),
+            Value::Int(number) => Value::Int(number),
+            Value::Wide(number) => Value::Wide(number),
+            Value::Float32(number) => Value::Float32(number),
+            Value::Float64(number) => Value::Float64(number),
+            Value::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
+            Value::Bytes(bytes) => Value::Bytes(Cow::Owned(bytes.into_owned())),
+        }
+    }
+}
+
 /// Why bytes are not a value of a type: the code, the byte within the value, the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidValue {

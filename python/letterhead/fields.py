@@ -106,7 +106,8 @@ def field(
         of the key, in order. Spark SQL names (``bigint``, ``long``, ``int``, ``smallint``, ``tinyint``, ``double``,
         ``float``, ``boolean``, ``timestamp`` and so on), ``LongType()`` and ``pa.int64()`` are accepted too.
         Text with a form of its own is ``timestamp:iso`` (RFC 3339), ``timestamp:s``, ``:ms``, ``:us`` or ``:ns`` (digits
-        since 1970), ``date:text``, ``decimal(p, s):text``, ``binary:base64`` and ``binary:hex``.
+        since 1970), ``date:text`` and ``decimal(p, s):text``. ``string:utf-16le``, ``string:utf-16be`` and
+        ``string:latin-1`` are other character sets. The bytes of any type may be text: ``int32:le:base64``, ``uuid:hex``.
         ``"int32 | int32:text"`` is the first of several types that reads a value.
     key : str, int, bytes or Value, optional
         Key of the header; by default the name of the column. An int for formats with integer keys; a

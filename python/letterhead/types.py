@@ -62,13 +62,16 @@ UUID_ORDERS: tuple[str, ...] = ("guid", "reversed")
 READ_SUFFIXES: tuple[str, ...] = ("json", "varlen", "amqp")
 """Suffixes of encodings that are read and not written: JSON, integers of any length, AMQP primitives."""
 
-TEXT_SUFFIXES: dict[str, str] = {
-    **dict.fromkeys(("iso", "s", "ms", "us", "ns"), "timestamp"),
-    **dict.fromkeys(("base64", "hex"), "binary"),
-}
-"""Suffixes of text with a form of its own, and the type that has it: RFC 3339, digits since 1970, and bytes as text."""
+TEXT_SUFFIXES: dict[str, str] = dict.fromkeys(("iso", "s", "ms", "us", "ns"), "timestamp")
+"""Suffixes of text with a form of its own, and the type that has it: RFC 3339, and digits since 1970."""
 
-SUFFIXES: tuple[str, ...] = (*ORDERS, *UUID_ORDERS, *READ_SUFFIXES, *TEXT_SUFFIXES)
+CHARSETS: tuple[str, ...] = ("utf-16le", "utf-16be", "latin-1")
+"""Suffixes of ``string``: character sets other than UTF-8."""
+
+BASE_ENCODINGS: tuple[str, ...] = ("base64", "hex")
+"""Last suffixes of any type whose bytes are written as text, as in ``int32:le:base64``."""
+
+SUFFIXES: tuple[str, ...] = (*ORDERS, *UUID_ORDERS, *READ_SUFFIXES, *CHARSETS, *TEXT_SUFFIXES, *BASE_ENCODINGS)
 """All suffixes."""
 
 _SPARK_NAMES = {
@@ -209,6 +212,9 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
         return element, True
     if "|" in text and not is_object:
         return _parse_alternatives(text, dialect), False
+    bytes_type, _, base = text.rpartition(":")
+    if base in BASE_ENCODINGS and not is_object:
+        return f"{_base_encoded(text, bytes_type, dialect)}:{base}", False
     written, colon, suffix = (text, "", "") if is_object else text.partition(":")
     if suffix == "text" and written.lower() == "timestamp":
         # Text may be a date, or digits of any unit: nobody would see which.
@@ -229,6 +235,8 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
         raise unknown_name("suffix", suffix, SUFFIXES)
     if suffix in TEXT_SUFFIXES:
         raise ValueError(f"type '{text}': only {TEXT_SUFFIXES[suffix]} has the suffix ':{suffix}'")
+    if suffix in CHARSETS and name != "string":
+        raise ValueError(f"type '{text}': only string has the suffix ':{suffix}'")
     if suffix in UUID_ORDERS and name != "uuid":
         raise ValueError(f"type '{text}': only uuid has the suffix ':{suffix}'")
     if name == "uuid" and suffix == "le":
@@ -247,6 +255,16 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
     return name + colon + suffix, False
 
 
+def _base_encoded(text: str, bytes_type: str, dialect: _Dialect) -> str:
+    """Return the canonical name of the type of bytes that are written as text."""
+    name, is_array = _parse_text(bytes_type, dialect)
+    if is_array:
+        raise ValueError(f"type {text!r}: write the suffix of the elements, as in array<int32:base64>")
+    if split_type(name)[2]:
+        raise ValueError(f"type {text!r}: bytes are written as text only once")
+    return name
+
+
 def _parse_alternatives(text: str, dialect: _Dialect) -> str:
     """Return the canonical names of types with `` | `` between them, which must be types of the same values."""
     from letterhead import _native  # lists of types need no core
@@ -259,6 +277,22 @@ def _parse_alternatives(text: str, dialect: _Dialect) -> str:
     name = " | ".join(type for type, _ in types)
     _native.check_type(name)
     return name
+
+
+def split_type(type: str) -> tuple[str, str, str]:
+    """Return the name of a type, the suffix of its encoding, and that of its bytes as text; each is empty if there is none.
+
+    Examples
+    --------
+    >>> from letterhead.types import split_type
+    >>> split_type("int32:le:base64"), split_type("string:latin-1"), split_type("uuid:hex")
+    (('int32', 'le', 'base64'), ('string', 'latin-1', ''), ('uuid', '', 'hex'))
+    """
+    bytes_type, _, base = type.rpartition(":")
+    if base not in BASE_ENCODINGS:
+        bytes_type, base = type, ""
+    name, _, encoding = bytes_type.partition(":")
+    return name, encoding, base
 
 
 def base_type(type: str) -> str:
@@ -299,12 +333,12 @@ def orders_of(name: str) -> tuple[str, ...]:
 
 def is_text_suffix(suffix: str) -> bool:
     """Return whether a suffix of a type, without its colon, names an encoding as text."""
-    return suffix == "text" or suffix in TEXT_SUFFIXES
+    return suffix == "text" or suffix in TEXT_SUFFIXES or suffix in BASE_ENCODINGS
 
 
 def is_only_read(type: str) -> bool:
     """Return whether a type, as :func:`type_name` writes it, has an encoding that is read and not written."""
-    return any(alternative.partition(":")[2] in READ_SUFFIXES for alternative in type.split(" | "))
+    return any(split_type(alternative)[1] in READ_SUFFIXES for alternative in type.split(" | "))
 
 
 def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:

@@ -5,8 +5,8 @@ use std::io::Write as _;
 
 use chrono::{DateTime, Datelike as _, NaiveDate};
 
+use crate::base_encoding::write_base64;
 use crate::memory;
-use crate::text_form::write_base64;
 use crate::value::{ByteOrder, Value, read_bytes};
 use crate::value_type::Scalar;
 

@@ -20,6 +20,8 @@ use super::rows::{Buffers, ListRows, Parsed, RowSource};
 use super::run::{Rows, run};
 use super::sink::{Row, parse_row};
 use super::{Input, Operation, Output, schema};
+use crate::base_encoding::BaseEncoding;
+use crate::charset::Charset;
 use crate::encoding::{Encoding, in_range, is_integer, read_text, typed, untyped};
 use crate::error::{Code, Direction, Error, ErrorDetail, bad_length};
 use crate::header::{Header, RequestedKey};
@@ -28,7 +30,7 @@ use crate::limits::Limits;
 use crate::log::{EitherLog, Log, OnError, Result};
 use crate::memory;
 use crate::op::edit::{key_of, writable_key};
-use crate::text_form::{TextForm, Unit, date_text, iso_text, time, write_base64, write_hex};
+use crate::text_form::{TextForm, Unit, date_text, iso_text, time};
 use crate::traits::{Carries, Field, Info, MessageFormat, Presence, Sink};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, guid_order, invalid};
@@ -114,13 +116,15 @@ impl Pack {
 
 /// The type that a format stores for values of a type, if it stores one.
 fn stored(of: Type, format: &Info) -> Result<Option<ValueType>, String> {
-    if !matches!(of.coding, Coding::Plain(_) | Coding::Guid | Coding::Text(_)) {
+    if !matches!(of.coding, Coding::Plain(_) | Coding::Guid | Coding::Text(_) | Coding::Charset(_)) {
         return Err("the type can be read, but not written".into());
     }
     if !format.types.is_typed() {
         return Ok(None);
     }
     let value_type = ValueType::Named(match of.scalar {
+        _ if of.base.is_some() => Scalar::String,
+        _ if matches!(of.coding, Coding::Charset(_)) => Scalar::Binary,
         Scalar::Uuid => Scalar::Binary,
         Scalar::TimestampMs => Scalar::Int64,
         scalar => scalar,
@@ -282,9 +286,11 @@ fn encode<'a>(
         None => 0..array.len(),
     };
     let value_type = stored(of, format).map_err(Failed::Type)?;
-    // A format with types has one encoding for each. A UUID is bytes there, in the order that is requested.
-    let encoding = match (value_type, of.coding) {
-        (None | Some(ValueType::Named(Scalar::Binary)), Coding::Plain(encoding)) => encoding,
+    // A format with types has one encoding for each. A UUID is bytes there, in the order that is requested, as are bytes that
+    // are written as text.
+    let has_own = matches!(value_type, None | Some(ValueType::Named(Scalar::Binary))) || of.base.is_some();
+    let encoding = match of.coding {
+        Coding::Plain(encoding) if has_own => encoding,
         _ => Encoding::Bytes(ByteOrder::Big),
     };
     let (offset, nulls) = (places.start, nulls_of(array, lists));
@@ -292,16 +298,31 @@ fn encode<'a>(
     writer.values.reserve(places.len(), places.len() * of.scalar.width().unwrap_or(16));
     let written = match of.coding {
         Coding::Text(form) => writer.write_form(form, array, places),
+        Coding::Charset(charset) => writer.write_charset(charset, array, places),
         _ => writer.write_all(array, places),
     };
     written.map_err(|failed| match failed {
         Failed::Value(place, error) => Failed::Value(row_of(lists, place), error),
         failed => failed,
     })?;
-    let ValueWriter { values, nulls, .. } = writer;
+    let ValueWriter { mut values, nulls, .. } = writer;
+    if let Some(base) = of.base {
+        values = in_base(base, &values);
+    }
     let encoded = EncodedColumn { value_type, values, nulls, lists, is_joined: false, offset };
     encoded.check_lengths(format.carries)?;
     Ok(encoded)
+}
+
+/// Bytes as text, value by value.
+fn in_base(base: BaseEncoding, values: &Runs) -> Runs {
+    let (mut texts, mut text) = (Runs::default(), Vec::new());
+    for place in 0..values.count() {
+        text.clear();
+        base.write(values.get(place), &mut text);
+        texts.push(&text);
+    }
+    texts
 }
 
 /// The row of a value.
@@ -440,22 +461,21 @@ impl ValueWriter {
                 let (numbers, scale) = (array.as_primitive::<Decimal128Type>(), *scale);
                 self.texts(places, &|place| of.write(numbers.value(place), scale, truncates))
             }
-            (TextForm::Base64 | TextForm::Hex, D::Binary | D::LargeBinary | D::BinaryView) => {
-                let bytes = Bytes::of(array).ok_or_else(|| self.mismatch(array))?;
-                let mut text = Vec::new();
-                for place in places {
-                    text.clear();
-                    let value = bytes.get(place).filter(|_| !self.is_null(place)).unwrap_or_default();
-                    match form {
-                        TextForm::Hex => write_hex(value, &mut text),
-                        _ => write_base64(value, &mut text),
-                    }
-                    self.values.push(&text);
-                }
-                Ok(())
-            }
             _ => Err(self.mismatch(array)),
         }
+    }
+
+    /// Writes text in another character set.
+    fn write_charset(&mut self, charset: Charset, array: &dyn Array, places: Range<usize>) -> Result<(), Failed> {
+        let texts = Texts::of(array).ok_or_else(|| self.mismatch(array))?;
+        let mut bytes = Vec::new();
+        for place in places {
+            bytes.clear();
+            let text = texts.get(place).filter(|_| !self.is_null(place)).unwrap_or_default();
+            charset.write(text, &mut bytes).map_err(|error| Failed::Value(place, error))?;
+            self.values.push(&bytes);
+        }
+        Ok(())
     }
 
     /// Writes the text of each value that is not null.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::amqp;
+use crate::base_encoding::BaseEncoding;
 use crate::encoding::{Encoding, contains_integers, in_range, is_integer, read_text, read_varlen};
 use crate::error::{Code, Error};
 use crate::json;
@@ -107,13 +108,15 @@ impl Type {
             TextForm::Iso(Unit::Microsecond) | TextForm::Epoch(_) => timestamp(TimeUnit::Microsecond),
             TextForm::Date => DataType::Date32,
             TextForm::Decimal(of) => DataType::Decimal128(of.precision, of.scale as i8),
-            TextForm::Base64 | TextForm::Hex => DataType::Binary,
         }
     }
 
     /// Reads the bytes of a value; `None` is a null of AMQP or JSON. The message of an error is built only when there is one.
     #[inline]
     pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
+        if let Some(base) = self.base {
+            return self.read_base(base, bytes, dialect);
+        }
         let value = match self.coding {
             Coding::Plain(Encoding::Bytes(order)) => read_bytes(self.scalar, order, bytes)?,
             Coding::Plain(Encoding::Text) => read_text(self.scalar, bytes)?,
@@ -123,6 +126,7 @@ impl Type {
             }
             Coding::Any | Coding::Exists | Coding::Every => Value::Bytes(Cow::Borrowed(bytes)),
             Coding::Text(form) => return form.read(bytes).map(Some),
+            Coding::Charset(charset) => Value::Text(Cow::Owned(charset.read(bytes)?)),
             Coding::Varlen => read_varlen(self.scalar, bytes)?,
             Coding::Json => match json::read(self.scalar, bytes)? {
                 Some(value) => value,
@@ -131,6 +135,24 @@ impl Type {
             Coding::Amqp => return self.read_amqp(bytes, dialect),
         };
         self.fit(value, dialect).map(Some)
+    }
+
+    /// Reads text that is the bytes of a value. Errors within these bytes have no position in the text.
+    #[inline(never)]
+    fn read_base<'a>(
+        self,
+        base: BaseEncoding,
+        text: &[u8],
+        dialect: Dialect,
+    ) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
+        let bytes = base.read(text)?;
+        if let (Scalar::Binary, Coding::Plain(_)) = (self.scalar, self.coding) {
+            return Ok(Some(Value::Bytes(Cow::Owned(bytes))));
+        }
+        match (Type { base: None, ..self }).read(&bytes, dialect) {
+            Ok(value) => Ok(value.map(Value::into_owned)),
+            Err(invalid) => Err(Box::new(InvalidValue { within: 0, ..*invalid })),
+        }
     }
 
     /// Reads a value that carries a type, or none; `order` is the byte order of typed numbers. With `is_strict`, values of

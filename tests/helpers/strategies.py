@@ -36,6 +36,7 @@ from reference import keys as forms
 from reference.batches.iggy_polled_2023 import STATES
 from reference.formats import FORMATS
 from reference.text_forms import TEXT_FORMS
+from reference.types import CHARSET_TYPES
 
 BATCHES = [name for name, row in FORMATS.items() if row.batch is not None]
 ONE = [name for name, row in FORMATS.items() if row.batch is None]
@@ -304,12 +305,14 @@ types = st.one_of(
     st.sampled_from(SELECT_TYPES),
     st.sampled_from([f"{name}:{order}" for name in SELECT_TYPES for order in orders_of(name)]),
     st.builds("{}:amqp".format, st.sampled_from([*amqp.READ_AS])),
-    st.sampled_from(TEXT_FORMS),
+    st.sampled_from([*TEXT_FORMS, *CHARSET_TYPES]),
     st.sampled_from(
         [
             "int8 | int8:text",
             "bool:text | bool | bool:json",
             "binary:base64 | binary:hex | binary",
+            "int32:base64 | int32:text | int32",
+            "string | string:utf-16le | string:latin-1",
             "timestamp:iso | timestamp:ms | timestamp_ms",
             "timestamp_ms:text | timestamp:iso",
             "int64 | int32 | int8:text",
@@ -328,6 +331,11 @@ _times = st.builds(
     st.sampled_from([":00", ":59", ":60", ":61", ""]), _fractions,
     st.sampled_from(["Z", "z", "+01:00", "-23:59", "+00:59", "-23:00", "+24:00", "", "Z\n"]),
 )  # fmt: skip
+_times |= st.builds(
+    "2016-12-{}T{}{}{}".format,
+    st.sampled_from([30, 31]), st.sampled_from(["23:59", "00:29", "22:59", "09:30"]),
+    st.sampled_from(["", ":00", ":60", ":60.000", ":60.5", ":59.9999999"]), st.sampled_from(["Z", "+00:30", "-01:00", ""]),
+)  # fmt: skip
 _digits = st.integers(-(10**22), 10**22) | st.integers(-(10**6), 10**6)
 _decimals = st.from_regex(r"\A[+-]?[0-9]{0,4}\.?[0-9]{0,4}(?:[eE][+-]?[0-9]{1,3})?\Z") | st.decimals(
     allow_nan=False, allow_infinity=False
@@ -336,6 +344,10 @@ form_values = st.one_of(
     st.one_of(_times, _times.map(lambda text: text[:10]), _digits.map(str), _decimals).map(str.encode),
     st.binary(max_size=7).map(base64.b64encode) | st.binary(max_size=7).map(base64.urlsafe_b64encode),
     st.binary(max_size=5).map(lambda data: data.hex().encode()),
+    st.one_of(st.binary(min_size=size, max_size=size) for size in (1, 2, 4, 8, 16)).map(base64.b64encode),
+    st.binary(min_size=16, max_size=16).map(lambda data: data.hex().upper().encode()),
+    st.one_of(_times, _digits.map(str), _decimals).map(lambda text: base64.b64encode(text.encode()).rstrip(b"=")),
+    st.text(max_size=4).map(lambda text: base64.b64encode(text.encode("utf-16-le", "surrogatepass"))),
     st.text("AaZ09+/-_= ", max_size=9).map(str.encode),
     st.sampled_from(
         [b"", b"-", b"+", b".", b"1e", b"1e99999999999", b"0e99999999999", b"9" * 60, b"\xff", b"2026-1-1"]

@@ -27,6 +27,7 @@ from reference import ops, value_types
 from reference.formats import FORMATS
 from reference.reading import in_message
 from reference.text_forms import TEXT_FORMS
+from reference.types import CHARSET_TYPES
 from strategies import BATCHES, ONE, few
 
 BYTES = [pa.binary(), pa.large_binary(), pa.binary_view()]
@@ -136,7 +137,11 @@ def messages_of(column: Any) -> list[dict[str, Any]]:
     return [from_row(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 
-EVERY_SPELLING = [*SELECT_TYPES, *(f"{name}:{order}" for name in SELECT_TYPES for order in orders_of(name))]
+EVERY_SPELLING = [
+    *SELECT_TYPES,
+    *CHARSET_TYPES,
+    *(f"{name}:{order}" for name in SELECT_TYPES for order in orders_of(name)),
+]
 
 
 FORMS = [*TEXT_FORMS, "int32 | int32:text", "timestamp:iso | timestamp:s", "timestamp_ms:text | timestamp:iso"]

@@ -20,10 +20,12 @@ from letterhead.types import SELECT_TYPES, orders_of
 from outcomes import same, selected
 from reference.formats import FORMATS
 from reference.text_forms import TEXT_FORMS
+from reference.types import CHARSET_TYPES
 from strategies import BLOCKS, few, form_values
 
 TYPES = [name + suffix for name in SELECT_TYPES for suffix in ["", *(f":{order}" for order in orders_of(name))]] + [
     *TEXT_FORMS,
+    *CHARSET_TYPES,
     "int32:text | int32",
 ]
 

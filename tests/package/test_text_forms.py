@@ -33,6 +33,16 @@ AT = datetime(2026, 1, 31, 8, 30, tzinfo=UTC)
         ("decimal(9, 2):text", "-12.5", Decimal("-12.50")),
         ("binary:base64", "-_8", b"\xfb\xff"),
         ("binary:hex", "00fF", b"\x00\xff"),
+        ("int32:base64", "AAAAAw==", 3),
+        ("int32:le:base64", "AwAAAA", 3),
+        ("int32:text:base64", "LTQy", -42),
+        ("string:base64", "w6k", "é"),
+        ("uuid:hex", "00112233445566778899AABBCCDDEEFF", "00112233-4455-6677-8899-aabbccddeeff"),
+        ("timestamp:iso:base64", "MjAyNi0wMS0zMVQwODozMFo=", AT),
+        ("string:latin-1:hex", "e9", "é"),
+        ("string:json:base64", "ImEi", "a"),
+        ("int64:amqp:hex", "5507", 7),
+        ("timestamp:iso", "2026-01-31T08:30Z", AT),
     ],
 )
 def test_one_message_and_a_column_have_the_same_value(type: str, text: str, value: Any) -> None:
@@ -51,6 +61,13 @@ def test_one_message_and_a_column_have_the_same_value(type: str, text: str, valu
         ("date:text", "0000-01-01", "out_of_range"),
         ("decimal(3,1):text", "1.25", "out_of_range"),
         ("binary:base64", "A", "bad_text"),
+        ("binary:base64", "AB==", "bad_text"),
+        ("binary:base64", "+_8=", "bad_text"),
+        ("binary:base64", "AAAA\n", "bad_text"),
+        ("int32:base64", "AAAA", "wrong_size"),
+        ("string:base64", "/w==", "value_not_utf8"),
+        ("int8:text:hex", "32353600", "bad_text"),
+        ("string:utf-16le", "abc", "bad_text"),
         ("binary:hex", "abc", "bad_text"),
     ],
 )
@@ -174,3 +191,59 @@ def test_conditions_compare_the_values_of_columns() -> None:
     assert count(lh.col("n").exists()) == 0
     with pytest.raises(ValueError, match="at most 2 decimals"):
         count(lh.col("price") == 1.005)
+
+
+@pytest.mark.parametrize(
+    ("charset", "python"), [("utf-16le", "utf-16-le"), ("utf-16be", "utf-16-be"), ("latin-1", "iso-8859-1")]
+)
+def test_text_is_read_and_written_in_other_charsets(charset: str, python: str) -> None:
+    texts = ["", "acme", "é\xff\x80", None, *(["📦\ufeff\0"] if python.startswith("utf") else [])]
+    lists = lha.pack(pa.record_batch({"k": pa.array(texts)}), {"k": f"string:{charset}"})
+    assert [row and row[0]["value"] for row in lists.to_pylist()] == [
+        [] if text is None else text.encode(python) for text in texts
+    ]
+    assert lha.select(lists, "kafka", {"k": f"string:{charset}"}).field("k").to_pylist() == texts
+
+
+@pytest.mark.parametrize(("charset", "text"), [("latin-1", "Ā"), ("utf-16le", "\ufffe"), ("utf-16be", "\ufffe")])
+def test_a_character_that_a_charset_lacks_is_an_error_without_the_text(charset: str, text: str) -> None:
+    with pytest.raises(lh.EncodeError, match=f"header k: the text has a character that {charset} lacks") as caught:
+        lha.pack(pa.table({"k": ["a", text]}), {"k": f"string:{charset}"})
+    assert (caught.value.code, caught.value.row) == ("out_of_range", 1)
+    assert text not in str(caught.value)
+
+
+def test_formats_with_types_store_other_charsets_as_bytes_and_base64_as_text() -> None:
+    table = pa.table({"city": ["é"], "n": [3]})
+    columns = {"city": "string:latin-1", "n": "int32:base64"}
+    packed = lha.pack(table, columns, format="iggy-2023")
+    assert [tuple(header.values()) for header in packed.to_pylist()[0]] == [
+        ("city", "binary", b"\xe9"),
+        ("n", "string", b"AAAAAw=="),
+    ]
+    assert lha.select(packed, "iggy-2023", columns).to_pylist() == [{"city": "é", "n": 3}]
+    plain = lha.pack(table, {"city": "string", "n": "int32"}, format="iggy-2023")
+    read = lha.select(plain, "iggy-2023", columns, errors="column").to_pylist()[0]
+    assert (read["city"], read["n"], read["error"][0]["code"]) == ("é", None, "wrong_type")
+
+
+def test_conditions_and_defaults_have_the_new_types() -> None:
+    rows = pa.array([message("AAAAAw=="), message("AAAABA=="), lh.encode([], "kafka")])
+    for where in ('k::"int32:base64" > 3', lh.col("k", "int32:base64") > 3):
+        assert lha.select(rows, "kafka", {"k": "int32:base64"}, where=where).field("k").to_pylist() == [4]
+    assert lha.select(rows, "kafka", {"k": lh.field("int32:base64", default=7)}).field("k").to_pylist() == [3, 4, 7]
+
+
+@pytest.mark.parametrize(
+    ("type", "reason"),
+    [
+        ("int32:latin-1", "only string has the suffix"),
+        ("int32:base64:hex", "only once"),
+        ("array<int32>:base64", "array<int32:base64>"),
+        ("date:base64", "pass 'date:text'"),
+        ("foo:base64", "unknown type"),
+    ],
+)
+def test_suffixes_that_do_not_belong_to_a_type_are_rejected(type: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        lh.field(type)

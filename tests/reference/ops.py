@@ -409,11 +409,13 @@ def _read(entry: Entry, value: bytes, type: str, dialect: str, strict: bool) -> 
         return types.read(type, value, dialect=dialect)
     if types.accepts(type, entry.type):
         # Otherwise the value is its bits, most significant byte first, whatever the order asked for.
-        is_bytes = entry.type == "binary" or text_forms.is_form(type)
+        is_bytes = entry.type == "binary" or types.is_text(type)
         return types.read(type if is_bytes else types.parse(type)[0], value, dialect=dialect)
     if not strict and types.is_wider(type, entry.type):
         return types.read_wider(type, entry.type, value, dialect=dialect)
-    name = type if text_forms.is_form(type) else types.parse(type)[0]
+    bytes_type, base = text_forms.split_base(type)
+    name = bytes_type if text_forms.is_form(bytes_type) else types.parse(type)[0]
+    name = f"{name}:{base}" if base else name
     raise types.Misfit("wrong_type", f"the value is {entry.type} and {name} was requested")
 
 

@@ -1,4 +1,4 @@
-"""Values that are text with a form of its own: times, dates, decimals, Base64 and hexadecimal digits.
+"""Values that are text with a form of its own: times, dates and decimals; and bytes that are written as text.
 
 ::
 
@@ -6,8 +6,8 @@
     timestamp:s ms us ns   -?[0-9]+                      since 1970
     date:text              2026-01-31
     decimal(p,s):text      [+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([eE][+-]?[0-9]+)?
-    binary:base64          either alphabet, padded or not
-    binary:hex             ([0-9a-fA-F]{2})*
+    <type>:base64          either alphabet, padded or not; bits after the last byte are 0
+    <type>:hex             ([0-9a-fA-F]{2})*
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 
 TEXT_FORMS = (
     "timestamp:iso", "timestamp:s", "timestamp:ms", "timestamp:us", "timestamp:ns", "date:text", "decimal(9,2):text",
-    "decimal(38,0):text", "decimal(38,38):text", "binary:base64", "binary:hex",
+    "decimal(38,0):text", "decimal(38,38):text",
+    "binary:base64", "binary:hex", "int32:base64", "int64:le:base64", "string:base64", "uuid:hex", "uuid:guid:base64",
+    "timestamp:iso:base64", "int16:text:hex", "bool:base64", "decimal(9,2):text:base64", "string:utf-16le:base64",
 )  # fmt: skip
 
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -28,7 +30,7 @@ _DATE = rb"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _HOUR = rb"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 _ISO = re.compile(rb"(%s)[Tt ](%s)(?::([0-5][0-9]|60)(?:\.([0-9]+))?)?([Zz]|([+-])(%s))?" % (_DATE, _HOUR, _HOUR))
 _DECIMAL = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE]([+-]?[0-9]+))?")
-_BASE64 = re.compile(rb"(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?")
+_BASE64 = re.compile(rb"(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}")
 
 
 class Unfit(Exception):
@@ -43,10 +45,10 @@ class Unfit(Exception):
 def is_form(type: str) -> bool:
     """Return whether a type is text with a form of its own."""
     name, _, suffix = type.partition(":")
-    return (suffix in ("iso", *_UNITS, "base64", "hex")) or (suffix == "text" and name.startswith(("date", "decimal")))
+    return (suffix in ("iso", *_UNITS)) or (suffix == "text" and name.startswith(("date", "decimal")))
 
 
-def read(type: str, data: bytes) -> int | Decimal | date | bytes:
+def read(type: str, data: bytes) -> int | Decimal | date:
     """Read text: a time as microseconds since 1970."""
     name, _, suffix = type.partition(":")
     if suffix == "iso":
@@ -60,16 +62,28 @@ def read(type: str, data: bytes) -> int | Decimal | date | bytes:
         if not re.fullmatch(_DATE, data):
             raise Unfit("bad_text", "the text is not a date, such as 2026-01-31")
         return _date(data)
-    if name.startswith("decimal"):
-        return _read_decimal(name, data)
-    if suffix == "hex":
+    return _read_decimal(name, data)
+
+
+def split_base(type: str) -> tuple[str, str]:
+    """Return the type of the bytes, and how they are written as text, which is empty if they are not."""
+    inner, _, base = type.rpartition(":")
+    return (inner, base) if base in ("base64", "hex") else (type, "")
+
+
+def read_base(base: str, data: bytes) -> bytes:
+    """Return the bytes of text."""
+    if base == "hex":
         if not re.fullmatch(rb"(?:[0-9a-fA-F]{2})*", data):
             raise Unfit("bad_text", "the text is not pairs of hex digits")
         return bytes.fromhex(data.decode())
-    if not _BASE64.fullmatch(data):
-        raise Unfit("bad_text", "the text is not Base64")
-    data = data.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
-    return base64.b64decode(data + b"=" * (-len(data) % 4))
+    digits = data.rstrip(b"=")
+    if _BASE64.fullmatch(data) and len(digits) % 4 != 1 and (digits == data or len(data) % 4 == 0):
+        padded = digits.replace(b"-", b"+").replace(b"_", b"/") + b"=" * (-len(digits) % 4)
+        decoded = base64.b64decode(padded)
+        if base64.b64encode(decoded) == padded:
+            return decoded
+    raise Unfit("bad_text", "the text is not Base64")
 
 
 def _read_iso(data: bytes) -> int:

@@ -2,7 +2,7 @@
 
 ::
 
-    type         name[:be|le|text|json|varlen|amqp]
+    type         name[:be|le|text|json|varlen|amqp|utf-16le|utf-16be|latin-1][:base64|hex]
     int32        ┌──┬──┬──┬──┐  most significant byte first (be, the default) or last (le)
                  └──┴──┴──┴──┘
     int32:text   "-42"          ASCII, no spaces
@@ -64,6 +64,10 @@ WIDTHS: dict[str, int] = {
 TYPES: tuple[str, ...] = ("string", "binary", *WIDTHS)
 SUFFIXES: tuple[str, ...] = ("be", "le", "text")
 UUID_ORDERS: tuple[str, ...] = ("guid", "reversed")
+CHARSET_TYPES: tuple[str, ...] = ("string:utf-16le", "string:utf-16be", "string:latin-1")
+CHARSETS = {"utf-16le": "utf-16-le", "utf-16be": "utf-16-be", "latin-1": "latin-1"}
+"""Character sets, and Python's names of them."""
+
 DIALECTS: tuple[str, ...] = ("arrow", "spark")
 
 DECIMAL_LIMIT = 10**38
@@ -93,8 +97,13 @@ class Misfit(Exception):
 
 def parse(text: str) -> tuple[str, str]:
     """Split ``name[:be|le|text|json|varlen|amqp]`` into the name and how its bytes spell it."""
+    text, _ = text_forms.split_base(text)
     name, colon, suffix = text.partition(":")
     if text_forms.is_form(text):
+        return name, suffix
+    if suffix in CHARSETS:
+        if name != "string":
+            raise ValueError(f"type '{text}': only string has the suffix ':{suffix}'")
         return name, suffix
     if name not in TYPES:
         raise unknown_name("type", name, TYPES)
@@ -124,6 +133,16 @@ def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar | Decimal 
     microseconds for Spark.
     """
     name, spelling = parse(type)
+    bytes_type, base = text_forms.split_base(type)
+    if base:
+        try:
+            return read(bytes_type, text_forms.read_base(base, data), dialect=dialect)
+        except text_forms.Unfit as unfit:
+            raise Misfit(unfit.code, unfit.message) from None
+        except Misfit as misfit:
+            raise Misfit(misfit.code, misfit.message) from None
+    if spelling in CHARSETS:
+        return _read_charset(spelling, data)
     if text_forms.is_form(type):
         try:
             return text_forms.read(type, data)
@@ -144,22 +163,28 @@ def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar | Decimal 
     return _ticks(int(value), dialect) if name == "timestamp_ms" else value
 
 
+def is_text(type: str) -> bool:
+    """Return whether every value of a type is text, which formats with types store as a string."""
+    bytes_type, base = text_forms.split_base(type)
+    return bool(base) or text_forms.is_form(bytes_type)
+
+
 def accepts(type: str, carried: str) -> bool:
     """Return whether a value that carries a type may be read as a type."""
     name, spelling = parse(type)
-    if text_forms.is_form(type):
+    if is_text(type):
         return carried in ("string", "binary")
     return (
         carried == name
         or (name, carried) in (("uuid", "binary"), ("timestamp_ms", "int64"))
-        or (spelling in READ_ONLY and carried == "binary")
+        or (spelling in (*READ_ONLY, *CHARSETS) and carried == "binary")
     )
 
 
 def is_wider(type: str, carried: str) -> bool:
     """Return whether values that carry a type may fit a type: integers in integers and floats, text in bytes."""
     name, _ = parse(type)
-    if text_forms.is_form(type):
+    if is_text(type):
         return False
     integers = ("int", "uint", "timestamp")
     if carried.startswith(integers):
@@ -326,6 +351,16 @@ def _json_string(data: bytes) -> str | None:
         text.encode()  # fails for half of a surrogate pair, which json accepts
     except ValueError:
         return None
+    return text
+
+
+def _read_charset(charset: str, data: bytes) -> str:
+    try:
+        text = data.decode(CHARSETS[charset])
+    except UnicodeDecodeError:
+        text = "\ufffe"
+    if "\ufffe" in text:
+        raise Misfit("bad_text", f"the value is not {charset}")
     return text
 
 

@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from letterhead.types import SELECT_TYPES, orders_of
 from letterhead.values import VALUE_TYPES
-from reference.text_forms import is_form
+from reference.types import CHARSET_TYPES, is_text
 from strategies import form_values
 
-TYPES = list(SELECT_TYPES) + [f"{name}:{order}" for name in SELECT_TYPES for order in orders_of(name) if order != "be"]
+TYPES = [
+    *SELECT_TYPES, *CHARSET_TYPES,
+    *(f"{name}:{order}" for name in SELECT_TYPES for order in orders_of(name) if order != "be"),
+]  # fmt: skip
 """Every type in every spelling; ``:be`` is the same as none, which the Python tests hold."""
 
 WIDTHS = {
@@ -72,7 +75,7 @@ _FLOATS = [0.0, -0.0, 1.0, -1.5, 5e-324, -5e-324, 2.2250738585072014e-308, 2.225
 def values(type: str) -> st.SearchStrategy[bytes | None]:
     """Draw values for a type: mostly of its width or spelling, often at an edge."""
     name, _, order = type.partition(":")
-    if is_form(type):
+    if is_text(type):
         return _with_nulls(
             form_values, form_values, st.sampled_from(_INTEGER_TEXTS).map(str.encode), st.sampled_from(_NOT_UTF8)
         )
@@ -89,6 +92,14 @@ def values(type: str) -> st.SearchStrategy[bytes | None]:
         elif name == "uuid":
             spelled.append(st.uuids().map(str).map(str.encode))
         return _with_nulls(*spelled, st.sampled_from(_NOT_UTF8))
+    if type in CHARSET_TYPES:
+        units = st.lists(
+            st.sampled_from([0x41, 0, 0xE9, 0xD7FF, 0xD83D, 0xDCE6, 0xDFFF, 0xE000, 0xFEFF, 0xFFFE, 0xFFFF])
+        )
+        order = "little" if type.endswith("le") else "big"
+        utf16 = units.map(lambda units: b"".join(unit.to_bytes(2, order) for unit in units))
+        texts = st.sampled_from(_UTF8).map(lambda text: text.encode("utf-16-le" if order == "little" else "utf-16-be"))
+        return _with_nulls(utf16, texts, st.binary(max_size=6))
     if name in ("string", "binary"):
         return _with_nulls(st.sampled_from(_UTF8).map(str.encode), st.sampled_from(_NOT_UTF8), st.binary(max_size=6))
     width = WIDTHS[name]

@@ -15,7 +15,9 @@ from letterhead.operations import ReadOptions, Select
 from reference.text_forms import TEXT_FORMS
 from sample_values import TYPES, many_rows, values
 
-GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)] + [TEXT_FORMS[:6], TEXT_FORMS[6:]]
+GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)] + [
+    TEXT_FORMS[start : start + 6] for start in range(0, len(TEXT_FORMS), 6)
+]
 
 
 def read_by_spark(spark, type: str, messages: list[bytes | None]) -> tuple[list, list]:

@@ -51,7 +51,11 @@ READ: dict[str, list[bytes]] = {
     "float64:text": [b"1e-320", b"0.1", b"-Infinity"],
     "uuid:guid": [bytes(range(16)), b"short"],
     "uuid:reversed": [bytes(range(16))],
-    "binary:base64": [b"AP8=", b"_-8", b"A"],
+    "binary:base64": [b"AP8=", b"_-8", b"A", b"AB==", b"+_8="],
+    "int32:le:base64": [b"AwAAAA==", b"AwAAAA", b"AwAA", b"\xff"],
+    "timestamp:iso:hex": [b"2026-01-31T08:30Z".hex().encode(), b"00"],
+    "string:utf-16le": ["A📦\ufeff".encode("utf-16-le"), b"\x3d\xd8", b"a", b"\xfe\xff"],
+    "string:latin-1": [bytes(range(256)), b""],
     "string": [b"\xff", "ß".encode()],
 }
 """Values of types whose expressions calculate."""
@@ -88,6 +92,12 @@ WRITTEN: dict[str, tuple[pa.DataType, list[Any]]] = {
     "uuid:reversed": (pa.string(), ["00112233-4455-6677-8899-AABBCCDDEEFF", None]),
     "binary:base64": (pa.binary(), [b"", b"\0\xff", b"x" * 100, None]),
     "binary:hex": (pa.binary(), [b"", b"\0\xff\xab"]),
+    "int32:le:base64": (pa.int32(), [3, -1, None]),
+    "uuid:guid:hex": (pa.string(), ["00112233-4455-6677-8899-AABBCCDDEEFF"]),
+    "timestamp:iso:base64": (pa.timestamp("us", "UTC"), _TIMES),
+    "string:utf-16be": (pa.string(), ["A📦\ufeff\0", "", None, "\ufffe"]),
+    "string:utf-16le:base64": (pa.string(), ["A📦"]),
+    "string:latin-1": (pa.string(), ["", "é\x80\xff\0", "Ā"]),
     "float64": (pa.float64(), [0.1, -0.0, 5e-324, 1.7976931348623157e308]),
     "int32 | int64": (pa.int32(), [7]),
 }

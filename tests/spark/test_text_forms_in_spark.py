@@ -17,6 +17,9 @@ COLUMNS = {
     "day": lh.field("date:text", default="2026-01-31"),
     "price": lh.field("decimal(9,2):text"),
     "token": lh.field("binary:base64 | binary:hex"),
+    "sent": lh.field("int32:base64", key="token"),
+    "city": lh.field("string:utf-16le | string:latin-1"),
+    "codes": lh.field("array<int8:hex>", key="tags", split=","),
     "tags": lh.field("array<string>", split=","),
     "sizes": lh.field("array<int8:text>", key="tags", split=".\\E"),
 }

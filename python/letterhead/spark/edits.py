@@ -35,7 +35,7 @@ from letterhead.spark.sail import is_sail, not_on_sail, unfiltered, written_valu
 from letterhead.spark.schemas import spelled
 from letterhead.spark.transform import Transform
 from letterhead.spark.writing import GIVE_ZONE, writer, written_from
-from letterhead.types import is_only_read, type_name
+from letterhead.types import is_only_read, split_type, type_name
 from letterhead.values import Value
 
 if TYPE_CHECKING:
@@ -380,7 +380,7 @@ def _added_header(key: str, value: Any) -> _AddedHeader:
         raise error.__class__(f"header {key!r}: {error}") from None
     # Of alternatives the first is written.
     if is_only_read(type.partition(" | ")[0]):
-        name, suffix = type.partition(" | ")[0].split(":")
+        name, suffix, _ = split_type(type.partition(" | ")[0])
         raise ValueError(
             f"header {key!r}: type '{type}' can be read, but not written: pass '{name}' without ':{suffix}'"
         )

@@ -24,7 +24,8 @@ from typing import TypeAlias
 from letterhead import _native
 from letterhead.spark.checks import Check, Checked, check, chosen, either, first_valid
 from letterhead.spark.sql_text import F, Sql, bound
-from letterhead.spark.text_forms import form_parser
+from letterhead.spark.text_forms import base_parser, form_parser
+from letterhead.types import CHARSETS, split_type
 from letterhead.values import VALUE_TYPES
 
 __all__ = ["Fields", "guid_digits", "header_parser", "is_type", "is_utf8", "parser"]
@@ -35,7 +36,7 @@ Fields: TypeAlias = Sql | Mapping[str, Sql]
 
 
 def parser(type: str) -> Callable[[Sql], Checked]:
-    """Return the function that parses a binary column as a type ``name[:be|le|text]``, or text with a form of its own.
+    """Return the function that parses a binary column as a type, such as ``int32:le`` or ``timestamp:iso:base64``.
 
     Examples
     --------
@@ -44,10 +45,14 @@ def parser(type: str) -> Callable[[Sql], Checked]:
     >>> [check.code for check in parse(F.lit(b"one")).checks]
     ['bad_text', 'out_of_range']
     """
+    name, suffix, base = split_type(type)
+    if base:
+        return base_parser(base, parser(type.removesuffix(f":{base}")))
     form = form_parser(type)
     if form is not None:
         return form
-    name, _, suffix = type.partition(":")
+    if suffix in CHARSETS:
+        return partial(_charset, suffix)
     if suffix == "text":
         return partial(_TEXT.get(name, _integer_text), name)
     if suffix == "guid":
@@ -78,19 +83,28 @@ def _type_parser(type: str, has_types: bool) -> Callable[[Fields], Checked]:
     plain = parser(type)
     if not has_types:
         return lambda header: plain(header["value"])
-    if form_parser(type) is not None:
-        return lambda header: _text_header(type, plain, header)
-    name = type.partition(":")[0]
+    name, suffix, base = split_type(type)
+    if base or form_parser(type) is not None:
+        has_form = form_parser(type.removesuffix(f":{base}")) is not None
+        return lambda header: _text_header(type if has_form else f"{name}:{base}", plain, header)
     stored_type = _STORED_AS.get(name, name)
     big_endian = plain if VALUE_TYPES[stored_type] is None else parser(name)
 
     fitting = _fitting_types(name, stored_type)
+    accepted = [stored_type, *fitting]
+    if suffix in CHARSETS:
+        # Text with a type is UTF-8, and bytes are in the requested character set.
+        big_endian = parser(name)
+        accepted.append("binary")
 
     def parse(header: Fields) -> Checked:
         bytes, header_type = header["value"], header["type"]
         message = F.concat(F.lit("the value is "), header_type, F.lit(f" and {name} was requested"))
-        wrong = Check(bytes.is_not_null() & ~header_type.isin(stored_type, *fitting), "wrong_type", message)
-        parsed = plain(bytes) if big_endian is plain else either(header_type.is_null(), plain(bytes), big_endian(bytes))
+        wrong = Check(bytes.is_not_null() & ~header_type.isin(*accepted), "wrong_type", message)
+        is_plain = header_type.is_null()
+        if suffix in CHARSETS:
+            is_plain = is_plain | F.coalesce(header_type == "binary", F.lit(False))
+        parsed = plain(bytes) if big_endian is plain else either(is_plain, plain(bytes), big_endian(bytes))
         if fitting:
             is_other = F.coalesce(header_type.isin(*fitting), F.lit(False))
             parsed = either(is_other, _of_fitting_type(name, fitting, header_type, bytes), parsed)
@@ -226,6 +240,22 @@ def _uuid(name: str, little: bool, bytes: Sql) -> Checked:
     # Not `concat_ws`, which skips nulls.
     spelled = F.concat(*[part for group in groups for part in (group, dash)][:-1])
     return Checked([_wrong_size(name, bytes)], spelled)
+
+
+_UNIT = {"utf-16le": " $2$1", "utf-16be": " $1$2"}
+"""Digits of a unit of UTF-16, most significant first, from those of its bytes."""
+
+
+def _charset(charset: str, bytes: Sql) -> Checked:
+    """Parse text in another character set. Whether it is valid is seen in its digits, as decoding bad text may end the query."""
+    name = {"latin-1": "ISO-8859-1"}.get(charset, charset.upper())
+    text = F.decode(bytes, name)
+    if charset not in _UNIT:
+        return Checked([], text)
+    units = F.regexp_replace(F.hex(bytes), "([0-9A-F]{2})([0-9A-F]{2})", _UNIT[charset])
+    halves = F.regexp_replace(units, " D[89AB][0-9A-F]{2} D[C-F][0-9A-F]{2}", "")
+    is_bad = (F.length(bytes) % 2 == 1) | halves.rlike(" D[89A-F]| FFFE")
+    return Checked([check(is_bad, "bad_text", f"the value is not {charset}")], text)
 
 
 # Text -------------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import declared, spelled
 from letterhead.spark.sql_text import F, Sql, attribute, bound
-from letterhead.types import ValueType, is_only_read, is_text_suffix
+from letterhead.types import CHARSETS, ValueType, is_only_read, is_text_suffix, split_type
 
 if TYPE_CHECKING:
     from letterhead.fields import Repeat
@@ -335,8 +335,8 @@ def _bound_header(header: Sql, type: _HeaderList) -> dict[str, Sql]:
 
 def _is_text(type: str) -> bool:
     """Return whether values of a type are text, which Spark can split."""
-    name, _, suffix = type.partition(":")
-    return name == "string" or is_text_suffix(suffix)
+    name, encoding, base = split_type(type)
+    return bool(base) or is_text_suffix(encoding) or (name == "string" and encoding not in CHARSETS)
 
 
 def _error(code: str, message: Sql, header: Sql | None, key: str | None = None, column: str | None = None) -> Sql:

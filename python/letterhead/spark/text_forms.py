@@ -1,6 +1,7 @@
 r"""Parse text with a form of its own, in expressions of Spark SQL: times, dates, decimals, Base64 and hex digits.
 
-:func:`form_parser` returns the parser of a type such as ``timestamp:iso``, with the rules of the native module. Parts
+:func:`form_parser` returns the parser of a type such as ``timestamp:iso``, and :func:`base_parser` that of bytes which are
+written as text, with the rules of the native module. Parts
 of text that does not match are null, so that no cast fails. Patterns that repeat a class of characters do not recurse.
 """
 
@@ -13,7 +14,7 @@ from functools import cache, partial
 from letterhead.spark.checks import Check, Checked, check
 from letterhead.spark.sql_text import F, Sql, bound
 
-__all__ = ["UNITS", "form_parser", "in_years"]
+__all__ = ["UNITS", "base_parser", "form_parser", "in_years"]
 
 _DATE = r"([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _HOUR = r"([01][0-9]|2[0-3]):([0-5][0-9])"
@@ -39,11 +40,22 @@ def form_parser(type: str) -> Callable[[Sql], Checked] | None:
     name, _, suffix = type.partition(":")
     if name == "timestamp":
         return _iso if suffix == "iso" else partial(_epoch, suffix)
-    if suffix in ("base64", "hex"):
-        return _base64 if suffix == "base64" else _hex
     if suffix == "text" and name == "date":
         return _date
     return partial(_decimal, name) if suffix == "text" and name.startswith("decimal") else None
+
+
+def base_parser(base: str, parse: Callable[[Sql], Checked]) -> Callable[[Sql], Checked]:
+    """Return the function that parses a binary column as text in a base encoding, and the bytes of the text by ``parse``."""
+
+    def parse_text(text: Sql) -> Checked:
+        is_valid, bytes = (_base64 if base == "base64" else _hex)(bound(text.cast("string")))
+        valid = bound(is_valid)
+        message = "the text is not Base64" if base == "base64" else "the text is not pairs of hex digits"
+        checks, value = parse(bound(F.when(valid, bytes)))
+        return Checked([check(~valid, "bad_text", message), *checks], value)
+
+    return parse_text
 
 
 def _iso(bytes: Sql) -> Checked:
@@ -134,23 +146,28 @@ def _padded(digits: Sql, length: Sql) -> Sql:
     return F.substring(F.concat(digits, F.lit("0" * 38)), F.lit(1), length)
 
 
-def _base64(bytes: Sql) -> Checked:
-    text = bound(bytes.cast("string"))
-    unpadded = bound(F.regexp_extract(text, r"\A([A-Za-z0-9+/_-]*)={0,2}\z", 1))
-    spelled = text.rlike(r"\A[A-Za-z0-9+/_-]*={0,2}\z")
+def _base64(text: Sql) -> tuple[Sql, Sql]:
+    """Return whether text is Base64, and its bytes."""
+    unpadded = bound(F.regexp_extract(text, r"\A([A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}\z", 1))
+    spelled = text.rlike(r"\A(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}\z")
     length = bound(F.length(unpadded))
+    rest = bound(length % 4)
     is_padded = F.length(text) > length
-    is_base64 = spelled & (length % 4 != 1) & (~is_padded | (F.length(text) % 4 == 0))
-    padded = F.concat(
-        F.translate(unpadded, "-_", "+/"), F.when(length % 4 == 2, "==").when(length % 4 == 3, "=").otherwise("")
+    # Bits after the last byte are 0.
+    ends = (
+        F.when(rest == 1, F.lit(False))
+        .when(rest == 2, unpadded.rlike(r"[AQgw]\z"))
+        .when(rest == 3, unpadded.rlike(r"[AEIMQUYcgkosw048]\z"))
+        .otherwise(F.lit(True))
     )
-    return Checked([check(~is_base64, "bad_text", "the text is not Base64")], F.unbase64(padded))
+    is_base64 = spelled & ends & (~is_padded | (F.length(text) % 4 == 0))
+    padded = F.concat(F.translate(unpadded, "-_", "+/"), F.when(rest == 2, "==").when(rest == 3, "=").otherwise(""))
+    return is_base64, F.unbase64(padded)
 
 
-def _hex(bytes: Sql) -> Checked:
-    text = bound(bytes.cast("string"))
-    is_hex = text.rlike(r"\A[0-9a-fA-F]*\z") & (F.length(text) % 2 == 0)
-    return Checked([check(~is_hex, "bad_text", "the text is not pairs of hex digits")], F.unhex(text))
+def _hex(text: Sql) -> tuple[Sql, Sql]:
+    """Return whether text is pairs of hex digits, and its bytes."""
+    return text.rlike(r"\A[0-9a-fA-F]*\z") & (F.length(text) % 2 == 0), F.unhex(text)
 
 
 def _parts(text: Sql, pattern: str) -> tuple[Callable[[int], Sql], Sql]:

@@ -21,7 +21,7 @@ from letterhead.spark.checks import Check, Checked, check
 from letterhead.spark.expressions import FLOATS, RANGES, WIDE, WIDTHS, complement, guid_digits, hex_digits, parser
 from letterhead.spark.sql_text import F, Sql
 from letterhead.spark.text_forms import UNITS, form_parser, in_years
-from letterhead.types import base_type
+from letterhead.types import CHARSETS, base_type, split_type
 
 __all__ = ["GIVE_ZONE", "writer", "written_from"]
 
@@ -46,7 +46,15 @@ def writer(type: str, *, scale: int = 0, truncate: bool = False) -> Writer:
     '0201'
     """
     type = type.partition(" | ")[0]
-    name, _, order = type.partition(":")
+    name, order, base = split_type(type)
+    if base:
+        write = writer(type.removesuffix(f":{base}"), scale=scale, truncate=truncate)
+
+        def write_text(value: Sql) -> Checked:
+            checks, bytes = write(value)
+            return Checked(checks, _BASES[base](bytes))
+
+        return write_text
     if name == "timestamp":
         return lambda value: _from_time(type, order, value, truncate)
     if form_parser(type) is not None and name.startswith("decimal"):
@@ -54,8 +62,9 @@ def writer(type: str, *, scale: int = 0, truncate: bool = False) -> Writer:
     if name == "date":
         return _from_date
     if name == "binary":
-        form = _BINARY_FORMS.get(order)
-        return lambda value: Checked([], value if form is None else form(value))
+        return lambda value: Checked([], value)
+    if order in CHARSETS:
+        return lambda value: _in_charset(order, value)
     if name in ("string", "uuid", "char"):
         return lambda value: _from_text(name, order, value)
     if name == "timestamp_ms":
@@ -162,6 +171,13 @@ def _from_text(name: str, order: str, value: Sql) -> Checked:
     return Checked(checks, _in_order(name, "le" if order == "reversed" else order, F.unhex(digits)))
 
 
+def _in_charset(charset: str, text: Sql) -> Checked:
+    lacking = "[\u0100-\U0010ffff]" if charset == "latin-1" else "\ufffe"
+    lacks = check(text.rlike(lacking), "out_of_range", f"the text has a character that {charset} lacks")
+    checks, _ = parser("string")(text.cast("binary"))
+    return Checked([*checks, lacks], F.encode(text, {"latin-1": "ISO-8859-1"}.get(charset, charset.upper())))
+
+
 # Text with a form of its own ------------------------------------------------------------------------------------------
 
 _MICROS_OF_DAY = 86_400 * 1_000_000
@@ -237,7 +253,7 @@ def _from_decimal(name: str, number: Sql, scale: int, truncate: bool) -> Checked
     return Checked(checks, signed.cast("binary"))
 
 
-_BINARY_FORMS: dict[str, Callable[[Sql], Sql]] = {
+_BASES: dict[str, Callable[[Sql], Sql]] = {
     # Some versions of Spark break lines after 76 characters.
     "base64": lambda bytes: F.translate(F.base64(bytes), "\r\n", "").cast("binary"),
     "hex": lambda bytes: F.lower(F.hex(bytes)).cast("binary"),

@@ -70,7 +70,10 @@ impl Slot {
             Some(input) => Column::new(schema::with_views(&of), input),
             None => Column::new(of, &ViewInput::default()),
         };
-        let is_simple = selection.others.is_empty() && selection.default.is_none() && !selection.required;
+        let is_simple = selection.others.is_empty()
+            && selection.default.is_none()
+            && !selection.required
+            && selection.of.base.is_none();
         let plain = match (selection.of.coding, selection.repeat) {
             (Coding::Plain(Encoding::Bytes(order_without_type)), Repeat::Last | Repeat::First)
                 if is_simple && column.takes_bytes_of(selection.of.scalar) =>

@@ -8,7 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["error", "varint", "interrupt", "memory", "panics", "codec"],
     &["value_type"],
     &["value"],
-    &["encoding", "amqp", "json", "text_form"],
+    &["encoding", "amqp", "base_encoding", "charset", "json", "text_form"],
     &["header", "types"],
     &["type_option", "log", "limits"],
     &["kernel"],
