@@ -5,20 +5,18 @@
 //!   float64:json    2.5   "NaN"   "-Infinity"     what JSON cannot spell is in quotes
 //!   string:json     "text/plain"   acme           text that is not a JSON string is the value itself
 //!   int32:json      null   ""                     null
+//!   binary:json     [65, -61]   "Qcs="            bytes: a list of numbers, with or without a sign, or Base64 as of Jackson
 //! ```
 
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
+use crate::base_encoding::BaseEncoding;
 use crate::encoding::{bad_text, is_number, read_text};
-use crate::value::{ByteOrder, InvalidValue, Value, read_bytes};
+use crate::error::Code;
+use crate::value::{ByteOrder, InvalidValue, Value, invalid, read_bytes};
 use crate::value_type::Scalar;
-
-/// Whether a type can be read from JSON.
-pub fn has(scalar: Scalar) -> bool {
-    scalar != Scalar::Binary
-}
 
 /// Reads a value; `None` is a null of JSON.
 pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<InvalidValue>> {
@@ -29,6 +27,9 @@ pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<Inval
             Some(unquoted) => Value::Text(Cow::Owned(unquoted)),
             None => text,
         }));
+    }
+    if scalar == Scalar::Binary {
+        return read_list(bytes.trim_ascii());
     }
     let Some(text) = unquoted(bytes.trim_ascii()) else {
         return match bytes.trim_ascii() {
@@ -46,6 +47,26 @@ pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<Inval
         (_, text) => text,
     };
     Ok(Some(read_text(scalar, text.as_bytes())?.into_owned()))
+}
+
+/// Reads bytes. Numbers are signed, as Java has bytes, or not; a list of both is neither.
+fn read_list(text: &[u8]) -> Result<Option<Value<'_>>, Box<InvalidValue>> {
+    if text == b"null" {
+        return Ok(None);
+    }
+    let bad = || invalid(Code::BadText, || "the text is not a JSON list of bytes, or Base64 in quotes".into());
+    let bytes = match unquoted(text) {
+        Some(base64) => BaseEncoding::Base64.read(base64.as_bytes()).map_err(|_| bad())?,
+        None => {
+            let numbers: Vec<i16> = serde_json::from_slice(text).map_err(|_| bad())?;
+            let is_in = |low, high| numbers.iter().all(|number| (low..=high).contains(number));
+            if !is_in(0, 255) && !is_in(-128, 127) {
+                return Err(bad());
+            }
+            numbers.into_iter().map(|number| number as u8).collect()
+        }
+    };
+    Ok(Some(Value::Bytes(Cow::Owned(bytes))))
 }
 
 /// The text of a JSON string, after which only white space may follow; `None` for anything else.

@@ -21,7 +21,6 @@ use crate::base_encoding::BaseEncoding;
 use crate::charset::Charset;
 use crate::encoding::{Encoding, is_integer};
 use crate::error::{Error, unknown_name};
-use crate::json;
 use crate::text_form::TextForm;
 use crate::value::{ByteOrder, guid_order};
 use crate::value_type::{Scalar, ValueType};
@@ -116,7 +115,6 @@ impl Type {
                 Err(Error::Value(format!("type '{text}': only string has the suffix ':{}'", charset.name())))
             }
             Coding::Amqp if !amqp::has(scalar) => Err(Error::Value(format!("type '{text}': AMQP has no {name}"))),
-            Coding::Json if !json::has(scalar) => Err(Error::Value(format!("type '{text}': JSON has no {name}"))),
             Coding::Varlen if !is_integer(scalar) => {
                 Err(Error::Value(format!("type '{text}': only integers and times have a variable length")))
             }

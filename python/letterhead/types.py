@@ -246,8 +246,6 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
         )
     if suffix == "amqp" and name in _WITHOUT_AMQP:
         raise ValueError(f"type '{text}': AMQP has no {name}")
-    if suffix == "json" and name == "binary":
-        raise ValueError(f"type '{text}': JSON has no {name}")
     if suffix == "varlen" and not name.startswith(("int", "uint", "timestamp")):
         raise ValueError(f"type '{text}': only integers and times have a variable length")
     if suffix in ORDERS and name in _WITHOUT_ORDER:

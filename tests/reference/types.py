@@ -49,6 +49,8 @@ INTEGERS: dict[str, tuple[int, bool]] = {
 }
 """Width and sign of what is read as an integer."""
 
+_ELEMENT = rb"[ \t\r\n]*(?:0|-?[1-9][0-9]{0,9})[ \t\r\n]*"
+
 JSON_NUMBER = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 WIDTHS: dict[str, int] = {
@@ -109,8 +111,6 @@ def parse(text: str) -> tuple[str, str]:
         raise unknown_name("type", name, TYPES)
     if suffix == "amqp" and name not in amqp.READ_AS:
         raise ValueError(f"type '{text}': AMQP has no {name}")
-    if suffix == "json" and name == "binary":
-        raise ValueError(f"type '{text}': JSON has no {name}")
     if suffix == "varlen" and name not in INTEGERS:
         raise ValueError(f"type '{text}': only integers and times have a variable length")
     if suffix in READ_ONLY:
@@ -323,6 +323,8 @@ def _read_amqp(name: str, data: bytes, dialect: str) -> Scalar | None:
 def _read_json(name: str, data: bytes) -> Scalar | None:
     """Read JSON, in which text may lack its quotes and numbers may have them; ``None`` is null."""
     blank = b" \t\n\f\r"
+    if name == "binary":
+        return _read_json_bytes(data.strip(blank))
     quoted = _json_string(data.rstrip(blank) if name == "string" else data.strip(blank))
     if name == "string":
         text = _read_bytes(name, "be", data)
@@ -340,6 +342,22 @@ def _read_json(name: str, data: bytes) -> Scalar | None:
         return None
     words = {"INF": "Infinity", "-INF": "-Infinity"} if name.startswith("float") else {}
     return _read_text(name, words.get(quoted, quoted).encode())
+
+
+def _read_json_bytes(data: bytes) -> bytes | None:
+    """Read a list of numbers, all signed or all unsigned, or Base64 in quotes."""
+    if data == b"null":
+        return None
+    try:
+        quoted = _json_string(data)
+        if quoted is not None:
+            return text_forms.read_base("base64", quoted.encode())
+        if re.fullmatch(rb"\[[ \t\r\n]*(?:%s(?:,%s)*)?\]" % (_ELEMENT, _ELEMENT), data):
+            numbers = json.loads(data)
+            return bytes(numbers) if min(numbers, default=0) >= 0 else struct.pack(f"{len(numbers)}b", *numbers)
+    except (ValueError, struct.error, text_forms.Unfit):
+        pass
+    raise Misfit("bad_text", "the text is not a JSON list of bytes, or Base64 in quotes")
 
 
 def _json_string(data: bytes) -> str | None:
