@@ -195,3 +195,42 @@ def test_links_of_a_topic_are_those_of_its_traceparents(samples: Any) -> None:
     assert (len(links), links.null_count) == (10_000, 300)
     # A slice has offsets of its own.
     assert lha.trace_links(headers[7:19]).to_pylist() == links.to_pylist()[7:19]
+
+
+@pytest.mark.parametrize(
+    ("b3", "trace_id", "flags"),
+    [
+        # Written by opentelemetry-propagator-b3 1.45.1 of PyPI.
+        ("12345678901234567890123456789012-1234567890123456-0", TRACE, 0),
+        ("12345678901234567890123456789012-1234567890123456-1", TRACE, 1),
+        # Forms of openzipkin/b3-propagation.
+        (f"{TRACE}-{SPAN}", TRACE, 0),
+        (f"{TRACE}-{SPAN}-d", TRACE, 1),
+        (f" {TRACE}-{SPAN}-1-05e3ac9a4f6e3b90\t", TRACE, 1),
+        (f"{TRACE[:16]}-{SPAN}-1", "0" * 16 + TRACE[:16], 1),
+    ],
+)
+def test_a_single_header_of_b3_is_a_link(b3: str, trace_id: str, flags: int) -> None:
+    link = link_of([("b3", b3), ("tracestate", "congo=t61rcWkgMzE"), ("baggage", "tenant=acme")])
+    assert link == (trace_id, SPAN, flags, None, {"tenant": "acme"})
+
+
+@pytest.mark.parametrize(
+    "b3",
+    [
+        "0", "1", "d", "", f"{'0' * 32}-{SPAN}-1", f"{TRACE}-{'0' * 16}-1", f"{TRACE}-{SPAN}-2", f"{TRACE}-{SPAN}-05e3ac9a4f6e3b90",
+        f"{TRACE[:20]}-{SPAN}-1", f"{TRACE}-{SPAN}-1\n", f"{TRACE.replace('1', 'A')}-{SPAN}-1", b"\xff",
+    ],
+)  # fmt: skip
+def test_b3_without_valid_ids_is_no_link(b3: Any) -> None:
+    assert link_of([("b3", b3)]) is None
+
+
+def test_a_valid_traceparent_counts_before_b3() -> None:
+    b3 = ("b3", f"{'a' * 32}-{SPAN}-0")
+    state = ("tracestate", "congo=t61rcWkgMzE")
+    assert link_of([b3, ("traceparent", PARENT), state])[:4] == (TRACE, SPAN, 1, "congo=t61rcWkgMzE")
+    assert link_of([b3, ("traceparent", "none"), state])[:4] == ("a" * 32, SPAN, 0, None)
+    rows = [[("traceparent", PARENT)], [b3], [], [b3, ("b3", f"{TRACE}-{SPAN}-1")]]
+    column = pa.array([lh.encode(row, "kafka") for row in rows])
+    assert lha.trace_links(column).field("trace_id").to_pylist() == [TRACE, "a" * 32, None, TRACE]

@@ -1,9 +1,10 @@
-"""Span links of messages, from the W3C headers ``traceparent``, ``tracestate`` and ``baggage``: :func:`trace_link`.
+"""Span links of messages, from the W3C headers ``traceparent``, ``tracestate`` and ``baggage``, or Zipkin's ``b3``: :func:`trace_link`.
 
 A job that reads a batch of messages continues many traces at once, which OpenTelemetry describes by links from its span
 to the spans of the producers. Functions for columns are in :mod:`letterhead.arrow` and :mod:`letterhead.spark`.
 
-Source: W3C, Trace Context Level 2, sections 3.2 and 3.3; W3C, Baggage, section 3; OpenTelemetry, Trace API, Link.
+Source: W3C, Trace Context Level 2, sections 3.2 and 3.3; W3C, Baggage, section 3; OpenTelemetry, Trace API, Link;
+openzipkin/b3-propagation, Single Header.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ PARENT_FORM = (
     r"(?P<more>(?:-.*)?)"
 )
 """``traceparent``, as a regular expression. Versions to come may have more after the flags."""
+
+B3_FORM = r"(?P<trace_id>(?:[0-9a-f]{16}){1,2})-(?P<span_id>[0-9a-f]{16})(?P<sampled>(?:-[01d])?)(?P<parent>(?:-[0-9a-f]{16})?)"
+"""``b3`` with ids, as a regular expression. A parent only follows a state of sampling."""
+
+B3_SAMPLED = ("-1", "-d")
+"""States of ``b3`` that are sampled: accepted and debug; without a state, the decision is left to the receiver."""
 
 KNOWN_FLAGS = {"00": 0b11}
 """Bits of the flags that a version defines; of later versions only the first is known."""
@@ -79,10 +86,13 @@ def trace_link(
     Returns
     -------
     TraceLink or None
-        None if ``traceparent`` is absent or invalid. Then the other two headers are ignored.
+        None if both ``traceparent`` and ``b3`` are absent or invalid. Then the other headers are ignored.
 
     Notes
     -----
+    Without a valid ``traceparent``, the single header ``b3`` of Zipkin is the parent, as for OpenTelemetry: a trace id of 64
+    bits gets zeros in front, and ``tracestate`` does not count.
+
     The last of several ``traceparent`` counts, as for Kafka clients of OpenTelemetry. Several ``tracestate`` or
     ``baggage`` are combined. A ``tracestate`` with an invalid member, or with more than 32, is dropped; of a repeated key
     the first member counts. Invalid members of baggage are dropped, and those after the 180th or beyond 8,192 bytes; of a
@@ -102,17 +112,18 @@ def trace_link(
     """
     check_names_of_baggage(baggage)
     message_headers = headers if isinstance(headers, Headers) else Headers(headers)
-    parents = message_headers.get_all("traceparent")
-    parent = (_bytes(parents[-1]) if parents else None) or b""
-    match = re.fullmatch(PARENT_FORM.encode(), parent.strip(b" \t"), re.DOTALL)
-    if match is None or find_parent_error(match) is not None:
+    match = _parent(_last(message_headers, "traceparent"))
+    has_state = match is not None
+    if match is None:
+        match = _parent(_parent_of_b3(_last(message_headers, "b3")))
+    if match is None:
         return None
     version, flags = match["version"].decode(), int(match["flags"], 16)
     return TraceLink(
         match["trace_id"].decode(),
         match["parent_id"].decode(),
         flags & KNOWN_FLAGS.get(version, 1),
-        parse_state(_combined(message_headers, "tracestate")),
+        parse_state(_combined(message_headers, "tracestate")) if has_state else None,
         parse_baggage(_combined(message_headers, "baggage"), baggage),
     )
 
@@ -123,6 +134,26 @@ def check_names_of_baggage(baggage: Sequence[str] | None) -> None:
         return
     if isinstance(baggage, str) or not all(isinstance(name, str) for name in baggage):
         raise TypeError("baggage must be a list of str: keys of the baggage")
+
+
+def _last(headers: Headers, key: str) -> bytes:
+    values = headers.get_all(key)
+    return ((_bytes(values[-1]) if values else None) or b"").strip(b" \t")
+
+
+def _parent(data: bytes) -> re.Match[bytes] | None:
+    """Return the parts of a valid ``traceparent``."""
+    match = re.fullmatch(PARENT_FORM.encode(), data, re.DOTALL)
+    return None if match is None or find_parent_error(match) is not None else match
+
+
+def _parent_of_b3(data: bytes) -> bytes:
+    """Return ``b3`` as ``traceparent``; empty for another form, such as a decision without ids."""
+    match = re.fullmatch(B3_FORM.encode(), data)
+    if match is None or (match["parent"] and not match["sampled"]):
+        return b""
+    flags = b"01" if match["sampled"].decode() in B3_SAMPLED else b"00"
+    return b"-".join((b"00", match["trace_id"].rjust(32, b"0"), match["span_id"], flags))
 
 
 def find_parent_error(match: re.Match[bytes]) -> tuple[str, int] | None:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from letterhead._formats import format_info
 from letterhead.conventions.readers.traceparent import TraceparentReader
-from letterhead.conventions.trace_links import KNOWN_FLAGS, parse_baggage, parse_state
+from letterhead.conventions.trace_links import B3_FORM, B3_SAMPLED, KNOWN_FLAGS, parse_baggage, parse_state
 from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Field
 
@@ -25,7 +25,7 @@ LINK = pa.struct([
 ])  # fmt: skip
 """The type of a link."""
 
-_KEYS = ("traceparent", "tracestate", "baggage")
+_KEYS = ("traceparent", "tracestate", "baggage", "b3")
 
 
 def columns_of_links(format: str) -> dict[str, Field]:
@@ -40,15 +40,19 @@ def read_links(
 ) -> pa.StructArray:
     """Return the links of selected headers; ``row`` is the number of the first one, for errors."""
     damaged = _damaged(selected, format, errors, row)
-    parents, states, baggages = (_values(selected, key) for key in _KEYS)
-    trace, bad = TraceparentReader().read(_trimmed(_last(parents)))
-    valid = pc.and_(pc.is_valid(trace), pa.array(~(bad | damaged)))
+    parents, states, baggages, b3 = (_values(selected, key) for key in _KEYS)
+    trace, _ = TraceparentReader().read(_trimmed(_last(parents)))
+    has_state = pc.is_valid(trace)
+    if len(b3.flatten()):
+        of_b3, _ = TraceparentReader().read(_parents_of_b3(_last(b3)))
+        trace = pc.if_else(has_state, trace, of_b3)
+    valid = pc.and_(pc.is_valid(trace), pa.array(~damaged))
     version, trace_id, span_id, flags, _ = trace.flatten()
     columns = [
         trace_id,
         span_id,
         _flags(version, flags),
-        _parsed(_joined(states, valid), parse_state, pa.string()),
+        _parsed(_joined(states, pc.and_(valid, has_state)), parse_state, pa.string()),
         _parsed(_joined(baggages, valid), lambda data: list(parse_baggage(data, baggage).items()), ATTRIBUTES),
     ]
     columns = [pc.if_else(valid, column, pa.scalar(None, column.type)) for column in columns]
@@ -92,6 +96,18 @@ def _trimmed(values: pa.BinaryArray) -> pa.BinaryArray:
     if not pc.any(pc.greater(pc.binary_length(values), 55)).as_py():
         return values
     return pc.replace_substring_regex(values, r"\A[ \t]+|[ \t]+\z", "")
+
+
+def _parents_of_b3(values: pa.BinaryArray) -> pa.BinaryArray:
+    """Return ``b3`` as ``traceparent``; null for another form, such as a decision without ids."""
+    matches = pc.extract_regex(values, rf"\A[ \t]*{B3_FORM}[ \t]*\z")
+    trace_id, span_id, sampled, parent = (
+        pc.struct_field(matches, name).cast(pa.string()) for name in ("trace_id", "span_id", "sampled", "parent")
+    )
+    flags = pc.if_else(pc.is_in(sampled, pa.array(B3_SAMPLED)), "01", "00")
+    parents = pc.binary_join_element_wise("00", pc.utf8_lpad(trace_id, 32, "0"), span_id, flags, "-")
+    is_whole = pc.or_(pc.not_equal(sampled, ""), pc.equal(parent, ""))
+    return pc.if_else(is_whole, parents, None).cast(pa.binary())
 
 
 def _flags(version: pa.StringArray, flags: pa.StringArray) -> pa.Int32Array:
