@@ -21,6 +21,12 @@ _HOUR = r"([01][0-9]|2[0-3]):([0-5][0-9])"
 _ISO = rf"{_DATE}[Tt ]{_HOUR}(?::([0-5][0-9]|60)(?:\.([0-9]+))?)?(?:([Zz])|([+-]){_HOUR})?"
 _DECIMAL = r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?)0*([0-9]+))?"
 
+_BASE64 = "|".join(
+    rf"\A(?:{digit}{{4}})*(?:{digit}[AQgw](?:==)?|{digit}{{2}}[AEIMQUYcgkosw048]=?)?\z"
+    for digit in ("[A-Za-z0-9+/]", "[A-Za-z0-9_-]")
+)
+"""Base64 in either alphabet, padded or not; bits after the last byte are 0. Java repeats a group of one length in a loop."""
+
 UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """Units of time, and how many of each are a second."""
 
@@ -147,22 +153,9 @@ def _padded(digits: Sql, length: Sql) -> Sql:
 
 
 def _base64(text: Sql) -> tuple[Sql, Sql]:
-    """Return whether text is Base64, and its bytes."""
-    unpadded = bound(F.regexp_extract(text, r"\A([A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}\z", 1))
-    spelled = text.rlike(r"\A(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}\z")
-    length = bound(F.length(unpadded))
-    rest = bound(length % 4)
-    is_padded = F.length(text) > length
-    # Bits after the last byte are 0.
-    ends = (
-        F.when(rest == 1, F.lit(False))
-        .when(rest == 2, unpadded.rlike(r"[AQgw]\z"))
-        .when(rest == 3, unpadded.rlike(r"[AEIMQUYcgkosw048]\z"))
-        .otherwise(F.lit(True))
-    )
-    is_base64 = spelled & ends & (~is_padded | (F.length(text) % 4 == 0))
-    padded = F.concat(F.translate(unpadded, "-_", "+/"), F.when(rest == 2, "==").when(rest == 3, "=").otherwise(""))
-    return is_base64, F.unbase64(padded)
+    """Return whether text is Base64, and its bytes. Text is used few times, as the parser of the bytes repeats both."""
+    padded = F.rpad(F.translate(text, "-_", "+/"), (F.length(text) + 3).bits_and(-4), "=")
+    return text.rlike(_BASE64), F.unbase64(padded)
 
 
 def _hex(text: Sql) -> tuple[Sql, Sql]:
