@@ -58,7 +58,8 @@ LAYERS = (
     ("sources",),
     ("read", "write"),
     ("testing",),
-    ("spark", "cli"),
+    ("spark",),
+    ("cli",),
     ("__main__",),
 )
 

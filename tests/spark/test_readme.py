@@ -6,6 +6,7 @@ What a page takes for granted is given to it, and a path that it names is replac
 from __future__ import annotations
 
 import runpy
+import shlex
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pyspark.sql import functions as F
 
 import letterhead as lh
 from frames import failure
+from letterhead import cli
 from letterhead import spark as lhs
 from letterhead.kip82 import MessageLog
 from pages import ROOT, blocks, run
@@ -98,18 +100,27 @@ def test_the_example_of_rows_set_aside_prints_totals_and_reasons(
 
 
 def test_the_page_about_sql_prints_what_it_shows(spark, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    class Dbt:
-        def config(self, **_: str) -> None: ...
-        def ref(self, name: str):
-            assert name == "raw_orders"
-            return spark.read.parquet("tests/samples/orders-0.parquet")
-
     page = "docs/how-to/spark-sql.md"
     monkeypatch.chdir(ROOT)
     names = {"spark": spark}
     run(page, names)
-    assert capsys.readouterr().out == "".join(blocks(page, "text")[:4])
-    assert names["model"](Dbt(), spark).exceptAll(names["typed"]).count() == 0
+    assert capsys.readouterr().out == "".join(block for block in blocks(page, "text") if block.startswith("+"))
+
+    [command] = blocks(page, "sh")
+    assert cli.main(shlex.split(command.partition(">>")[0])[1:]) == 0
+    [model, test] = [block for block in blocks(page, "text") if "{{" in block]
+    names["topic"].write.saveAsTable("raw_orders_table")
+    try:
+        model = model.replace("<the printed lines>", capsys.readouterr().out)
+        model = model.replace("{{ ref('raw_orders') }}", "raw_orders_table")
+        spark.sql(f"create view orders_model as {model}")
+        rows = spark.newSession().table("orders_model")
+        assert rows.exceptAll(names["typed"]).count() == 0
+        assert rows.count() == 10_000
+        assert spark.sql(test.replace("{{ ref('orders') }}", "orders_model")).count() == 0
+    finally:
+        spark.sql("drop view if exists orders_model")
+        spark.sql("drop table raw_orders_table")
 
 
 def test_the_page_about_data_sources_reads_a_partition_and_a_store(spark, samples: Path) -> None:

@@ -63,6 +63,9 @@ COMMANDS = {
         "convert", "convert_command", "Convert one message, or a column of a source, to another format."
     ),
     "scan": Command("scan", "scan_command", "Find out what headers the messages of a source carry, and suggest types."),
+    "sql": Command(
+        "sql", "sql_command", "Print expressions of Spark SQL that read headers, for views and models of dbt."
+    ),
     "formats": Command("format_list", "formats_command", "List all formats: name, class, system, description."),
     "doctor": Command(
         "doctor_command",

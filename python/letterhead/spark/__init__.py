@@ -30,6 +30,7 @@ from letterhead.spark.header_functions import (
     select_headers,
     where_headers,
 )
+from letterhead.spark.header_sql import header_columns, sql
 from letterhead.spark.packing import pack_headers
 from letterhead.spark.restore import restore_stores
 from letterhead.spark.scan import scan_headers
@@ -50,6 +51,7 @@ __all__ = [
     "encode_headers",
     "explode_batches",
     "header",
+    "header_columns",
     "options",
     "pack_headers",
     "register",
@@ -60,6 +62,7 @@ __all__ = [
     "schema_id",
     "select_headers",
     "show_headers",
+    "sql",
     "trace_links",
     "traceparent",
     "where_headers",

@@ -25,11 +25,19 @@ from letterhead.spark.sql_text import F, Sql, attribute, bound
 from letterhead.types import CHARSETS, ValueType, is_only_read, is_text_suffix, split_type
 
 if TYPE_CHECKING:
-    from letterhead.fields import Repeat
+    from letterhead.fields import Columns, Repeat
     from letterhead.headers import GivenKey
     from letterhead.limits import Limits
 
-__all__ = ["HeaderLists", "check_read_by_spark", "check_reported_by_spark", "header", "is_read_by_spark"]
+__all__ = [
+    "HeaderLists",
+    "check_column_type",
+    "check_read_by_spark",
+    "check_reported_by_spark",
+    "header",
+    "header_values",
+    "is_read_by_spark",
+]
 
 
 @documented
@@ -140,9 +148,8 @@ def header(
     if on_sail and by_spark:
         raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
     if by_spark:
-        source = attribute(column)
-        lists, [spec] = HeaderLists(source, format, errors), normalise({name: field}, sql=True)
-        return _check_column_type(column, lists, lists.value(spec)).column.alias(name)
+        [value] = header_values(column, format, {name: field}, errors, declared(select).spark).values()
+        return check_column_type(column, format, value).column.alias(name)
     type_in_spark = declared(select).spark[0].dataType
     function = ArrowFunction("header", select.apply, first_field=True)
     return function.column(column, type_in_spark, remedy=": use select_headers").alias(name)
@@ -172,6 +179,22 @@ def check_read_by_spark(type: str, split: str | None) -> None:
     """Raise ``ValueError`` for a type that Spark's expressions do not read, alone or with ``split``."""
     if not is_read_by_spark(type, split):
         raise ValueError(f"type '{type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
+
+
+def header_values(
+    column: str | Column,
+    format: str,
+    columns: Columns,
+    errors: Literal["raise", "null", "column"],
+    result: Sequence[StructField],
+) -> dict[str, Sql]:
+    """Return the columns of a result; raise ``ValueError`` for what Spark's expressions do not read."""
+    specs = normalise(columns, sql=True)
+    for spec in specs:
+        check_read_by_spark(spec.type, spec.split)
+    if errors == "column":
+        check_reported_by_spark(format)
+    return HeaderLists(attribute(column), format, errors).columns(specs, result)
 
 
 def check_reported_by_spark(format: str) -> None:
@@ -470,14 +493,14 @@ def _malformed(header: Sql, header_list: _HeaderList) -> list[tuple[Sql, str]]:
     return [(null_key, _NULL_KEY), *checks]
 
 
-def _check_column_type(column: str | Column, lists: HeaderLists, value: Sql) -> Sql:
+def check_column_type(column: str | Column, format: str, value: Sql) -> Sql:
     """Reject columns of another type, whose values would be misread.
 
     Spark knows the type before a job runs, and removes the condition.
     """
     # Spark Connect writes out the default collation of strings.
-    header_list = lists.type
-    column_type = F.regexp_replace(F.typeof(lists.column), " collate UTF8_BINARY(?![A-Za-z_])", "")
+    header_list = _header_list_type(format)
+    column_type = F.regexp_replace(F.typeof(attribute(column)), " collate UTF8_BINARY(?![A-Za-z_])", "")
     others: dict[str, str] = {}
     for name, info in format_table().items():
         if info.is_ == "headers":

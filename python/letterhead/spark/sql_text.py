@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
@@ -21,7 +22,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as spark_functions
 
-__all__ = ["F", "Sql", "attribute", "bound", "literal", "named", "projections", "quoted"]
+__all__ = ["F", "Sql", "as_subquery", "attribute", "bound", "literal", "named", "projections", "quoted"]
 
 
 class Sql:
@@ -30,7 +31,7 @@ class Sql:
     Attributes
     ----------
     parts : tuple of str or Sql
-        The text of the expression, in parentheses if it needs them, with its operands.
+        The text of the expression, with its operands.
     variables : frozenset of str
         Variables of lambdas in it that no lambda in it declares.
     """
@@ -56,7 +57,7 @@ class Sql:
         return self._build()
 
     def __getitem__(self, field: str) -> Sql:
-        return Sql((self, f".{field}"), lambda: self.column[field])
+        return _Operator(_FIELD, (self, f".{field}"), lambda: self.column[field])
 
     def cast(self, type: str) -> Sql:
         """Return the expression cast to a type of Spark SQL."""
@@ -64,16 +65,16 @@ class Sql:
 
     def is_null(self) -> Sql:
         """Return whether the value is null."""
-        return Sql(("(", self, " is null)"), lambda: self.column.isNull())
+        return _Operator(_COMPARISON, (self, " is null"), lambda: self.column.isNull())
 
     def is_not_null(self) -> Sql:
         """Return whether the value is not null."""
-        return Sql(("(", self, " is not null)"), lambda: self.column.isNotNull())
+        return _Operator(_COMPARISON, (self, " is not null"), lambda: self.column.isNotNull())
 
     def isin(self, *values: object) -> Sql:
         """Return whether the value is one of some constants."""
         texts = ", ".join(map(_literal_text, values))
-        return Sql(("(", self, f" in ({texts}))"), lambda: self.column.isin(*values))
+        return _Operator(_COMPARISON, (self, f" in ({texts})"), lambda: self.column.isin(*values))
 
     def between(self, low: object, high: object) -> Sql:
         """Return whether the value is in a range, with its limits."""
@@ -105,10 +106,10 @@ class Sql:
         return _operator(self, "|", other, lambda left, right: left.bitwiseOR(right))
 
     def __neg__(self) -> Sql:
-        return Sql(("(- ", self, ")"), lambda: -self.column)
+        return _Operator(_UNARY, ("- ", self), lambda: -self.column)
 
     def __invert__(self) -> Sql:
-        return Sql(("(not ", self, ")"), lambda: ~self.column)
+        return _Operator(_NOT, ("not ", self), lambda: ~self.column)
 
     def __and__(self, other: object) -> Sql:
         return _operator(self, "and", other, operator.and_)
@@ -152,6 +153,20 @@ class Sql:
         return _operator(self, "%", other, operator.mod)
 
 
+class _Operator(Sql):
+    """An expression of an operator, and how tightly it binds its operands: looser ones need parentheses."""
+
+    def __init__(self, level: int, parts: tuple[str | Sql, ...], build: Callable[[], Column]) -> None:
+        super().__init__(parts, build)
+        self.level = level
+
+
+_LEVELS = {"or": 0, "and": 1, "|": 4, "&": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7, "div": 7}
+"""How tightly an operator binds; all others are comparisons."""
+
+_AND, _NOT, _COMPARISON, _UNARY, _FIELD = 1, 2, 3, 8, 9
+
+
 class _Bound(Sql):
     """An expression that may be a column of its own: it fails for no value, as it is evaluated for every row."""
 
@@ -169,8 +184,32 @@ def named(name: str) -> Sql:
 
 
 def attribute(column: str | Column) -> Sql:
-    """Return a Column, or a column by name as ``F.col`` reads it; it has no text."""
-    return Sql((), lambda: spark_functions.col(column) if isinstance(column, str) else column)
+    """Return a Column, which has no text, or a column by name as ``F.col`` reads it: ``struct.field``, parts in backticks."""
+    if not isinstance(column, str):
+        return Sql((), lambda: column)
+    parts = _PART.findall(column) if _NAME.fullmatch(column) else []
+    text = ".".join(part if part.startswith("`") else quoted(part) for part in parts)
+    return Sql((text,) if text else (), lambda: spark_functions.col(column))
+
+
+_PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
+
+_NAME = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
+
+
+def as_subquery(expression: Sql) -> str:
+    """Return the whole text of an expression: a query of :func:`projections`, if it uses others several times.
+
+    Spark writes its expressions into the query around it when it plans, and joins nothing.
+    """
+    *steps, last = projections({"result": expression}, ())
+    if not steps:
+        return last["result"]
+    query = ""
+    for step in (*steps, last):
+        items = ", ".join(f"{text} as {name}" for name, text in step.items())
+        query = f"select {items} from ({query})" if query else f"select {items}"
+    return f"({query})"
 
 
 def literal(value: object) -> Sql:
@@ -183,7 +222,7 @@ class _Case(Sql):
 
     def __init__(self, choices: tuple[tuple[Sql, Sql], ...]) -> None:
         self.choices = choices
-        super().__init__((*self._parts(), " end)"), self._column)
+        super().__init__((*self._parts(), " end"), self._column)
 
     def when(self, condition: Sql, value: object) -> _Case:
         """Return the expression with another condition, for rows in which none before it holds."""
@@ -192,10 +231,10 @@ class _Case(Sql):
     def otherwise(self, value: object) -> Sql:
         """Return the expression with the value for all other rows."""
         last = _operand(value)
-        return Sql((*self._parts(), " else ", last, " end)"), lambda: self._column().otherwise(last.column))
+        return Sql((*self._parts(), " else ", last, " end"), lambda: self._column().otherwise(last.column))
 
     def _parts(self) -> list[str | Sql]:
-        parts: list[str | Sql] = ["(case"]
+        parts: list[str | Sql] = ["case"]
         for condition, value in self.choices:
             parts += [" when ", condition, " then ", value]
         return parts
@@ -326,17 +365,27 @@ class _Projections:
 
     def _text(self, expression: Sql) -> str:
         texts: list[str] = []
-        self._write(expression, texts)
+        _write(expression, self.names, texts)
         return "".join(texts)
 
-    def _write(self, expression: Sql, texts: list[str]) -> None:
-        for part in expression.parts:
-            if isinstance(part, str):
-                texts.append(part)
-            elif part in self.names:
-                texts.append(self.names[part])
-            else:
-                self._write(part, texts)
+
+def _write(expression: Sql, names: Mapping[Sql, str], texts: list[str], outer: int = 0) -> None:
+    """Append the text of an expression, in which some are written by name; ``outer`` is the level that needs no parentheses.
+
+    Parentheses are few, as the parser of Spark looks ahead from each one to its end.
+    """
+    level = expression.level if isinstance(expression, _Operator) else None
+    inner = level + (level > _AND) if level is not None else outer if expression.is_bound else 0
+    is_enclosed = level is not None and level < outer
+    texts.append("(" if is_enclosed else "")
+    for part in expression.parts:
+        if isinstance(part, str):
+            texts.append(part)
+        elif part in names:
+            texts.append(names[part])
+        else:
+            _write(part, names, texts, inner)
+    texts.append(")" if is_enclosed else "")
 
 
 def _is_liftable(expression: Sql) -> bool:
@@ -366,7 +415,8 @@ def _with_lambda(
 
 def _operator(left: Sql, sign: str, right: object, build: Callable[[Any, Any], Column]) -> Sql:
     other = _operand(right)
-    return Sql(("(", left, f" {sign} ", other, ")"), lambda: build(left.column, other.column))
+    level = _LEVELS.get(sign, _COMPARISON)
+    return _Operator(level, (left, f" {sign} ", other), lambda: build(left.column, other.column))
 
 
 def _operand(value: object) -> Sql:

@@ -1,0 +1,49 @@
+"""`letterhead sql`: headers as expressions of Spark SQL."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import letterhead as lh
+from letterhead.cli.completion import complete_formats
+from letterhead.cli.exits import OK, Failure, usage_errors
+from letterhead.cli.options import option
+from letterhead.cli.sources.options import typed_headers
+from letterhead.operations import ReadOptions
+
+Errors = StrEnum("Errors", {"raise": "raise", "null": "null", "column": "column"})
+
+
+def sql_command(
+    headers: Annotated[
+        str, option("--headers", "Headers to read, as in tenant,retry:int32 or id=header-id:uuid.", "NAME:TYPE,...")
+    ],
+    column: Annotated[str, option("--column -c", "The column of headers, as in SQL.", "NAME")] = "headers",
+    format: Annotated[
+        str, option("--format -f", "Format of the list of headers.", "FORMAT", autocompletion=complete_formats)
+    ] = "kafka",
+    errors: Annotated[
+        Errors,
+        option("--errors", "End the query at a value that cannot be read, make it null, or add a column of errors."),
+    ] = Errors["raise"],
+) -> int:
+    """Print expressions of Spark SQL that read headers, for views and models of dbt.
+
+    Each line is an item of a SELECT list. Neither the session nor its executors
+    need letterhead; the command needs pyspark, for whose version it writes.
+
+    \b
+    Examples:
+      letterhead sql --headers tenant,amount_cents:int64
+      letterhead sql --headers id=header-id:uuid -c t.headers --errors null
+    """
+    try:
+        from letterhead.spark.header_sql import select_items
+    except ImportError as error:
+        raise Failure(str(error)) from error
+    with usage_errors():
+        columns = {name: lh.field(type, key=key) for name, key, type in typed_headers(headers)}
+        items = select_items(column, columns, format, ReadOptions(errors=errors.value))
+    print(",\n".join(items))
+    return OK

@@ -1,0 +1,178 @@
+"""Headers as one expression of Spark SQL: :func:`header_columns`, a struct of typed columns, and :func:`sql`, the text of a header."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pyspark.sql import Column
+from pyspark.sql import functions as spark_functions
+from pyspark.sql.types import StructType
+
+from letterhead._names import check_name
+from letterhead._shared_parameters import documented
+from letterhead._value_text import text_of_key
+from letterhead.fields import field, normalise
+from letterhead.operations import ReadOptions, Select
+from letterhead.spark.frame import check_column, check_str
+from letterhead.spark.header_column import check_column_type, header_values, is_read_by_spark
+from letterhead.spark.runner import ArrowFunction
+from letterhead.spark.sail import active_is_sail
+from letterhead.spark.schemas import declared, header_lists
+from letterhead.spark.sql_text import F, as_subquery, attribute, quoted
+from letterhead.types import ValueType
+
+if TYPE_CHECKING:
+    from letterhead.fields import Columns, Repeat
+    from letterhead.headers import GivenKey
+    from letterhead.limits import Limits
+
+__all__ = ["header_columns", "select_items", "sql"]
+
+
+@documented
+def header_columns(
+    column: str | Column,
+    columns: Columns,
+    *,
+    format: str | None = None,
+    errors: Literal["raise", "null", "column"] = "raise",
+    error_column: str = "error",
+    lenient: bool = False,
+    strict_types: bool = False,
+    limits: Limits | None = None,
+    engine: Literal["spark", "arrow"] | None = None,
+) -> Column:
+    """Read some headers of every message into one column, a struct, for ``select`` and ``where``.
+
+    :func:`select_headers` returns the same columns of a frame. From a list of headers this is an expression of Spark SQL,
+    as :func:`header` is; in the condition of a join use that one, where Spark accepts no subquery.
+
+    Parameters
+    ----------
+    column : str or Column
+        Headers, as returned by Spark's Kafka source, or with ``format`` their bytes.
+    columns : mapping of str to str or Field
+        Fields of the struct, as in :func:`select_headers`.
+    format : str, optional
+        Format of the bytes, or of the list of headers. By default a list of headers of ``kafka``.
+    {errors} {error_column} {lenient} {strict_types} {limits}
+    engine : {"spark", "arrow"}, optional
+        What reads the headers, as in :func:`header`.
+
+    Returns
+    -------
+    Column
+        A struct, named ``header_columns``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not valid, or names what the engine does not read.
+
+    Examples
+    --------
+    >>> from letterhead import spark as lhs
+    >>> typed = lhs.header_columns("headers", {"tenant": "string", "amount_cents": "int64"}).alias("h")
+    >>> orders.select("offset", typed).where("h.amount_cents > 4990000").select("offset", "h.*").orderBy("offset").first()
+    Row(offset=679, tenant='株式会社', amount_cents=4991187)
+    """
+    check_column("column", column)
+    if engine is not None:
+        check_name("engine", engine, ("spark", "arrow"))
+    options = ReadOptions(
+        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
+    )  # fmt: skip
+    select = Select("kafka" if format is None else format, columns, options, dialect="spark")
+    result = declared(select).spark
+    is_plain = options == ReadOptions(errors=errors, error_column=error_column)
+    is_read = is_plain and all(is_read_by_spark(spec.type, spec.split) for spec in normalise(columns, sql=True))
+    on_sail = active_is_sail()
+    if engine == "spark" and on_sail:
+        raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
+    if engine == "spark" or (engine is None and format is None and is_read and not on_sail):
+        if not is_plain:
+            raise ValueError("lenient=, strict_types= and limits= apply to binary columns: pass engine='arrow'")
+        values = header_values(column, select.format, columns, errors, result)
+        struct = check_column_type(column, select.format, F.struct(**values))
+        read = spark_functions.expr(as_subquery(struct)) if isinstance(column, str) else struct.column
+    else:
+        read = ArrowFunction("header_columns", select.apply).column(column, StructType(result))
+    return read.alias("header_columns")
+
+
+def sql(
+    column: str,
+    key: GivenKey,
+    type: ValueType,
+    *,
+    repeat: Repeat = "last",
+    required: bool = False,
+    default: object = None,
+    split: str | None = None,
+    errors: Literal["raise", "null"] = "raise",
+    format: str = "kafka",
+) -> str:
+    """Return the expression of Spark SQL that reads a header, as text.
+
+    Use it where Python is not run: in views that persist, models of dbt, and tools that only send SQL. Neither the
+    session nor its executors need letterhead. Values and errors are those of :func:`header`.
+
+    Parameters
+    ----------
+    column : str
+        Headers, as returned by Spark's Kafka source: the name of a column, or SQL that names one, ``t.headers``.
+    key : str, int, bytes or Value
+        Key of the header, as in :func:`header`.
+    type : str, pyspark.sql.types.DataType or pyarrow.DataType
+        Type of the value, as in :func:`header`.
+    repeat : {"last", "first", "all", "error"}, default "last"
+        What to do with a key that occurs more than once.
+    required : bool, default False
+        Whether a message without the header is an error.
+    default : object, optional
+        The value where a message lacks the header.
+    split : str, optional
+        For ``array<type>``: the text between the elements of one value.
+    errors : {"raise", "null"}, default "raise"
+        What to do with a value of another type, and with malformed headers.
+    format : str, default "kafka"
+        Format of the list of headers.
+
+    Returns
+    -------
+    str
+        The expression, written for the version of pyspark that is installed.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not valid, or no expression reads the type.
+
+    Examples
+    --------
+    >>> from letterhead import spark as lhs
+    >>> tenant = lhs.sql("headers", "tenant", "string")
+    >>> orders.where(f"{tenant} = 'acme'").count()
+    1390
+    """
+    check_str("column", column)
+    check_name("errors value", errors, ("raise", "null"))
+    read = field(type, key=key, repeat=repeat, required=required, default=default, split=split)
+    [text] = _texts(column, {text_of_key(key): read}, format, ReadOptions(errors=errors)).values()
+    return text
+
+
+def select_items(column: str, columns: Columns, format: str, options: ReadOptions) -> list[str]:
+    """Return the items of a SELECT list that read some headers, each an expression with its name."""
+    return [f"{text} as {quoted(name)}" for name, text in _texts(column, columns, format, options).items()]
+
+
+def _texts(column: str, columns: Columns, format: str, options: ReadOptions) -> dict[str, str]:
+    """Return the texts of columns, each of which rejects lists of another type."""
+    result = declared(Select(format, columns, options, dialect="spark")).spark
+    values = header_values(column, format, columns, options.errors, result)
+    type = header_lists(format)[0]
+    # Spark Connect writes out the default collation of strings.
+    has_type = F.typeof(attribute(column)).isin(type, type.replace(":string", ":string collate UTF8_BINARY"))
+    error = F.raise_error(F.lit(f"headers of {format} are read from {type}"))
+    return {name: as_subquery(F.when(has_type, value).otherwise(error)) for name, value in values.items()}
