@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from frames import HEADERS
+from frames import HEADERS, explained
+from letterhead import arrow as lha
 from letterhead import spark as lhs
 from pages import run
 
@@ -119,3 +120,26 @@ def test_columns_of_conventions_have_names_and_their_errors_name_rows(spark) -> 
         assert ('errors="null"' if name == "trace_links" else 'errors="column"') in str(caught.value)
     with pytest.raises(TypeError, match="identify must be a list of column names, not str"):
         lhs.traceparent("text", identify="offset")
+
+
+@pytest.mark.spark_only
+@pytest.mark.parametrize("type", ["binary", "string"])
+def test_a_traceparent_is_read_by_spark_as_by_arrow(spark, type: str) -> None:
+    trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+    forms = [("00", "01"), ("ff", "01"), ("00", "01-x"), ("cc", "0a-é\n"), ("00", "00-"), ("00", "01\n"), ("00", "0A")]
+    ids = [(trace, span), ("0" * 32, span), (trace, "0" * 16), (trace[1:], span)]
+    values = [f"{version}-{trace}-{span}-{rest}".encode() for trace, span in ids for version, rest in forms]
+    values += [None, b"", b" " + values[0], values[0].upper()]
+    values += [] if type == "string" else [values[3] + b"\xff", b"\xff" + values[0]]
+    rows = pa.array(values, pa.binary()).cast(pa.string() if type == "string" else pa.binary())
+    df = spark.createDataFrame(pa.table({"v": rows}))
+    for errors in ("null", "column"):
+        read = df.select(lhs.traceparent("v", errors=errors))
+        assert read.toArrow().column(0).to_pylist() == lha.traceparent(rows, errors=errors).to_pylist()
+        assert "Python" not in explained(read)
+    with pytest.raises(Exception, match=r'traceparent: version ff is invalid \(bad_text, byte 0\): errors="column"'):
+        df.where(f"substr(string(v), 1, 2) = 'ff' and string(v) not like '%{'0' * 16}%'").select(
+            lhs.traceparent("v")
+        ).collect()
+    with pytest.raises(Exception, match=r"BINARY|traceparent is read from"):
+        spark.range(1).select(lhs.traceparent("id")).collect()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from letterhead.spark.sql_text import F, Sql, bound
 
-__all__ = ["Check", "Checked", "check", "chosen", "either", "first_valid", "guarded", "raised"]
+__all__ = ["Check", "Checked", "check", "chosen", "either", "first_valid", "guarded", "raised", "reported"]
 
 ExpressionT = TypeVar("ExpressionT")
 
@@ -55,9 +55,29 @@ def chosen(
     return result
 
 
-def raised(prefix: str, check: Check) -> Sql:
-    """Return the expression that ends the query with the error of a check, after a prefix."""
-    return F.raise_error(F.concat(F.lit(prefix), check.message, F.lit(f" ({check.code})")))
+def raised(prefix: str, check: Check, suffix: str = "") -> Sql:
+    """Return the expression that ends the query with the error of a check, between a prefix and a suffix."""
+    return F.raise_error(F.concat(F.lit(prefix), check.message, F.lit(f" ({check.code}){suffix}")))
+
+
+def reported(
+    code: str,
+    message: Sql,
+    *,
+    byte: int | None = None,
+    header: Sql | None = None,
+    key: str | None = None,
+    column: str | None = None,
+) -> Sql:
+    """Return an error as an element of a column of errors."""
+    return F.struct(
+        code=F.lit(code),
+        message=message,
+        byte_offset=F.lit(byte).cast("bigint"),
+        header=F.lit(None).cast("int") if header is None else header,
+        key=F.lit(key).cast("string"),
+        column=F.lit(column).cast("string"),
+    )
 
 
 def either(condition: Sql, if_true: Checked, if_false: Checked) -> Checked:

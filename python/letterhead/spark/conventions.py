@@ -1,10 +1,11 @@
 """Values with a structure of their own, parsed into columns: AMQP primitives, traces, schema ids, times.
 
-Each function is an Arrow UDF of the function with the same name in :mod:`letterhead.arrow`.
+Each function is an Arrow UDF of the function with the same name in :mod:`letterhead.arrow`, and ``traceparent`` an expression.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
@@ -13,12 +14,18 @@ import pyarrow as pa
 from pyspark.sql import Column
 
 from letterhead import arrow as lha
+from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead.conventions.columns import ParseAmqp
+from letterhead.conventions.trace_links import PARENT_FORM
 from letterhead.limits import Limits
+from letterhead.operations.remedies import KEEP_ROWS
+from letterhead.spark.checks import Check, check, guarded, raised, reported
 from letterhead.spark.frame import check_column, check_names
 from letterhead.spark.runner import ArrowFunction
+from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import spark_type
+from letterhead.spark.sql_text import F, Sql, attribute
 from letterhead.types import ValueType
 
 __all__ = ["amqp", "rfc3339", "schema_id", "trace_links", "traceparent"]
@@ -69,7 +76,10 @@ def amqp(
 def traceparent(
     column: str | Column, *, identify: Sequence[str] = (), errors: Literal["raise", "null", "column"] = "raise"
 ) -> Column:
-    """Parse W3C's ``traceparent``, as :func:`letterhead.arrow.traceparent` does; needs Spark 4.1.
+    """Parse W3C's ``traceparent``, as :func:`letterhead.arrow.traceparent` does.
+
+    It is an expression of Spark SQL, which runs no Python and needs nothing installed on executors. With ``identify``, and
+    on Sail, it is an Arrow UDF, which needs Spark 4.1.
 
     Parameters
     ----------
@@ -88,7 +98,12 @@ def traceparent(
     >>> spark.range(1).select(trace).select("trace.parent_id", "trace.sampled").first()
     Row(parent_id='b7ad6b7169203331', sampled=True)
     """
-    return _parsed("traceparent", partial(lha.traceparent, errors=errors), column, identify)
+    if identify or active_is_sail():
+        return _parsed("traceparent", partial(lha.traceparent, errors=errors), column, identify)
+    check_column("column", column)
+    check_name("errors value", errors, ("raise", "null", "column"))
+    read = _traceparent(attribute(column), errors).column
+    return read.alias(f"traceparent({column})" if isinstance(column, str) else "traceparent")
 
 
 @documented
@@ -190,3 +205,43 @@ def _parsed(name: str, parse: Callable[[pa.Array], pa.Array], column: str | Colu
     # A call without rows returns the type, and rejects misspelt names before a job runs.
     type = parse(pa.array([], pa.binary())).type
     return ArrowFunction(name, parse).column(column, spark_type(type), identify=check_names("identify", identify) or ())
+
+
+def _traceparent(column: Sql, errors: Literal["raise", "null", "column"]) -> Sql:
+    """Return the parts of a ``traceparent`` as a struct, with the error policy."""
+    text = column.cast("binary").cast("string")
+    parts = {"version": (1, 2), "trace_id": (4, 32), "parent_id": (37, 16), "flags": (54, 2)}
+    version, trace, parent, flags = (F.substring(text, start, length) for start, length in parts.values())
+    checks = {
+        0: [
+            check(~text.rlike(_PARENT), "bad_text", "the text is not of the form version-traceid-parentid-flags"),
+            check(version == "ff", "bad_text", "version ff is invalid"),
+        ],
+        55: [check((version == "00") & (F.length(text) > 55), "bad_text", "version 00 ends after the flags")],
+        3: [check(trace == "0" * 32, "bad_text", "the trace id has only zeros")],
+        36: [check(parent == "0" * 16, "bad_text", "the parent id has only zeros")],
+    }
+    bytes = {check: byte for byte, checks_at in checks.items() for check in checks_at}
+    sampled = F.substring(flags, 2, 1).isin(*"13579bdf")
+    value = F.struct(version=version, trace_id=trace, parent_id=parent, flags=flags, sampled=sampled)
+    value = F.when(text.is_not_null(), value).otherwise(None)
+    type = F.typeof(column)
+    wrong_type = F.raise_error(
+        F.concat(F.lit("column is "), type, F.lit(", and traceparent is read from binary or string"))
+    )
+
+    def fail(check: Check) -> Sql:
+        if errors == "raise":
+            return raised("traceparent: ", check._replace(code=f"{check.code}, byte {bytes[check]}"), f": {KEEP_ROWS}")
+        return F.lit(None)
+
+    result = guarded([*bytes], value, fail)
+    if errors == "column":
+        found = guarded(
+            [*bytes], F.lit(None), lambda check: F.array(reported(check.code, check.message, byte=bytes[check]))
+        )
+        result = F.struct(value=result, error=found)
+    return F.when(type.rlike("^(string|binary)"), result).otherwise(wrong_type)
+
+
+_PARENT = re.sub(r"\?P<\w+>", "", rf"(?s)\A{PARENT_FORM}\z")

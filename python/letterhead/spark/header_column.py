@@ -15,7 +15,7 @@ from letterhead._shared_parameters import documented
 from letterhead._value_text import text_of_key
 from letterhead.fields import ColumnSpec, field_and_default, normalise
 from letterhead.operations import ReadOptions, Select
-from letterhead.spark.checks import Check, Checked, chosen, guarded, raised
+from letterhead.spark.checks import Check, Checked, chosen, guarded, raised, reported
 from letterhead.spark.expressions import Fields, header_parser, is_type, is_utf8, parser
 from letterhead.spark.frame import VALUES_AS_BYTES
 from letterhead.spark.runner import ArrowFunction
@@ -294,14 +294,14 @@ class HeaderLists:
         checked, found = self._read(spec)
 
         def report(check: Check, header: Sql | None) -> Sql:
-            return _error(check.code, check.message, header, str(spec.key), spec.name)
+            return reported(check.code, check.message, header=header, key=str(spec.key), column=spec.name)
 
-        def reported(otherwise: Sql) -> Sql:
+        def first_error(otherwise: Sql) -> Sql:
             position = found.position_of
             return bound(guarded(checked.checks, otherwise, lambda check: F.array(report(check, position(check)))))
 
         if spec.repeat != "all":
-            return reported(F.lit(None)), checked.value
+            return first_error(F.lit(None)), checked.value
         values, parse = bound(checked.value), header_parser(spec.type, self.type.types)
         numbered = F.numbered(
             self.column, lambda header, index: F.struct(key=header["key"], value=header["value"], index=index)
@@ -316,13 +316,14 @@ class HeaderLists:
         bad = F.mapped("transform", matching, "h", errors_of)
         bad = F.mapped("filter", bad, "error", lambda error: error.is_not_null())
         # The list is null if one of its values is invalid.
-        return reported(F.when(values.is_null(), bad).otherwise(None)), values
+        return first_error(F.when(values.is_null(), bad).otherwise(None)), values
 
     def _null_keys(self) -> Sql:
         """Return the errors of headers without a key, null if there are none."""
         message = F.lit("the key is null")
         errors = F.numbered(
-            self.keys, lambda key, index: F.when(key.is_null(), _error("null_key", message, index)).otherwise(None)
+            self.keys,
+            lambda key, index: F.when(key.is_null(), reported("null_key", message, header=index)).otherwise(None),
         )
         errors = F.mapped("filter", errors, "error", lambda error: error.is_not_null())
         return F.when(self._has_null_key(), errors).otherwise(None)
@@ -360,18 +361,6 @@ def _is_text(type: str) -> bool:
     """Return whether values of a type are text, which Spark can split."""
     name, encoding, base = split_type(type)
     return bool(base) or is_text_suffix(encoding) or (name == "string" and encoding not in CHARSETS)
-
-
-def _error(code: str, message: Sql, header: Sql | None, key: str | None = None, column: str | None = None) -> Sql:
-    """Return an error as an element of the column of errors."""
-    return F.struct(
-        code=F.lit(code),
-        message=message,
-        byte_offset=F.lit(None).cast("bigint"),
-        header=F.lit(None).cast("int") if header is None else header,
-        key=F.lit(key).cast("string"),
-        column=F.lit(column).cast("string"),
-    )
 
 
 def _elements(matching: Sql, separator: str, header_list: _HeaderList, others: Sequence[str] = ()) -> Sql:
