@@ -175,10 +175,13 @@ def _header_list_type(format: str) -> _HeaderList:
     return _HeaderList(format, info.keys, info.types)
 
 
-def check_read_by_spark(type: str, split: str | None) -> None:
+_OTHER_ENGINE = "omit engine=, or pass 'arrow'"
+
+
+def check_read_by_spark(type: str, split: str | None, remedy: str = _OTHER_ENGINE) -> None:
     """Raise ``ValueError`` for a type that Spark's expressions do not read, alone or with ``split``."""
     if not is_read_by_spark(type, split):
-        raise ValueError(f"type '{type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
+        raise ValueError(f"type '{type}' is not read by Spark's expressions: {remedy}")
 
 
 def header_values(
@@ -187,23 +190,24 @@ def header_values(
     columns: Columns,
     errors: Literal["raise", "null", "column"],
     result: Sequence[StructField],
+    remedy: str = _OTHER_ENGINE,
 ) -> dict[str, Sql]:
     """Return the columns of a result; raise ``ValueError`` for what Spark's expressions do not read."""
     specs = normalise(columns, sql=True)
     for spec in specs:
-        check_read_by_spark(spec.type, spec.split)
+        check_read_by_spark(spec.type, spec.split, remedy)
     if errors == "column":
-        check_reported_by_spark(format)
+        check_reported_by_spark(format, remedy)
     return HeaderLists(attribute(column), format, errors).columns(specs, result)
 
 
-def check_reported_by_spark(format: str) -> None:
+def check_reported_by_spark(format: str, remedy: str = _OTHER_ENGINE) -> None:
     """Raise ``ValueError`` for a format whose errors Spark's expressions do not report in a column."""
     header_list = _header_list_type(format)
     if header_list.keys != "text" or header_list.types:
         raise ValueError(
             f"errors='column' is read by Spark's expressions where keys are text and values have no type, and {format} "
-            "has others: omit engine=, or pass 'arrow'"
+            f"has others: {remedy}"
         )
 
 

@@ -170,7 +170,7 @@ def select_items(column: str, columns: Columns, format: str, options: ReadOption
 def _texts(column: str, columns: Columns, format: str, options: ReadOptions) -> dict[str, str]:
     """Return the texts of columns, each of which rejects lists of another type."""
     result = declared(Select(format, columns, options, dialect="spark")).spark
-    values = header_values(column, format, columns, options.errors, result)
+    values = header_values(column, format, columns, options.errors, result, "select_headers reads it in Python")
     type = header_lists(format)[0]
     # Spark Connect writes out the default collation of strings.
     has_type = F.typeof(attribute(column)).isin(type, type.replace(":string", ":string collate UTF8_BINARY"))
