@@ -10,7 +10,7 @@ import pytest
 import letterhead as lh
 
 MODULES = [
-    "__init__", "compaction", "conventions", "decoding", "edits", "expressions", "header_column", "header_functions", "show", "sources",
+    "__init__", "compaction", "conventions", "decoding", "edits", "expressions", "header_column", "header_functions", "header_sql", "show", "sources",
     "writing",
 ]  # fmt: skip
 

@@ -9,7 +9,7 @@ import pytest
 
 import environments
 from letterhead import spark as lhs
-from letterhead.spark.doctor import _judge_batches
+from letterhead.spark.doctor import NEED_NOTHING, _judge_batches
 
 
 @pytest.fixture
@@ -58,6 +58,7 @@ def test_an_executor_without_letterhead(doctor_with, tmp_path):
     assert wrong(report) == [("1 executor", f"letterhead is not installed ({python} has none)")]
     (finding,) = (error for error in report.findings if error.level == "wrong")
     assert "spark.archives=letterhead.zip#letterhead" in finding.remedy
+    assert [error.problem for error in report.findings if error.level == "note"] == [NEED_NOTHING]
 
 
 @pytest.mark.spark_only  # Sail starts no other Python

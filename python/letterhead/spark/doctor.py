@@ -34,6 +34,11 @@ SETTINGS = (
     "spark.sql.session.timeZone",
 )
 
+NEED_NOTHING = (
+    "header, header_columns, select_headers(engine='spark'), edit_headers and traceparent are expressions of Spark on lists of "
+    "headers, and need nothing there"
+)
+
 ROUNDS = 5
 """How often the job is run while some executors have not answered."""
 
@@ -85,6 +90,8 @@ def doctor(spark: SparkSession, *, executors: int | None = None) -> Report:
         places[name if name not in places else where] = facts
         all_findings += findings(facts, where, executor=True)
         all_findings += _judge_versions(driver, facts, where)
+    if not is_sail(spark) and any(finding.level == "wrong" and "executor" in finding.where for finding in all_findings):
+        all_findings.append(Finding("note", "executors", NEED_NOTHING, "call them until the executors are repaired"))
     settings = _settings(spark)
     all_findings += _judge_session(spark, driver, settings)
     return Report(places, settings, sorted(all_findings, key=lambda finding: finding.level != "wrong"))
