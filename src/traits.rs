@@ -20,6 +20,7 @@ use crate::memory;
 use crate::type_option::TypeOption;
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::TypeCodes;
+use crate::varint;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadOptions {
@@ -190,7 +191,15 @@ pub trait HeadersFormat: 'static {
     fn encoded_len<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize>;
 
     /// Writes headers that `encoded_len` accepted.
-    fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>);
+    fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
+        if Self::Layout::MAX_COUNT > 0 && !headers.is_empty() {
+            varint::write_count(headers.len(), out);
+        }
+        headers.iter().for_each(|header| Self::write_header(header, out));
+    }
+
+    /// Writes one of them.
+    fn write_header(header: &Header<'_>, out: &mut Vec<u8>);
 }
 
 /// The Arrow type of a message's field.
@@ -339,8 +348,8 @@ pub struct Info {
     pub parse: for<'a> fn(Cursor<'a>, ReadOptions, &mut CollectErrors, AnySink<'_, 'a>) -> Result<Presence>,
     /// [`parse_message`] into the sink that conversion reads.
     pub gather: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, &mut MessageSink<'a>) -> Result<Presence>,
-    /// [`HeadersFormat::encode_into`].
-    pub encode_headers: fn(&[Header<'_>], &mut Vec<u8>),
+    /// [`HeadersFormat::write_header`].
+    pub write_header: fn(&Header<'_>, &mut Vec<u8>),
     /// [`MessageFormat::encode`].
     pub encode: fn(Contents<'_>, EitherLog<'_>, &mut Vec<u8>) -> Result<Encoded>,
 }
@@ -410,7 +419,7 @@ pub trait MessageFormat: Sized + 'static {
             EitherLog::Fast(log) => parse_message::<Self, _, _>(data, options, log, to),
             EitherLog::Collect(log) => parse_message::<Self, _, _>(data, options, log, to),
         },
-        encode_headers: Self::Headers::encode_into,
+        write_header: Self::Headers::write_header,
         encode: |contents, log, out| match log {
             EitherLog::Fast(log) => Self::encode(contents, log, out),
             EitherLog::Collect(log) => Self::encode(contents, log, out),

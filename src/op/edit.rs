@@ -16,7 +16,6 @@ use crate::op::write::check_target;
 use crate::traits::{Contents, Encoded, FieldValue, Info, Presence, Role};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::{Scalar, ValueType};
-use crate::varint;
 
 pub use splice::{Piece, RowEdit};
 
@@ -25,7 +24,7 @@ const STRING: ValueType = ValueType::Named(Scalar::String);
 /// Up to so many entries, comparing keys one by one takes less time than a table.
 const FEW_ENTRIES: usize = 16;
 
-/// Bytes that any format writes around the key and the value of a header, its count included, at most.
+/// Bytes that any format writes around the key and the value of a header, at most.
 const MAX_FRAMING: usize = 32;
 
 /// The value that a header gets.
@@ -128,12 +127,11 @@ enum Ready<'e> {
     Nothing,
 }
 
-/// Counters for the headers of one message, and memory that the next message reuses.
+/// Counters for the headers of one message.
 #[derive(Default)]
 pub struct Counts {
     /// Headers of an entry so far.
     nth: Vec<usize>,
-    header: Vec<u8>,
 }
 
 impl<'e> Editor<'e> {
@@ -446,28 +444,16 @@ fn new_header<'a>(key: &Key<'a>, value_type: Option<ValueType>, value: Option<&'
     Header { index: 0, key: key.clone(), value_type, value, at: None }
 }
 
-/// Appends a header, with a buffer for its bytes.
-fn push_header(
-    format: &Info,
-    key: &Key<'_>,
-    (value_type, bits): WrittenBits<'_>,
-    bytes: &mut Vec<u8>,
-    out: &mut Vec<u8>,
-) {
-    let header = [new_header(key, value_type, bits.as_deref())];
-    bytes.clear();
-    memory::reserve(
-        bytes,
-        key.byte_len().saturating_add(bits.as_deref().map_or(0, <[u8]>::len)).saturating_add(MAX_FRAMING),
-    );
-    (format.encode_headers)(&header, bytes);
-    let count_len = if format.has_count { varint::count_len(1) } else { 0 };
-    memory::extend(out, &bytes[count_len..]);
+/// Appends a header.
+fn push_header(format: &Info, key: &Key<'_>, value_type: Option<ValueType>, bits: Option<&[u8]>, out: &mut Vec<u8>) {
+    let len = key.byte_len().saturating_add(bits.map_or(0, <[u8]>::len));
+    memory::reserve(out, len.saturating_add(MAX_FRAMING));
+    (format.write_header)(&new_header(key, value_type, bits), out);
 }
 
 fn header_bytes(format: &Info, key: &Key<'_>, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Vec<u8> {
-    let (mut buffer, mut bytes) = (Vec::new(), Vec::new());
-    push_header(format, key, (value_type, bits.map(Cow::Borrowed)), &mut buffer, &mut bytes);
+    let mut bytes = Vec::new();
+    push_header(format, key, value_type, bits, &mut bytes);
     bytes
 }
 

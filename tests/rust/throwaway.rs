@@ -51,12 +51,10 @@ mod tiny {
             Ok(headers.iter().map(|h| 2 + h.key.to_string().len() + h.value.map_or(0, <[u8]>::len)).sum())
         }
 
-        fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-            for header in headers {
-                for part in [header.key.to_string().as_bytes(), header.value.unwrap_or_default()] {
-                    out.push(part.len() as u8);
-                    out.extend_from_slice(part);
-                }
+        fn write_header(header: &Header<'_>, out: &mut Vec<u8>) {
+            for part in [header.key.to_string().as_bytes(), header.value.unwrap_or_default()] {
+                out.push(part.len() as u8);
+                out.extend_from_slice(part);
             }
         }
     }

@@ -51,8 +51,8 @@ impl HeadersFormat for Iggy {
         iggy_shared::encoded_len::<Self, R>(headers, log)
     }
 
-    fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        iggy_shared::encode_into::<Self>(headers, out);
+    fn write_header(header: &Header<'_>, out: &mut Vec<u8>) {
+        iggy_shared::write_header::<Self>(header, out);
     }
 }
 

@@ -48,7 +48,7 @@ impl HeadersFormat for Iggy2023 {
         iggy_shared::encoded_len::<Self, R>(headers, log)
     }
 
-    fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        iggy_shared::encode_into::<Self>(headers, out);
+    fn write_header(header: &Header<'_>, out: &mut Vec<u8>) {
+        iggy_shared::write_header::<Self>(header, out);
     }
 }

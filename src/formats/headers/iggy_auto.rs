@@ -40,7 +40,7 @@ impl HeadersFormat for IggyAuto {
         Iggy::encoded_len(headers, log)
     }
 
-    fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        Iggy::encode_into(headers, out);
+    fn write_header(header: &Header<'_>, out: &mut Vec<u8>) {
+        Iggy::write_header(header, out);
     }
 }

@@ -122,21 +122,19 @@ pub fn encoded_len<F: HeadersFormat, R: Log>(headers: &[Header<'_>], log: &mut R
     }
 }
 
-pub fn encode_into<F: HeadersFormat>(headers: &[Header<'_>], out: &mut Vec<u8>) {
-    for header in headers {
-        match F::KEYS {
-            KeyForm::Typed => {
-                let (key_type, bits) = type_and_bits(&header.key);
-                write_part(out, F::TYPES, Some(key_type), &bits);
-            }
-            KeyForm::Text | KeyForm::Int => {
-                let key = text_of_key(header);
-                out.extend_from_slice(&(key.len() as u32).to_le_bytes());
-                out.extend_from_slice(key);
-            }
+pub fn write_header<F: HeadersFormat>(header: &Header<'_>, out: &mut Vec<u8>) {
+    match F::KEYS {
+        KeyForm::Typed => {
+            let (key_type, bits) = type_and_bits(&header.key);
+            write_part(out, F::TYPES, Some(key_type), &bits);
         }
-        write_part(out, F::TYPES, header.value_type, header.value.unwrap_or_default());
+        KeyForm::Text | KeyForm::Int => {
+            let key = text_of_key(header);
+            out.extend_from_slice(&(key.len() as u32).to_le_bytes());
+            out.extend_from_slice(key);
+        }
     }
+    write_part(out, F::TYPES, header.value_type, header.value.unwrap_or_default());
 }
 
 /// The type and the bits of a key, which may come from another format.

@@ -100,22 +100,16 @@ impl HeadersFormat for Kafka {
         check_total(len, log)
     }
 
-    fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        if headers.is_empty() {
-            return;
-        }
-        varint::write_count(headers.len(), out);
-        for header in headers {
-            let key = text_of_key(header);
-            varint::write_count(key.len(), out);
-            out.extend_from_slice(key);
-            match header.value {
-                Some(value) => {
-                    varint::write_count(value.len(), out);
-                    out.extend_from_slice(value);
-                }
-                None => out.push(NULL),
+    fn write_header(header: &Header<'_>, out: &mut Vec<u8>) {
+        let key = text_of_key(header);
+        varint::write_count(key.len(), out);
+        out.extend_from_slice(key);
+        match header.value {
+            Some(value) => {
+                varint::write_count(value.len(), out);
+                out.extend_from_slice(value);
             }
+            None => out.push(NULL),
         }
     }
 }

@@ -56,13 +56,11 @@ impl HeadersFormat for Kip82Int {
         check_total(len, log)
     }
 
-    fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        for header in headers {
-            let Key::Int(key) = header.key else { unreachable!("a writer passes only keys of this form") };
-            out.extend_from_slice(&key.to_be_bytes());
-            out.extend_from_slice(&header.value.map_or(-1, |value| value.len() as i32).to_be_bytes());
-            out.extend_from_slice(header.value.unwrap_or_default());
-        }
+    fn write_header(header: &Header<'_>, out: &mut Vec<u8>) {
+        let Key::Int(key) = header.key else { unreachable!("a writer passes only keys of this form") };
+        out.extend_from_slice(&key.to_be_bytes());
+        out.extend_from_slice(&header.value.map_or(-1, |value| value.len() as i32).to_be_bytes());
+        out.extend_from_slice(header.value.unwrap_or_default());
     }
 }
 

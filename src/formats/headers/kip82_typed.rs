@@ -61,19 +61,17 @@ impl HeadersFormat for Kip82Typed {
         check_total(len, log)
     }
 
-    fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        for header in headers {
-            let key = text_of_key(header);
-            out.extend_from_slice(&(key.len() as i32).to_be_bytes());
-            out.extend_from_slice(key);
-            match (header.value, header.value_type.and_then(|value_type| Self::TYPES.code(value_type))) {
-                (Some(value), Some(code)) => {
-                    out.extend_from_slice(&(1 + value.len() as i32).to_be_bytes());
-                    out.push(code);
-                    out.extend_from_slice(value);
-                }
-                _ => out.extend_from_slice(&0i32.to_be_bytes()),
+    fn write_header(header: &Header<'_>, out: &mut Vec<u8>) {
+        let key = text_of_key(header);
+        out.extend_from_slice(&(key.len() as i32).to_be_bytes());
+        out.extend_from_slice(key);
+        match (header.value, header.value_type.and_then(|value_type| Self::TYPES.code(value_type))) {
+            (Some(value), Some(code)) => {
+                out.extend_from_slice(&(1 + value.len() as i32).to_be_bytes());
+                out.push(code);
+                out.extend_from_slice(value);
             }
+            _ => out.extend_from_slice(&0i32.to_be_bytes()),
         }
     }
 }

@@ -103,8 +103,8 @@ impl Editor<'_> {
                 }
                 _ => {
                     let original = Original::new(hit.value_type, bytes, hit.is_null, self.format.order);
-                    let value = self.value(written, value, Some(&original), values, nth, log)?;
-                    push_header(self.format, &written.key, value, &mut counts.header, out);
+                    let (of, bits) = self.value(written, value, Some(&original), values, nth, log)?;
+                    push_header(self.format, &written.key, of, bits.as_deref(), out);
                 }
             }
         }
@@ -118,8 +118,8 @@ impl Editor<'_> {
                 match &written.ready {
                     Ready::Constant(header) => memory::extend(out, header),
                     _ => {
-                        let value = self.value(written, written.value, None, values, 0, log)?;
-                        push_header(self.format, &written.key, value, &mut counts.header, out);
+                        let (of, bits) = self.value(written, written.value, None, values, 0, log)?;
+                        push_header(self.format, &written.key, of, bits.as_deref(), out);
                     }
                 }
             }
