@@ -17,6 +17,7 @@ pub(crate) mod kernel;
 pub mod limits;
 pub mod log;
 pub mod memory;
+mod number;
 pub mod op;
 pub mod panics;
 pub mod text_form;

@@ -72,9 +72,9 @@ impl Work for ReadAmqp {
             let mut column = Column::new(self.of.scalar.arrow(self.dialect), &Default::default());
             column.reserve(rows, bytes.min(input.max_offset));
             let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
-            Ok(ValueSink { of, dialect, max_offset, primitives, primitive: None, column, mark: 0 })
+            Ok(ValueSink { of, dialect, max_offset, primitives, primitive: None, column })
         };
-        let Rows { sink, findings, until } = run(&AmqpRows(primitives), input.from, &plan, &make)?;
+        let Rows { sink, findings, until, .. } = run(&AmqpRows(primitives), input.from, &plan, &make)?;
         let columns = vec![sink.column.finish()];
         Ok(Output::new(self.output_type()?, columns, None, &plan, findings, input.from..until))
     }
@@ -120,8 +120,6 @@ struct ValueSink<'a> {
     primitives: Bytes<'a>,
     primitive: Option<&'a [u8]>,
     column: Column,
-    /// Values before the current row.
-    mark: usize,
 }
 
 impl ValueSink<'_> {
@@ -188,7 +186,7 @@ impl ValueSink<'_> {
                 Some(payload.len())
             }),
             // This operation never produces views; the rows are read one by one.
-            Data::TextViews(_) | Data::ByteViews(_) => 0,
+            Data::TextViews(_) | Data::ByteViews(_) | Data::List(..) | Data::Struct(_) => 0,
         }
     }
 }
@@ -212,7 +210,6 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
     #[inline]
     fn begin_row(&mut self, _: &mut ()) {
         self.primitive = None;
-        self.mark = self.column.count();
     }
 
     #[inline]
@@ -229,8 +226,12 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
         Ok(())
     }
 
-    fn abort_row(&mut self, _: &mut ()) {
-        self.column.truncate(self.mark);
+    fn row_count(&self) -> usize {
+        self.column.count()
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.column.truncate(rows);
     }
 
     fn null_row(&mut self) {
@@ -239,7 +240,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
 
     #[inline]
     fn max_offset(&self) -> usize {
-        self.column.byte_len()
+        self.column.max_offset()
     }
 }
 

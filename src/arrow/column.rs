@@ -1,22 +1,24 @@
-//! Growing columns of one type that can be rolled back to an earlier length.
+//! [`Column`]: a growing column of values, lists or structs, which can be rolled back to an earlier length.
 
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::builder::BooleanBufferBuilder;
-use arrow_array::{ArrayRef, BooleanArray, make_array};
+use arrow_array::{ArrayRef, BooleanArray, StructArray, make_array};
 use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
 use super::binary::{self, ViewInput};
+use super::lists::Lists;
 use crate::kernel::ROWS;
 use crate::kernel::bitmap::Validity;
 use crate::kernel::buffer::{Progress, Runs, Utf8, Values as _};
 use crate::kernel::scan::{self, RawValue};
 use crate::kernel::views::Views;
 use crate::memory;
+use crate::number::fitting;
 use crate::traits::FieldValue;
 use crate::value::{ByteOrder, Value};
 use crate::value_type::Scalar;
@@ -39,6 +41,10 @@ pub enum Data {
     Bytes(Runs),
     TextViews(Utf8<Views>),
     ByteViews(Views),
+    /// Lists and their elements.
+    List(Lists, Box<Column>),
+    /// A column for each field. The last one counts the structs; the validity of others is used only where it is set.
+    Struct(Vec<Column>),
 }
 
 /// Matches data: one body for vectors of numbers of any type, and arms for everything else.
@@ -61,7 +67,7 @@ macro_rules! match_data {
     };
 }
 
-/// A growing column of values of one type.
+/// A growing column of one type.
 pub struct Column {
     of: DataType,
     data: Data,
@@ -90,6 +96,12 @@ impl Column {
             DataType::Binary => Data::Bytes(Runs::default()),
             DataType::Utf8View => Data::TextViews(input.text_views()),
             DataType::BinaryView => Data::ByteViews(input.views()),
+            DataType::List(element) => {
+                Data::List(Lists::default(), Box::new(Column::new(element.data_type().clone(), input)))
+            }
+            DataType::Struct(fields) => {
+                Data::Struct(fields.iter().map(|field| Column::new(field.data_type().clone(), input)).collect())
+            }
             other => unreachable!("no scalar has the type {other}"),
         };
         Column { of, data, valid: Validity::default(), input: input.clone() }
@@ -104,23 +116,98 @@ impl Column {
             Data::Bytes(runs) => runs.reserve(values, bytes),
             Data::TextViews(views) => views.reserve(values),
             Data::ByteViews(views) => views.reserve(values),
+            Data::List(lists, _) => memory::reserve_exact(&mut lists.0, values),
+            Data::Struct(fields) => fields.iter_mut().for_each(|field| field.reserve(values, bytes)),
         }
     }
 
     #[inline]
     pub fn count(&self) -> usize {
-        self.valid.count()
+        match &self.data {
+            Data::Struct(fields) => fields.last().map_or(0, |field| field.valid.count()),
+            _ => self.valid.count(),
+        }
     }
 
-    /// Bytes of all values; 0 for columns without offsets.
+    /// The largest offset used so far; 0 for columns without offsets.
     #[inline]
-    pub fn byte_len(&self) -> usize {
+    pub fn max_offset(&self) -> usize {
         match &self.data {
             Data::Text(runs) => runs.byte_len(),
             Data::Bytes(runs) => runs.byte_len(),
             Data::TextViews(views) => views.byte_len(),
             Data::ByteViews(views) => views.byte_len(),
+            Data::List(_, elements) => elements.max_offset().max(elements.count()),
+            Data::Struct(fields) => fields.iter().map(Column::max_offset).max().unwrap_or(0),
             _ => 0,
+        }
+    }
+
+    /// The ends of the lists, the first being 0, and their elements; `None` if the column has no lists.
+    #[inline]
+    pub fn lists(&self) -> Option<(&[i32], &Column)> {
+        match &self.data {
+            Data::List(lists, elements) => Some((&lists.0, elements)),
+            _ => None,
+        }
+    }
+
+    /// The lists, their validity, and their elements.
+    #[inline]
+    fn lists_mut(&mut self) -> (&mut Lists, &mut Validity, &mut Column) {
+        match &mut self.data {
+            Data::List(lists, elements) => (lists, &mut self.valid, elements),
+            _ => no_value_of(&self.of),
+        }
+    }
+
+    /// The elements of the lists, or the column itself if it has none.
+    #[inline]
+    pub fn values(&self) -> &Column {
+        self.lists().map_or(self, |(_, elements)| elements)
+    }
+
+    /// As `values`.
+    #[inline]
+    pub fn values_mut(&mut self) -> &mut Column {
+        match self.data {
+            Data::List(..) => self.lists_mut().2,
+            _ => self,
+        }
+    }
+
+    /// The columns of the fields.
+    #[inline]
+    pub fn fields_mut(&mut self) -> &mut [Column] {
+        match &mut self.data {
+            Data::Struct(fields) => fields,
+            _ => no_value_of(&self.of),
+        }
+    }
+
+    /// Ends a list after the elements so far.
+    #[inline]
+    pub fn end_list(&mut self, is_valid: bool) {
+        let (lists, valid, elements) = self.lists_mut();
+        lists.push(elements.count());
+        valid.push(is_valid);
+    }
+
+    /// Appends lists that are null.
+    pub fn push_null_lists(&mut self, rows: usize) {
+        let (lists, valid, elements) = self.lists_mut();
+        lists.push_empty(elements.count(), rows);
+        for first in (0..rows).step_by(64) {
+            valid.push_word(0, 64.min(rows - first));
+        }
+    }
+
+    /// The runs of a column of bytes, and their validity.
+    #[inline]
+    pub fn runs_mut(&mut self) -> (&mut Runs, &mut Validity) {
+        match &mut self.data {
+            Data::Bytes(runs) => (runs, &mut self.valid),
+            _ => no_value_of(&self.of),
         }
     }
 
@@ -133,7 +220,7 @@ impl Column {
         (&mut self.data, &mut self.valid)
     }
 
-    /// Appends a value of this column's type, whose range was checked when it was read.
+    /// Appends a value of this column's type, whose range was checked when it was read. Lists and structs are null.
     #[inline]
     pub fn push(&mut self, value: Option<Value<'_>>) {
         let Column { of, data, valid, .. } = self;
@@ -167,14 +254,14 @@ impl Column {
                 reserve_bits(bits, 1);
                 bits.append(variant!(Bool copied));
             }
-            Data::Int8(numbers) => memory::push(numbers, variant!(Int copied) as i8),
-            Data::Int16(numbers) => memory::push(numbers, variant!(Int copied) as i16),
-            Data::Int32(numbers) => memory::push(numbers, variant!(Int copied) as i32),
+            Data::Int8(numbers) => memory::push(numbers, fitting(variant!(Int copied))),
+            Data::Int16(numbers) => memory::push(numbers, fitting(variant!(Int copied))),
+            Data::Int32(numbers) => memory::push(numbers, fitting(variant!(Int copied))),
             Data::Int64(numbers) => memory::push(numbers, variant!(Int copied)),
-            Data::Uint8(numbers) => memory::push(numbers, variant!(Int copied) as u8),
-            Data::Uint16(numbers) => memory::push(numbers, variant!(Int copied) as u16),
-            Data::Uint32(numbers) => memory::push(numbers, variant!(Int copied) as u32),
-            Data::Uint64(numbers) => memory::push(numbers, variant!(Wide copied) as u64),
+            Data::Uint8(numbers) => memory::push(numbers, fitting(variant!(Int copied))),
+            Data::Uint16(numbers) => memory::push(numbers, fitting(variant!(Int copied))),
+            Data::Uint32(numbers) => memory::push(numbers, fitting(variant!(Int copied))),
+            Data::Uint64(numbers) => memory::push(numbers, fitting(variant!(Wide copied))),
             Data::Decimal(numbers) => memory::push(numbers, variant!(Wide copied)),
             Data::Float32(numbers) => memory::push(numbers, variant!(Float32 copied)),
             Data::Float64(numbers) => memory::push(numbers, variant!(Float64 copied)),
@@ -182,6 +269,8 @@ impl Column {
             Data::Bytes(runs) => runs.push(variant!(Bytes bytes)),
             Data::TextViews(views) => views.push(variant!(Text)),
             Data::ByteViews(views) => views.push(variant!(Bytes bytes)),
+            Data::List(lists, elements) => lists.push(elements.count()),
+            Data::Struct(fields) => fields.iter_mut().for_each(|field| field.push(None)),
         }
     }
 
@@ -283,7 +372,7 @@ impl Column {
                 reserve_bits(bits, count);
                 values!(FieldValue::Bool(flag) => flag; false).for_each(|flag| bits.append(flag));
             }
-            Data::Int8(numbers) => numbers!(numbers, FieldValue::Int64(number) => number as i8),
+            Data::Int8(numbers) => numbers!(numbers, FieldValue::Int64(number) => fitting(number)),
             Data::Int64(numbers) => numbers!(numbers, FieldValue::Int64(number) => number),
             Data::Decimal(numbers) => numbers!(numbers, FieldValue::Uint64(number) => number.into()),
             Data::Text(runs) => values!(FieldValue::Text(text) => text; "").for_each(|text| runs.push(text)),
@@ -303,7 +392,7 @@ impl Column {
         }
     }
 
-    /// Appends the values of another column of the same type.
+    /// Appends the rows of another column of the same type.
     pub fn extend(&mut self, other: &Column, progress: Progress) {
         macro_rules! same_type {
             ($($of:ident)*) => {
@@ -320,6 +409,13 @@ impl Column {
                     (Data::Bytes(runs), Data::Bytes(others)) => runs.extend(others, progress),
                     (Data::TextViews(views), Data::TextViews(others)) => views.extend(others, progress),
                     (Data::ByteViews(views), Data::ByteViews(others)) => views.extend(others, progress),
+                    (Data::List(lists, elements), Data::List(other_lists, others)) => {
+                        lists.extend(other_lists, elements.count(), progress);
+                        elements.extend(others, progress);
+                    }
+                    (Data::Struct(fields), Data::Struct(others)) => {
+                        fields.iter_mut().zip(others).for_each(|(field, other)| field.extend(other, progress));
+                    }
                     _ => unreachable!("columns of one output have one type"),
                 }
             };
@@ -338,10 +434,12 @@ impl Column {
             Data::Bytes(runs) => runs.truncate(len),
             Data::TextViews(views) => views.truncate(len),
             Data::ByteViews(views) => views.truncate(len),
+            Data::List(lists, elements) => elements.truncate(lists.truncate(len)),
+            Data::Struct(fields) => fields.iter_mut().for_each(|field| field.truncate(len)),
         }
     }
 
-    /// Of the values from one on, keeps those in some ranges, each of which is after the one before it.
+    /// Of the rows from one on, keeps those in some ranges, each of which is after the one before it.
     pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
         match &mut self.data {
             Data::Text(runs) => runs.retain(from, kept),
@@ -360,6 +458,14 @@ impl Column {
             Data::Bytes(runs) => binary::binary(runs, nulls),
             Data::TextViews(views) => self.input.text(views, nulls),
             Data::ByteViews(views) => self.input.binary(views, nulls),
+            Data::List(lists, elements) => {
+                let DataType::List(element) = self.of else { no_value_of(&self.of) };
+                lists.finish(element, elements.finish(), nulls)
+            }
+            Data::Struct(fields) => {
+                let DataType::Struct(of) = self.of else { no_value_of(&self.of) };
+                Arc::new(StructArray::new(of, fields.into_iter().map(Column::finish).collect(), None))
+            }
         }
     }
 }

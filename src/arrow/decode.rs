@@ -60,7 +60,7 @@ impl HeaderColumns {
 
     fn max_offset(&self) -> usize {
         let names = self.key_types.iter().chain(&self.types).map(|names| names.byte_len());
-        names.fold(self.keys.byte_len().max(self.values.byte_len()).max(self.count()), usize::max)
+        names.fold(self.keys.max_offset().max(self.values.max_offset()).max(self.count()), usize::max)
     }
 
     fn truncate(&mut self, count: usize) {
@@ -112,13 +112,12 @@ pub struct ListSink {
     /// The type of a header, without views.
     header_fields: Fields,
     lists: Lists,
+    has_list: Validity,
     /// Whether headers are kept, and not only validated.
     with_headers: bool,
     /// Columns of the other fields, with their places among them.
     fields: Vec<(usize, Column)>,
     has_message: Validity,
-    /// Rows before the current one.
-    row: usize,
     /// The byte order of typed values.
     order: ByteOrder,
     /// The fields of a message.
@@ -139,8 +138,8 @@ impl ListSink {
             headers: HeaderColumns::new(&header_fields, column(DataType::Binary)),
             header_fields,
             lists: Lists::default(),
+            has_list: Validity::default(),
             with_headers: true,
-            row: 0,
             fields,
             has_message: Validity::default(),
             order: format.order,
@@ -169,10 +168,6 @@ impl ListSink {
         }
     }
 
-    pub fn row_count(&self) -> usize {
-        self.lists.count()
-    }
-
     /// Appends the headers of the block's rows up to the first one that needs the slow path; returns how many rows.
     /// Also collects the values of requested keys.
     pub fn decode<'a, F: WireLayout>(
@@ -188,7 +183,7 @@ impl ListSink {
             (Some(types), Data::Bytes(keys)) => decode::KeyColumns::Typed(types, keys),
             _ => return 0,
         };
-        let (types, ends) = (types.as_mut(), &mut self.lists.ends);
+        let (types, ends) = (types.as_mut(), &mut self.lists.0);
         let decoded = match requested {
             None => match_values!(values, (values, has_value) => {
                 let mut lists = ListColumns { keys, types, values, has_value, ends };
@@ -204,7 +199,7 @@ impl ListSink {
         let done = decoded.unwrap_or_else(|held| held.resume(HEADERS));
         let rows = &block.rows()[..done];
         let has_message = rows.iter().rev().fold(0, |bits, row| bits << 1 | u64::from(row.is_some()));
-        self.lists.valid.push_word(has_message, done);
+        self.has_list.push_word(has_message, done);
         self.has_message.push_word(has_message, done);
         done
     }
@@ -216,24 +211,15 @@ impl ListSink {
         }
         let first = self.row_count() - rows;
         let kept: Vec<_> = runs(selected & ones(rows)).map(|run| first + run.start..first + run.end).collect();
-        let from = self.lists.ends[first] as usize;
+        let from = self.lists.0[first] as usize;
         self.headers.retain(from, &self.lists.retain(first, &kept));
+        self.has_list.retain(first, &kept);
         self.has_message.retain(first, &kept);
     }
 
-    /// Back to this many rows.
-    pub fn truncate(&mut self, rows: usize) {
-        self.headers.truncate(self.lists.truncate(rows));
-        self.has_message.truncate(rows);
-        for (_, column) in &mut self.fields {
-            column.truncate(rows);
-        }
-    }
-
     pub fn push_without_headers(&mut self, messages: usize) {
-        memory::reserve(&mut self.lists.ends, messages);
-        self.lists.ends.extend(std::iter::repeat_n(self.headers.count() as i32, messages));
-        self.lists.valid.push_all(messages);
+        self.lists.push_empty(self.headers.count(), messages);
+        self.has_list.push_all(messages);
         self.has_message.push_all(messages);
     }
 
@@ -275,23 +261,20 @@ impl ListSink {
     fn end_list(&mut self, valid: bool, has_message: bool) {
         for (_, column) in &mut self.fields {
             // A message that could not be opened has no fields.
-            if column.count() == self.row {
+            if column.count() == self.lists.count() {
                 column.push(None);
             }
         }
-        self.lists.push(self.headers.count(), valid);
+        self.lists.push(self.headers.count());
+        self.has_list.push(valid);
         self.has_message.push(has_message);
-    }
-
-    /// Drops the headers after the last list that has ended.
-    fn drop_headers(&mut self) {
-        self.headers.truncate(self.lists.item_count());
     }
 
     /// The columns of the fields that are kept, in the order of the format's table, and which rows have a message.
     pub fn finish(self) -> (Vec<ArrayRef>, Validity) {
         let headers = self.headers.finish(&self.header_fields);
-        let lists = self.lists.finish(headers);
+        let element = schema::nullable("element", headers.data_type().clone());
+        let lists = self.lists.finish(element, headers, binary::nulls(self.has_list));
         let mut columns: Vec<_> = self.fields.into_iter().map(|(place, column)| (place, column.finish())).collect();
         if self.with_headers {
             let place = self.message.iter().position(|field| field.of == FieldType::Headers);
@@ -331,7 +314,7 @@ impl<'a> BlockSink<'a> for ListSink {
     }
 
     fn append<F: WireLayout>(&mut self, _: &mut (), block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
-        let rows = self.lists.count();
+        let rows = self.row_count();
         let done = self.decode::<F>(block, limit, progress, None);
         // The fields of all rows of the block were opened.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
@@ -373,6 +356,7 @@ impl<'a> RowSink<'a> for ListSink {
     fn extend(&mut self, other: &Self, progress: Progress) {
         let extended = memory::hold(|| {
             self.lists.extend(&other.lists, self.headers.count(), progress);
+            self.has_list.extend(&other.has_list);
             self.headers.extend(&other.headers, progress);
             self.has_message.extend(&other.has_message);
         });
@@ -384,22 +368,29 @@ impl<'a> RowSink<'a> for ListSink {
     }
 
     #[inline]
-    fn begin_row(&mut self, _: &mut ()) {
-        self.row = self.lists.count();
-    }
+    fn begin_row(&mut self, _: &mut ()) {}
 
     #[inline]
     fn end_row<R: Log>(&mut self, _: &mut (), headers: Presence, _log: &mut R) -> Result {
         let whole = headers == Presence::Whole;
         if !whole {
-            self.drop_headers();
+            // Those of the row, whose list has not ended.
+            self.headers.truncate(self.lists.truncate(self.lists.count()));
         }
         self.end_list(whole, true);
         Ok(())
     }
 
-    fn abort_row(&mut self, _: &mut ()) {
-        self.truncate(self.row);
+    #[inline]
+    fn row_count(&self) -> usize {
+        self.lists.count()
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.headers.truncate(self.lists.truncate(rows));
+        self.has_list.truncate(rows);
+        self.has_message.truncate(rows);
+        self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows));
     }
 
     fn null_row(&mut self) {
@@ -408,7 +399,7 @@ impl<'a> RowSink<'a> for ListSink {
 
     #[inline]
     fn max_offset(&self) -> usize {
-        let fields = self.fields.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0);
+        let fields = self.fields.iter().map(|(_, column)| column.max_offset()).max().unwrap_or(0);
         self.headers.max_offset().max(fields)
     }
 }

@@ -8,7 +8,8 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 
-use super::binary;
+use super::binary::ViewInput;
+use super::column::Column;
 use super::input::{Bytes, Texts};
 use super::rows::{Appended, Buffers, Next, Parsed, RowSource, fill_block, parse_serialized};
 use super::run::{Plan, Rows, run};
@@ -16,8 +17,7 @@ use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, binary_column, schema, written_type};
 use crate::error::{Direction, Error};
 use crate::header::{Header, RequestedKey};
-use crate::kernel::bitmap::Validity;
-use crate::kernel::buffer::{Progress, Runs, Values as _};
+use crate::kernel::buffer::{Progress, Runs};
 use crate::kernel::edit::{Hit, find};
 use crate::kernel::keys::{Keep, KeySet, Requested};
 use crate::kernel::layout::{TEXT, WireLayout};
@@ -106,11 +106,10 @@ impl EditColumn {
         let editor = Editor::new(&self.edit, format)?;
         let plan = input.plan(format.name, Direction::Decode, self.on_error, self.options.limits);
         let plan = Plan { target: Some(format.name), ..plan };
-        let Rows { sink, findings, until } = run(rows, input.from, &plan, &|| Ok(EditSink::new(&editor, columns)))?;
+        let Rows { sink, findings, until, .. } = run(rows, input.from, &plan, &|| Ok(EditSink::new(&editor, columns)))?;
         self.seen.iter().for_each(|seen| seen.note(&sink.seen, until - input.from));
         let of = written_type(plan.on_loss, plan.on_error);
-        let column = binary::binary(sink.messages, binary::nulls(sink.valid));
-        Ok(Output::new(of, vec![column], None, &plan, findings, input.from..until))
+        Ok(Output::new(of, vec![sink.messages.finish()], None, &plan, findings, input.from..until))
     }
 }
 
@@ -175,10 +174,7 @@ struct EditSink<'a, 'e> {
     columns: &'e [NewColumn<'a>],
     /// The keys of the entries for the kernels; `None` if there are too many.
     keys: Option<KeySet>,
-    messages: Runs,
-    valid: Validity,
-    /// Rows before the current one.
-    mark: usize,
+    messages: Column,
     /// The current row, and its bytes.
     row: usize,
     data: &'a [u8],
@@ -212,9 +208,7 @@ impl<'a, 'e> EditSink<'a, 'e> {
             editor,
             columns,
             keys: KeySet::new(keys.filter_map(requested).collect()),
-            messages: Runs::default(),
-            valid: Validity::default(),
-            mark: 0,
+            messages: Column::new(DataType::Binary, &ViewInput::default()),
             row: 0,
             data: &[],
             end: 0,
@@ -235,10 +229,10 @@ impl<'a, 'e> EditSink<'a, 'e> {
         let others = self.editor.edit().drops_others;
         let done = find::<F>(block, limit, &mut self.scratch, keys, others, &mut self.hits);
         self.hits.iter().filter_map(|hit| hit.place).for_each(|place| self.seen[place] = true);
-        self.messages.reserve_rest(done, block.byte_len(), next.progress);
+        self.messages.runs_mut().0.reserve_rest(done, block.byte_len(), next.progress);
         let appended = self.splice(messages, &block.rows()[..done], next);
         for row in &block.rows()[..appended] {
-            self.valid.push(row.is_some());
+            self.messages.runs_mut().1.push(row.is_some());
         }
         appended
     }
@@ -246,13 +240,13 @@ impl<'a, 'e> EditSink<'a, 'e> {
     /// Appends edited rows, and returns how many. Where rows follow each other, what lies between two changes is copied at once.
     fn splice(&mut self, column: Bytes<'a>, rows: &[Option<Span<'a>>], next: &Next) -> usize {
         let EditSink { editor, columns, messages, hits, counts, ends, .. } = self;
-        let (first, max) = (next.rows.start, next.max_offset.saturating_sub(messages.byte_len()));
+        let (first, max) = (next.rows.start, next.max_offset.saturating_sub(messages.max_offset()));
         let piece = |row: usize, span: Span<'a>| match column {
             Bytes::View(_) => Piece { data: span.bytes(), start: 0, end: span.len() },
             _ => Piece { data: &column.buffers()[0], start: column.before(row), end: column.before(row + 1) },
         };
         let mut hits = &hits[..];
-        messages.push_written_runs(ends, |out, ends| {
+        messages.runs_mut().0.push_written_runs(ends, |out, ends| {
             let (before, mut log) = (out.len(), Fast::new(OnLoss::Raise));
             // The bytes from `from` to `until` are not copied yet.
             let (mut data, mut from, mut until) = (&[][..], 0, 0);
@@ -334,7 +328,6 @@ impl<'a> RowSink<'a> for EditSink<'a, '_> {
 
     fn extend(&mut self, other: &Self, progress: Progress) {
         self.messages.extend(&other.messages, progress);
-        self.valid.extend(&other.valid);
         self.seen.iter_mut().zip(&other.seen).for_each(|(seen, other)| *seen |= other);
     }
 
@@ -343,11 +336,11 @@ impl<'a> RowSink<'a> for EditSink<'a, '_> {
         self.headers.clear();
         self.fields.clear();
         self.end = 0;
-        self.mark = self.messages.count();
     }
 
     fn end_row<R: Log>(&mut self, _: &mut (), presence: Presence, log: &mut R) -> Result {
         let EditSink { editor, columns, row, data, end, headers, fields, hits, counts, messages, .. } = self;
+        let (messages, valid) = messages.runs_mut();
         let values = RowValues { columns, row: *row };
         let encoded = match editor.format().class {
             Class::Headers => {
@@ -362,26 +355,24 @@ impl<'a> RowSink<'a> for EditSink<'a, '_> {
                 messages.push_written(|out| editor.rewrite(&message, &values, counts, log, out))?
             }
         };
-        self.valid.push(encoded == Encoded::Message);
+        valid.push(encoded == Encoded::Message);
         Ok(())
     }
 
-    fn abort_row(&mut self, _: &mut ()) {
-        self.messages.truncate(self.mark);
-        self.valid.truncate(self.mark);
-        self.hits.clear();
-        self.headers.clear();
-        self.fields.clear();
-        self.end = 0;
+    fn row_count(&self) -> usize {
+        self.messages.count()
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.messages.truncate(rows);
     }
 
     fn null_row(&mut self) {
-        self.messages.push(&[]);
-        self.valid.push(false);
+        self.messages.push(None);
     }
 
     fn max_offset(&self) -> usize {
-        self.messages.byte_len()
+        self.messages.max_offset()
     }
 }
 

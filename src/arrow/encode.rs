@@ -1,15 +1,16 @@
 //! [`EncodeSink`]: headers and the other fields of messages as a binary column.
 
 use arrow_array::ArrayRef;
+use arrow_schema::DataType;
 
-use super::binary;
+use super::binary::ViewInput;
+use super::column::Column;
 use super::sink::{ListsSink, RowSink};
 use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::header::Header;
 use crate::kernel::RowBlock;
-use crate::kernel::bitmap::Validity;
-use crate::kernel::buffer::{Progress, Runs, Values as _};
+use crate::kernel::buffer::Progress;
 use crate::kernel::encode;
 use crate::kernel::layout::{Rules, WireLayout};
 use crate::kernel::lists::ListBlock;
@@ -23,10 +24,7 @@ use crate::value_type::{Scalar, ValueType};
 /// A growing column of serialized messages, and the message that is being written.
 pub struct EncodeSink<'a> {
     writer: Writer<'a>,
-    messages: Runs,
-    valid: Validity,
-    /// Rows before the current one.
-    mark: usize,
+    messages: Column,
     /// How the kernel writes headers; `None` if the options need the slow path.
     rules: Option<Rules>,
     scratch: Scratch,
@@ -49,16 +47,14 @@ impl EncodeSink<'_> {
         });
         Ok(EncodeSink {
             writer: Writer::new(target, options, origin)?,
-            messages: Runs::default(),
-            valid: Validity::default(),
-            mark: 0,
+            messages: Column::new(DataType::Binary, &ViewInput::default()),
             rules,
             scratch: Scratch::default(),
         })
     }
 
     pub fn finish(self) -> ArrayRef {
-        binary::binary(self.messages, binary::nulls(self.valid))
+        self.messages.finish()
     }
 }
 
@@ -79,36 +75,37 @@ impl<'a> RowSink<'a> for EncodeSink<'a> {
 
     fn extend(&mut self, other: &Self, progress: Progress) {
         self.messages.extend(&other.messages, progress);
-        self.valid.extend(&other.valid);
     }
 
     #[inline]
     fn begin_row(&mut self, _: &mut ()) {
         self.writer.clear();
-        self.mark = self.messages.count();
     }
 
     #[inline]
     fn end_row<R: Log>(&mut self, _: &mut (), headers: Presence, log: &mut R) -> Result {
-        let encoded = self.messages.push_written(|out| self.writer.encode(headers, log, out))?;
-        self.valid.push(encoded == Encoded::Message);
+        let (messages, valid) = self.messages.runs_mut();
+        let encoded = messages.push_written(|out| self.writer.encode(headers, log, out))?;
+        valid.push(encoded == Encoded::Message);
         Ok(())
     }
 
-    fn abort_row(&mut self, _: &mut ()) {
-        self.writer.clear();
-        self.messages.truncate(self.mark);
-        self.valid.truncate(self.mark);
+    #[inline]
+    fn row_count(&self) -> usize {
+        self.messages.count()
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.messages.truncate(rows);
     }
 
     fn null_row(&mut self) {
-        self.messages.push(&[]);
-        self.valid.push(false);
+        self.messages.push(None);
     }
 
     #[inline]
     fn max_offset(&self) -> usize {
-        self.messages.byte_len()
+        self.messages.max_offset()
     }
 }
 
@@ -123,8 +120,9 @@ impl<'a> ListsSink<'a> for EncodeSink<'a> {
         if !fits {
             return 0;
         }
-        let done = encode::encode::<F>(lists, rules, progress, &mut self.messages);
-        self.valid.push_all(done);
+        let (messages, valid) = self.messages.runs_mut();
+        let done = encode::encode::<F>(lists, rules, progress, messages);
+        valid.push_all(done);
         done
     }
 }
@@ -133,7 +131,7 @@ impl<'a> EncodeSink<'a> {
     /// The bytes that kernels can append before the output passes an offset; `None` if the options or the layout need the
     /// slow path.
     pub fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
-        self.rules.filter(|_| F::WRITES).map(|_| max_offset.saturating_sub(self.messages.byte_len()))
+        self.rules.filter(|_| F::WRITES).map(|_| max_offset.saturating_sub(self.messages.max_offset()))
     }
 
     /// Appends rows of layout `S` in layout `F` up to the first that needs the slow path, and returns how many.
@@ -150,9 +148,9 @@ impl<'a> EncodeSink<'a> {
             (true, true) => false,
         };
         let Some(rules) = self.rules.filter(fits) else { return 0 };
-        let Self { scratch, messages, .. } = self;
-        let done = encode::convert::<S, F>(block, limit, rules, scratch, progress, messages);
-        self.valid.push_all(done);
+        let (messages, valid) = self.messages.runs_mut();
+        let done = encode::convert::<S, F>(block, limit, rules, &mut self.scratch, progress, messages);
+        valid.push_all(done);
         done
     }
 }

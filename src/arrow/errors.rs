@@ -3,14 +3,12 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, StructArray};
-use arrow_schema::{FieldRef, Fields};
+use arrow_array::ArrayRef;
+use arrow_schema::{DataType, Fields};
 
 use super::binary::ViewInput;
 use super::column::{Column, Data};
-use super::lists::Lists;
 use super::schema;
 use crate::error::{Code, ErrorDetail, Loss};
 use crate::kernel::buffer::Progress;
@@ -187,9 +185,7 @@ impl Detail for Loss {
 
 /// A growing column of lists of structs.
 pub struct Details<D> {
-    lists: Lists,
-    /// A column for each field.
-    columns: Vec<Column>,
+    lists: Column,
     text_len: usize,
     /// Details beyond the first [`ROW_REPORTS`] of each row.
     further: usize,
@@ -198,9 +194,8 @@ pub struct Details<D> {
 
 impl<D: Detail> Default for Details<D> {
     fn default() -> Self {
-        let column = |field: &FieldRef| Column::new(field.data_type().clone(), &ViewInput::default());
-        let columns = D::FIELDS().iter().map(column).collect();
-        Details { lists: Lists::default(), columns, text_len: 0, further: 0, of: PhantomData }
+        let lists = Column::new(schema::list_of(DataType::Struct(D::FIELDS())), &ViewInput::default());
+        Details { lists, text_len: 0, further: 0, of: PhantomData }
     }
 }
 
@@ -232,7 +227,7 @@ impl<D: Detail> Details<D> {
             self.text_len += text_len(detail);
             let (texts, header, byte) = detail.values();
             let mut texts = texts.into_iter();
-            for column in &mut self.columns {
+            for column in self.lists.values_mut().fields_mut() {
                 column.push(match column.parts().0 {
                     Data::Int64(_) => byte.map(|byte| Value::Int(byte as i64)),
                     Data::Int32(_) => {
@@ -242,28 +237,22 @@ impl<D: Detail> Details<D> {
                 });
             }
         }
-        self.lists.push(self.count(), !details.is_empty());
-    }
-
-    fn count(&self) -> usize {
-        self.columns.first().map_or(0, Column::count)
+        self.lists.end_list(!details.is_empty());
     }
 
     /// Appends rows without details.
     pub fn push_whole(&mut self, rows: usize) {
-        self.lists.push_nulls(self.count(), rows);
+        self.lists.push_null_lists(rows);
     }
 
     fn extend(&mut self, other: &Self, progress: Progress) {
-        self.lists.extend(&other.lists, self.count(), progress);
+        self.lists.extend(&other.lists, progress);
         self.text_len += other.text_len;
         self.further += other.further;
-        self.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.extend(other, progress));
     }
 
     pub fn finish(self) -> ArrayRef {
-        let columns = self.columns.into_iter().map(Column::finish).collect();
-        self.lists.finish(Arc::new(StructArray::new(D::FIELDS(), columns, None)))
+        self.lists.finish()
     }
 }
 

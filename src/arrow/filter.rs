@@ -354,6 +354,7 @@ impl Test {
                     Data::Text(runs) => of_runs(runs),
                     Data::Bytes(runs) => of_runs(runs),
                     Data::TextViews(_) | Data::ByteViews(_) => unreachable!("a filter makes no views"),
+                    Data::List(..) | Data::Struct(_) => unreachable!("a filter tests the elements of lists"),
                 }
             };
         }
@@ -477,10 +478,11 @@ impl FilterSink {
     }
 
     fn truth_of_header(&self, rows: Range<usize>, place: usize, quantifier: Quantifier, test: &Test) -> Truth {
-        match self.headers.column(place) {
-            (column, None) => test.of_column(column, rows),
-            (column, Some(ends)) => rows.enumerate().fold(Truth::default(), |truth, (bit, row)| {
-                let one = test.of_list(quantifier, column, ends[row] as usize..ends[row + 1] as usize);
+        let column = self.headers.column(place);
+        match column.lists() {
+            None => test.of_column(column, rows),
+            Some((ends, elements)) => rows.enumerate().fold(Truth::default(), |truth, (bit, row)| {
+                let one = test.of_list(quantifier, elements, ends[row] as usize..ends[row + 1] as usize);
                 Truth { yes: truth.yes | one.yes << bit, no: truth.no | one.no << bit }
             }),
         }
@@ -503,16 +505,7 @@ impl FilterSink {
     }
 
     pub fn clear(&mut self) {
-        self.truncate(0);
-    }
-
-    fn truncate(&mut self, rows: usize) {
-        self.headers.truncate(rows);
-        self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows));
-    }
-
-    fn row_count(&self) -> usize {
-        self.fields.first().map_or_else(|| self.headers.row_count(), |(_, column)| column.count())
+        RowSink::truncate(self, 0);
     }
 }
 
@@ -547,9 +540,13 @@ impl<'a> RowSink<'a> for FilterSink {
         self.headers.end_row(found, headers, log)
     }
 
-    fn abort_row(&mut self, found: &mut Found<'a>) {
-        self.headers.abort_row(found);
-        self.fields.iter_mut().for_each(|(_, column)| column.truncate(self.row));
+    fn row_count(&self) -> usize {
+        self.fields.first().map_or_else(|| self.headers.row_count(), |(_, column)| column.count())
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.headers.truncate(rows);
+        self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows));
     }
 
     fn null_row(&mut self) {
@@ -557,14 +554,14 @@ impl<'a> RowSink<'a> for FilterSink {
         self.fields.iter_mut().for_each(|(_, column)| column.push(None));
     }
 
-    fn null_headers(&mut self, found: &mut Found<'a>) -> bool {
-        self.headers.abort_row(found);
+    fn null_headers(&mut self) -> bool {
+        self.headers.truncate(self.row);
         self.headers.null_row();
         true
     }
 
     fn max_offset(&self) -> usize {
-        let fields = self.fields.iter().map(|(_, column)| column.byte_len());
+        let fields = self.fields.iter().map(|(_, column)| column.max_offset());
         fields.max().unwrap_or(0).max(self.headers.max_offset())
     }
 }

@@ -162,7 +162,7 @@ impl Selected {
         let on_error = if policy == OnError::Raise { OnError::Column } else { policy };
         let plan = Plan { on_error, ..plan };
         let make = || Ok(FilterSink::new(filter, format, order)?.strict(is_strict));
-        let Rows { sink, findings, until } = run(rows, input.from, &plan, &make)?;
+        let Rows { sink, findings, until, .. } = run(rows, input.from, &plan, &make)?;
         let errors = on_error.is_column().then(|| findings.errors.finish());
         let errors = errors.filter(|errors| errors.null_count() < errors.len());
         let (mut selected, mut verdicts, mut failed) = (Vec::new(), Vec::new(), false);

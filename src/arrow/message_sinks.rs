@@ -188,10 +188,6 @@ impl MessageSinks {
         columns.extend(self.list.finish().0);
         (columns, self.select.finish())
     }
-
-    pub fn row_count(&self) -> usize {
-        self.rows.len()
-    }
 }
 
 impl<'a> RowSink<'a> for MessageSinks {
@@ -239,11 +235,15 @@ impl<'a> RowSink<'a> for MessageSinks {
         Ok(())
     }
 
-    fn abort_row(&mut self, found: &mut MessageFound<'a>) {
-        self.list.abort_row(&mut ());
-        self.select.abort_row(&mut found.select);
-        self.filter.iter_mut().for_each(|filter| filter.abort_row(&mut found.filter));
-        self.rows.truncate(self.list.row_count());
+    fn row_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.clear_filter();
+        self.list.truncate(rows);
+        self.select.truncate(rows);
+        self.rows.truncate(rows);
     }
 
     fn null_row(&mut self) {
@@ -254,10 +254,10 @@ impl<'a> RowSink<'a> for MessageSinks {
     }
 
     /// The list of a row whose headers are broken is null already.
-    fn null_headers(&mut self, found: &mut MessageFound<'a>) -> bool {
-        self.select.abort_row(&mut found.select);
+    fn null_headers(&mut self) -> bool {
+        self.select.truncate(self.rows.len() - 1);
         self.select.null_row();
-        self.filter.as_mut().is_none_or(|filter| filter.null_headers(&mut found.filter))
+        self.filter.as_mut().is_none_or(FilterSink::null_headers)
     }
 
     fn max_offset(&self) -> usize {

@@ -120,7 +120,7 @@ impl Operation for Messages {
 impl Messages {
     /// Output columns. Messages of a batch that did not fit completely are left for the next chunk.
     fn output(&self, rows: Rows<MessageSinks>, count: usize, fields: Vec<FieldRef>, places: &[usize]) -> Output {
-        let Rows { sink, findings, until } = rows;
+        let Rows { sink, findings, until, .. } = rows;
         let (produced, selected) = sink.finish();
         let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&produced[*place])).collect();
         columns.extend(selected);
@@ -523,7 +523,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
             Ok(Presence::Whole)
         };
         let ended = if !log.errors().is_empty() {
-            rows.sink.begin_row(found);
+            rows.begin_row(found);
             rows.append_failed_row(plan, *row, found, &mut parse, log)
         } else if rows.sink.excludes(fields) {
             Ok(RowEnd::Excluded)

@@ -237,7 +237,7 @@ impl Decode {
         let plan = input.plan(format.name, Direction::Decode, self.on_error, self.options.limits);
         let views = self.views.then(|| ViewInput::new(messages));
         let make = || Ok(ListSink::new(format, self.options.text_keys, views.as_ref()));
-        let Rows { sink, findings, until } = run(rows, input.from, &plan, &make)?;
+        let Rows { sink, findings, until, .. } = run(rows, input.from, &plan, &make)?;
         let (columns, has_message) = sink.finish();
         let (of, nulls) = (self.of(format), binary::nulls(has_message));
         Ok(Output::new(of, columns, nulls, &plan, findings, input.from..until))
@@ -374,7 +374,7 @@ fn write_rows<'a>(
     origin: Origin,
 ) -> Result<Output, Error> {
     let make = || EncodeSink::new(target, options.clone(), origin);
-    let Rows { sink, findings, until } = run(rows, input.from, plan, &make)?;
+    let Rows { sink, findings, until, .. } = run(rows, input.from, plan, &make)?;
     let of = written_type(plan.on_loss, plan.on_error);
     Ok(Output::new(of, vec![sink.finish()], None, plan, findings, input.from..until))
 }
@@ -414,7 +414,7 @@ impl Select {
         let strict = self.options.strict_types;
         let make =
             || Ok(SelectSink::new(&self.selections, self.dialect, order, has_types, views.as_ref()).strict(strict));
-        let Rows { sink, findings, until } = run(rows, input.from, &plan, &make)?;
+        let Rows { sink, findings, until, .. } = run(rows, input.from, &plan, &make)?;
         Ok(Output::new(self.of(), sink.finish(), None, &plan, findings, input.from..until))
     }
 }

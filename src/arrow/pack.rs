@@ -108,7 +108,7 @@ impl Pack {
         // A typed value is its bits, most significant byte first.
         let lists = Info { fields: &[Field::HEADERS], order: ByteOrder::Big, ..*format };
         let make = || Ok(ListSink::new(&lists, false, None));
-        let Rows { sink, findings, until } = run(&rows, input.from, &plan, &make)?;
+        let Rows { sink, findings, until, .. } = run(&rows, input.from, &plan, &make)?;
         let (columns, has_message) = sink.finish();
         Ok(Output::new(of, columns, binary::nulls(has_message), &plan, findings, input.from..until))
     }

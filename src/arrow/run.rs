@@ -46,6 +46,8 @@ pub struct Plan {
 /// Rows that were appended to a sink, with their errors and losses.
 pub struct Rows<S> {
     pub sink: S,
+    /// Rows of the sink before the current one.
+    mark: usize,
     pub findings: Findings,
     /// The row of the input before which they end: an output column was full, or the input has no more rows.
     pub until: usize,
@@ -66,7 +68,25 @@ pub enum RowEnd {
 
 impl<S> Rows<S> {
     pub fn new(sink: S, from: usize) -> Self {
-        Rows { sink, findings: Findings::default(), until: from }
+        Rows { sink, mark: 0, findings: Findings::default(), until: from }
+    }
+
+    #[inline]
+    pub fn begin_row<'a>(&mut self, found: &mut S::Found)
+    where
+        S: RowSink<'a>,
+    {
+        self.sink.begin_row(found);
+        self.mark = self.sink.row_count();
+    }
+
+    /// Takes the current row back.
+    fn abort_row<'a>(&mut self, found: &mut S::Found)
+    where
+        S: RowSink<'a>,
+    {
+        self.sink.truncate(self.mark);
+        self.sink.begin_row(found);
     }
 
     /// Appends a row without the kernels. `row` is its number in errors, and `log` collects them.
@@ -82,12 +102,12 @@ impl<S> Rows<S> {
     where
         S: RowSink<'a>,
     {
-        self.sink.begin_row(found);
+        self.begin_row(found);
         let mut fast = Fast::new(plan.on_loss);
         let parsed = parse(EitherLog::Fast(&mut fast), &mut Row { sink: &mut self.sink, found });
         match parsed.and_then(|headers| self.sink.end_row(found, headers, &mut fast)) {
             Ok(()) if self.sink.is_selected() == Some(false) => {
-                self.sink.abort_row(found);
+                self.abort_row(found);
                 Ok(RowEnd::Excluded)
             }
             Ok(()) => Ok(self.end_row(plan, found)),
@@ -112,7 +132,7 @@ impl<S> Rows<S> {
     where
         S: RowSink<'a>,
     {
-        self.sink.abort_row(found);
+        self.abort_row(found);
         let is_damaged = !log.errors().is_empty();
         let ((parsed, is_readable, ended), is_broken) = log.inside_frame(|log| {
             let parsed = parse(EitherLog::Collect(log), &mut Row { sink: &mut self.sink, found });
@@ -159,7 +179,7 @@ impl<S> Rows<S> {
     where
         S: RowSink<'a>,
     {
-        self.sink.begin_row(found);
+        self.begin_row(found);
         let failed = FailedRow { is_broken: true, is_damaged: true, is_appended: false, keeps_parts: S::KEEPS_PARTS };
         self.apply_policy(plan, found, failed, errors, |error| error.located(plan.direction, plan.format, Some(row)))
     }
@@ -176,8 +196,8 @@ impl<S> Rows<S> {
     where
         S: RowSink<'a>,
     {
-        if failed.is_null(plan.on_error) && !(failed.keeps_fields() && self.sink.null_headers(found)) {
-            self.sink.abort_row(found);
+        if failed.is_null(plan.on_error) && !(failed.keeps_fields() && self.sink.null_headers()) {
+            self.abort_row(found);
             self.sink.null_row();
         }
         let condition = self.sink.is_selected();
@@ -190,7 +210,7 @@ impl<S> Rows<S> {
         match decision {
             Decision::Raise => Err(errors.into_iter().next().map_or_else(|| no_reason(plan.format), locate)),
             Decision::Drop => {
-                self.sink.abort_row(found);
+                self.abort_row(found);
                 Ok(RowEnd::Excluded)
             }
             Decision::Keep | Decision::Null => {
@@ -207,7 +227,7 @@ impl<S> Rows<S> {
         S: RowSink<'a>,
     {
         if self.sink.max_offset() > plan.max_offset {
-            self.sink.abort_row(found);
+            self.abort_row(found);
             return RowEnd::Full;
         }
         self.findings.push_whole(1, plan.on_error.is_column(), plan.on_loss == OnLoss::Report);
@@ -225,10 +245,10 @@ impl<S> Rows<S> {
     where
         S: RowSink<'a>,
     {
-        let Rows { sink, findings, .. } = self;
+        let Rows { sink, findings, .. } = &mut *self;
         findings.cut(&mut errors, &mut losses, plan.reports);
         if findings.would_pass(&errors, &losses, plan.max_offset) || sink.max_offset() > plan.max_offset {
-            sink.abort_row(found);
+            self.abort_row(found);
             return RowEnd::Full;
         }
         if plan.on_error.is_column() {
@@ -399,7 +419,7 @@ impl<'a, S: RowSink<'a>> RangeRun<'a, S> for Run<'_, 'a, S> {
             let Run { source, buffers, rows, found, .. } = self;
             let row = rows.until;
             let ended = if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
-                rows.sink.begin_row(found);
+                rows.begin_row(found);
                 rows.sink.null_row();
                 rows.end_row(plan, found)
             } else {

@@ -156,8 +156,6 @@ pub(crate) struct SelectSink {
     /// The slots of each key, if there are many.
     places: Option<Places>,
     scratch: Scratch,
-    /// Rows before the current one.
-    rows: usize,
 }
 
 impl SelectSink {
@@ -188,7 +186,7 @@ impl SelectSink {
         let has_keys = !selections.iter().any(Selection::is_of_every_header);
         let keys = has_keys.then(|| slots.iter().enumerate().filter_map(requested).collect()).and_then(KeySet::new);
         let places = (slots.len() > FEW_SLOTS).then(|| Places::new(selections));
-        SelectSink { slots, keys, places, scratch: Scratch::default(), rows: 0 }
+        SelectSink { slots, keys, places, scratch: Scratch::default() }
     }
 
     /// Accepts only values of the requested type, and not those of types that fit it.
@@ -198,26 +196,15 @@ impl SelectSink {
     }
 
     pub fn finish(self) -> Vec<ArrayRef> {
-        self.slots.into_iter().map(Slot::finish).collect()
+        self.slots.into_iter().map(|slot| slot.column.finish()).collect()
     }
 
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Back to this many rows.
-    pub fn truncate(&mut self, rows: usize) {
-        self.slots.iter_mut().for_each(|slot| slot.truncate(rows));
-    }
-
-    pub fn row_count(&self) -> usize {
-        self.slots.first().map_or(0, Slot::rows)
-    }
-
-    /// A column, and of `repeat="all"` where the elements of each row end, the first end being 0.
-    pub fn column(&self, place: usize) -> (&Column, Option<&[i32]>) {
-        let Slot { column, lists, .. } = &self.slots[place];
-        (column, lists.as_ref().map(|lists| &lists.ends[..]))
+    pub fn column(&self, place: usize) -> &Column {
+        &self.slots[place].column
     }
 
     /// Appends what a kernel collects in the hits, up to the first row whose values are not all of their types; returns how
@@ -232,8 +219,7 @@ impl SelectSink {
         let Some(keys) = &self.keys else { return 0 };
         found.hits.clear(self.slots.len());
         let rows = read(&mut self.scratch, keys, &mut found.hits);
-        self.rows = self.row_count();
-        let mut done = rows;
+        let (before, mut done) = (self.row_count(), rows);
         self.name_refusals(|slots, current| {
             for (place, slot) in slots.iter_mut().enumerate() {
                 if let Some(order) = slot.plain {
@@ -243,10 +229,10 @@ impl SelectSink {
             }
         });
         if self.slots.iter().any(|slot| slot.plain.is_none()) {
-            done = self.append_every(found, done, is_null);
+            done = self.append_every(found, before, done, is_null);
         }
         for slot in self.slots.iter_mut().filter(|slot| slot.plain.is_some()) {
-            slot.column.truncate(self.rows + done);
+            slot.column.truncate(before + done);
         }
         done
     }
@@ -260,11 +246,17 @@ impl SelectSink {
     }
 
     /// The columns that are not plain.
-    fn append_every(&mut self, found: &mut Found<'_>, rows: usize, is_null: impl Fn(usize) -> bool) -> usize {
+    fn append_every(
+        &mut self,
+        found: &mut Found<'_>,
+        before: usize,
+        rows: usize,
+        is_null: impl Fn(usize) -> bool,
+    ) -> usize {
         let Found { hits, occurrences } = found;
         occurrences.resize_with(self.slots.len(), Vec::new);
         let mut fast = Fast::new(OnLoss::Raise);
-        let (mut hits, before) = (hits.every.iter().peekable(), self.rows);
+        let mut hits = hits.every.iter().peekable();
         self.name_refusals(|slots, current| {
             for row in 0..rows {
                 occurrences.iter_mut().for_each(Vec::clear);
@@ -279,10 +271,10 @@ impl SelectSink {
                     slot
                 });
                 if is_null(row) {
-                    rest.for_each(|(slot, _)| slot.push_null());
+                    rest.for_each(|(slot, _)| slot.column.push(None));
                 } else if rest.any(|(slot, found)| slot.end_row(found, Presence::Whole, &mut fast).is_err()) {
                     let slots = slots.iter_mut().filter(|slot| slot.plain.is_none());
-                    slots.for_each(|slot| slot.truncate(before + row));
+                    slots.for_each(|slot| slot.column.truncate(before + row));
                     return row;
                 }
             }
@@ -317,14 +309,13 @@ impl<'a> RowSink<'a> for SelectSink {
         self.name_refusals(|slots, current| {
             for (place, (slot, other)) in slots.iter_mut().zip(&other.slots).enumerate() {
                 *current = place;
-                slot.extend(other, progress);
+                slot.column.extend(&other.column, progress);
             }
         });
     }
 
     #[inline]
     fn begin_row(&mut self, found: &mut Found<'a>) {
-        self.rows = self.row_count();
         found.occurrences.resize_with(self.slots.len(), Vec::new);
         found.clear_row();
     }
@@ -339,22 +330,21 @@ impl<'a> RowSink<'a> for SelectSink {
         })
     }
 
-    fn abort_row(&mut self, found: &mut Found<'a>) {
-        found.clear_row();
-        self.truncate(self.rows);
+    fn row_count(&self) -> usize {
+        self.slots.first().map_or(0, |slot| slot.column.count())
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.slots.iter_mut().for_each(|slot| slot.column.truncate(rows));
     }
 
     fn null_row(&mut self) {
-        self.slots.iter_mut().for_each(Slot::push_null);
+        self.slots.iter_mut().for_each(|slot| slot.column.push(None));
     }
 
     #[inline]
     fn max_offset(&self) -> usize {
-        let reach = |slot: &Slot| match slot.lists {
-            Some(_) => slot.column.byte_len().max(slot.column.count()),
-            None => slot.column.byte_len(),
-        };
-        self.slots.iter().map(reach).max().unwrap_or(0)
+        self.slots.iter().map(|slot| slot.column.max_offset()).max().unwrap_or(0)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::kernel::lists::ListBlock;
 use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 
-/// A sink of many rows. Between `begin_row` and the next one, `abort_row` puts it back to where it was.
+/// A sink of many rows, which can be put back to an earlier number of them.
 pub trait RowSink<'a>: Send {
     /// References to the values of the rows that are read now; reused for other rows with the same lifetime.
     type Found: Default;
@@ -26,17 +26,21 @@ pub trait RowSink<'a>: Send {
     /// Appends the rows of another sink that was made in the same way. Their offsets together are below the limit.
     fn extend(&mut self, other: &Self, progress: Progress);
 
+    /// Forgets what was found in a row that has ended, or was taken back.
     fn begin_row(&mut self, found: &mut Self::Found);
 
     fn end_row<R: Log>(&mut self, found: &mut Self::Found, headers: Presence, log: &mut R) -> Result;
 
-    fn abort_row(&mut self, found: &mut Self::Found);
+    fn row_count(&self) -> usize;
+
+    /// Back to this many rows, without what was appended of the next.
+    fn truncate(&mut self, rows: usize);
 
     /// A row without a message, or one of which nothing is kept.
     fn null_row(&mut self);
 
     /// Nulls what the headers of the row that has ended gave; false where a row is no more than its headers.
-    fn null_headers(&mut self, _found: &mut Self::Found) -> bool {
+    fn null_headers(&mut self) -> bool {
         false
     }
 

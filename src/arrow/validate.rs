@@ -26,7 +26,11 @@ impl<'a> RowSink<'a> for ErrorsOnly {
         Ok(())
     }
 
-    fn abort_row(&mut self, _: &mut ()) {}
+    fn row_count(&self) -> usize {
+        0
+    }
+
+    fn truncate(&mut self, _rows: usize) {}
 
     fn null_row(&mut self) {}
 

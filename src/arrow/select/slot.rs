@@ -2,17 +2,13 @@
 
 use std::borrow::Cow;
 
-use arrow_array::ArrayRef;
-
 use super::{Repeat, Selection};
 use crate::arrow::binary::ViewInput;
 use crate::arrow::column::Column;
-use crate::arrow::lists::Lists;
 use crate::arrow::schema;
 use crate::arrow::types::Dialect;
 use crate::encoding::Encoding;
 use crate::error::{Code, ErrorDetail};
-use crate::kernel::buffer::Progress;
 use crate::log::{EitherLog, Log, Result, Stop};
 use crate::memory;
 use crate::traits::Presence;
@@ -51,8 +47,6 @@ pub struct Slot {
     order: ByteOrder,
     /// Values of other types are rejected, even where they fit.
     pub is_strict: bool,
-    /// For `repeat="all"`: the lists of which the column has the elements.
-    pub lists: Option<Lists>,
 }
 
 impl Slot {
@@ -65,7 +59,7 @@ impl Slot {
         views: Option<&ViewInput>,
     ) -> Self {
         let dialect = selection.dialect(dialect);
-        let of = selection.values_type(dialect);
+        let of = selection.arrow(dialect);
         let column = match views {
             Some(input) => Column::new(schema::with_views(&of), input),
             None => Column::new(of, &ViewInput::default()),
@@ -82,15 +76,7 @@ impl Slot {
             }
             _ => None,
         };
-        Slot {
-            selection: selection.clone(),
-            plain,
-            column,
-            dialect,
-            order,
-            is_strict: false,
-            lists: (selection.repeat == Repeat::All).then(Lists::default),
-        }
+        Slot { selection: selection.clone(), plain, column, dialect, order, is_strict: false }
     }
 
     #[inline]
@@ -144,15 +130,15 @@ impl Slot {
         }
         if self.is_lost(occurrences, headers, log) {
             // The error of that header names the key.
-            self.push_null();
+            self.column.push(None);
             return Ok(());
         }
         if self.selection.required && occurrences.is_empty() && headers != Presence::Broken {
             log.column_error(|| self.error(Code::MissingKey, "the header is required and absent".into(), None, None))?;
-            self.push_null();
+            self.column.push(None);
             return Ok(());
         }
-        if self.lists.is_some() {
+        if self.selection.repeat == Repeat::All {
             return self.end_list(occurrences, headers, log);
         }
         let selected = match occurrences.first() {
@@ -181,7 +167,7 @@ impl Slot {
     /// Ends a row of `repeat="all"`: one bad element, or headers not read to the end, make the whole list null.
     fn end_list<R: Log>(&mut self, occurrences: &[Occurrence<'_>], headers: Presence, log: &mut R) -> Result {
         if headers == Presence::Broken {
-            self.push_null();
+            self.column.push(None);
             return Ok(());
         }
         let mut whole = true;
@@ -191,18 +177,16 @@ impl Slot {
                 let element;
                 (element, rest) = self.first_element(occurrence);
                 match self.read(element, log)? {
-                    Selected::Value(value) => self.column.push(Some(value)),
-                    Selected::Null => self.column.push(None),
+                    Selected::Value(value) => self.column.values_mut().push(Some(value)),
+                    Selected::Null => self.column.values_mut().push(None),
                     Selected::Nothing => whole = false,
                 }
             }
         }
-        if let Some(lists) = &mut self.lists {
-            if !whole {
-                self.column.truncate(lists.item_count());
-            }
-            lists.push(self.column.count(), whole);
+        if !whole {
+            self.column.truncate(self.column.count());
         }
+        self.column.end_list(whole);
         Ok(())
     }
 
@@ -234,7 +218,7 @@ impl Slot {
             value = self.read_as_others(value, occurrence.value_type, bytes);
         }
         if !self.selection.others.is_empty() {
-            value = value.map(|value| value.map(|value| self.column.widened(value)));
+            value = value.map(|value| value.map(|value| self.column.values().widened(value)));
         }
         self.selected(value, occurrence, log)
     }
@@ -291,36 +275,5 @@ impl Slot {
     fn error(&self, code: Code, message: String, header: Option<usize>, byte: Option<usize>) -> ErrorDetail {
         let (key, column) = (Some(self.selection.key.to_string()), Some(self.selection.output.clone()));
         ErrorDetail { code, message, byte, header, key, column }
-    }
-
-    pub fn rows(&self) -> usize {
-        self.lists.as_ref().map_or_else(|| self.column.count(), Lists::count)
-    }
-
-    pub fn push_null(&mut self) {
-        match &mut self.lists {
-            Some(lists) => lists.push(self.column.count(), false),
-            None => self.column.push(None),
-        }
-    }
-
-    pub fn truncate(&mut self, rows: usize) {
-        let values = self.lists.as_mut().map_or(rows, |lists| lists.truncate(rows));
-        self.column.truncate(values);
-    }
-
-    pub fn extend(&mut self, other: &Self, progress: Progress) {
-        if let (Some(lists), Some(others)) = (&mut self.lists, &other.lists) {
-            lists.extend(others, self.column.count(), progress);
-        }
-        self.column.extend(&other.column, progress);
-    }
-
-    pub fn finish(self) -> ArrayRef {
-        let values = self.column.finish();
-        match self.lists {
-            Some(lists) => lists.finish(values),
-            None => values,
-        }
     }
 }

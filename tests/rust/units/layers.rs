@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The layers, lowest first. Modules of one layer may import each other.
 const LAYERS: &[&[&str]] = &[
-    &["error", "varint", "interrupt", "memory", "panics", "codec"],
+    &["error", "number", "varint", "interrupt", "memory", "panics", "codec"],
     &["value_type"],
     &["value"],
     &["encoding", "amqp", "base_encoding", "charset", "json", "text_form"],
