@@ -83,10 +83,11 @@ constructors! {
 
 static CONSTRUCTORS: [Option<Constructor>; 256] = {
     let mut table = [None; 256];
-    let mut code = 0;
-    while code < table.len() {
-        table[code] = constructor(code as u8);
-        code += 1;
+    // No primitive has the code 0.
+    let mut code = u8::MAX;
+    while code > 0 {
+        table[code as usize] = constructor(code);
+        code -= 1;
     }
     table
 };

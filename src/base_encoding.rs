@@ -14,6 +14,7 @@ use base64::engine::{self, DecodePaddingMode, Engine as _, GeneralPurpose, Gener
 
 use crate::error::Code;
 use crate::memory;
+use crate::number::fitting;
 use crate::value::{HEX_DIGITS, InvalidValue, invalid};
 
 /// How bytes are written as text.
@@ -82,7 +83,7 @@ pub fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(fitting::<u8, _>);
     let (pairs, rest) = text.as_chunks::<2>();
     let bytes = || pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
     if rest.is_empty() { bytes() } else { None }

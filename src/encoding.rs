@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::str::FromStr;
 
 use crate::error::Code;
+use crate::number::fitting;
 use crate::value::{ByteOrder, Checks, InvalidValue, Value, bits_of, invalid, read_bytes, sized, wrong_size};
 use crate::value_type::{Scalar, ValueType};
 
@@ -113,7 +114,7 @@ pub fn contains_integers(wide: Scalar, narrow: Scalar) -> bool {
 
 fn int_range(scalar: Scalar) -> (i128, i128) {
     let unsigned = matches!(scalar, Scalar::Uint8 | Scalar::Uint16 | Scalar::Uint32 | Scalar::Uint64 | Scalar::Uint128);
-    let bits = scalar.width().unwrap_or_default() as u32 * 8;
+    let bits = scalar.width().unwrap_or_default() * 8;
     match (unsigned, bits) {
         (true, 128) => (0, i128::MAX),
         (true, _) => (0, (1 << bits) - 1),
@@ -177,7 +178,7 @@ fn text_bits(scalar: Scalar, bytes: &[u8]) -> Result<Vec<u8>, Box<InvalidValue>>
         Value::Float64(number) => number.to_be_bytes().to_vec(),
         // Pairs of hexadecimal digits, and dashes: `read_text` checked them.
         Value::Text(text) if scalar == Scalar::Uuid => {
-            let digit = |digit: char| digit.to_digit(16).map(|digit| digit as u8);
+            let digit = |digit: char| digit.to_digit(16).map(fitting::<u8, _>);
             let digits: Vec<_> = text.chars().filter_map(digit).collect();
             digits.as_chunks::<2>().0.iter().map(|[high, low]| high << 4 | low).collect()
         }

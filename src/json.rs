@@ -63,7 +63,7 @@ fn read_list(text: &[u8]) -> Result<Option<Value<'_>>, Box<InvalidValue>> {
             if !is_in(0, 255) && !is_in(-128, 127) {
                 return Err(bad());
             }
-            numbers.into_iter().map(|number| number as u8).collect()
+            numbers.into_iter().map(|number| number.to_le_bytes()[0]).collect()
         }
     };
     Ok(Some(Value::Bytes(Cow::Owned(bytes))))

@@ -1,5 +1,7 @@
 //! Message headers of Kafka, Kafka Streams and Iggy: bytes, Arrow columns and, with the feature `python`, Python.
 
+#![cfg_attr(test, allow(clippy::cast_possible_truncation))]
+
 pub mod amqp;
 pub mod arrow;
 pub mod base_encoding;

@@ -13,6 +13,7 @@
 use chrono::{DateTime, Datelike as _, NaiveDate, SecondsFormat};
 
 use crate::error::Code;
+use crate::number::fitting;
 use crate::value::{InvalidValue, Value, invalid};
 
 /// A form of text.
@@ -161,7 +162,7 @@ impl DecimalType {
                 if high < i64::from(self.precision) - i64::from(self.scale) && low >= -i64::from(self.scale) =>
             {
                 let size = digits().skip(first).take(last - first + 1).fold(0, |size, digit| size * 10 + digit);
-                let size = size * 10i128.pow((low + i64::from(self.scale)) as u32);
+                let size = size * 10i128.pow(fitting(low + i64::from(self.scale)));
                 Ok(if is_negative { -size } else { size })
             }
             _ => Err(self.too_large()),
@@ -294,7 +295,7 @@ fn days_of(bytes: &[u8]) -> Option<Result<i64, Box<InvalidValue>>> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    Some(match NaiveDate::from_ymd_opt(year as i32, month as u32, day as u32) {
+    Some(match NaiveDate::from_ymd_opt(fitting(year), fitting(month), fitting(day)) {
         None => Err(bad_text("the date does not exist".into())),
         Some(date) if date.year() == 0 => Err(not_in_years()),
         Some(date) => Ok(date.to_epoch_days().into()),
@@ -315,7 +316,8 @@ fn not_in_years() -> Box<InvalidValue> {
 /// Writes a time as RFC 3339 in UTC, with as many decimals as it has: none, three, six or nine.
 pub fn iso_text(nanos: i128) -> Result<String, Box<InvalidValue>> {
     let seconds = time(nanos, Unit::Second)?;
-    let time = DateTime::from_timestamp(seconds, nanos.rem_euclid(NANOS) as u32).expect("it is in the years 1 to 9999");
+    let time =
+        DateTime::from_timestamp(seconds, fitting(nanos.rem_euclid(NANOS))).expect("it is in the years 1 to 9999");
     Ok(time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
 }
 

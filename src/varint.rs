@@ -42,7 +42,9 @@ pub fn read(bytes: &[u8]) -> ParsedVarint<u32> {
     match read_short(bytes) {
         Some((bits, len)) => ParsedVarint::Read { bits, len, lost: false },
         None => match read_groups(bytes, MAX_LEN, u32::BITS) {
-            ParsedVarint::Read { bits, len, lost } => ParsedVarint::Read { bits: bits as u32, len, lost },
+            ParsedVarint::Read { bits, len, lost } => {
+                ParsedVarint::Read { bits: (bits & 0xffff_ffff) as u32, len, lost }
+            }
             ParsedVarint::Truncated => ParsedVarint::Truncated,
             ParsedVarint::TooLong => ParsedVarint::TooLong,
         },
@@ -56,12 +58,12 @@ pub fn read_64(bytes: &[u8]) -> ParsedVarint<u64> {
 
 fn read_groups(bytes: &[u8], max_len: usize, width: u32) -> ParsedVarint<u64> {
     let mut bits = 0u64;
-    for (index, &byte) in bytes.iter().take(max_len).enumerate() {
-        let shift = 7 * index as u32;
+    for (index, &byte) in (0u32..).zip(bytes.iter().take(max_len)) {
+        let shift = 7 * index;
         bits |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
             let lost = shift + 7 > width && byte >> (width - shift) != 0;
-            return ParsedVarint::Read { bits, len: index + 1, lost };
+            return ParsedVarint::Read { bits, len: index as usize + 1, lost };
         }
     }
     if bytes.len() < max_len { ParsedVarint::Truncated } else { ParsedVarint::TooLong }
@@ -97,23 +99,23 @@ pub fn len(bits: impl Into<u64>) -> usize {
 /// The number of bytes of a length or count as a zig-zag varint.
 #[inline]
 pub fn count_len(count: usize) -> usize {
-    len(zigzag(count as i32))
+    len((count as u64) << 1)
 }
 
 #[inline]
 pub fn write(bits: impl Into<u64>, out: &mut Vec<u8>) {
     let mut bits = bits.into();
     if bits < 0x80 {
-        return out.push(bits as u8);
+        return out.push((bits & 0x7f) as u8);
     }
     while bits >= 0x80 {
-        out.push(bits as u8 | 0x80);
+        out.push((bits & 0x7f) as u8 | 0x80);
         bits >>= 7;
     }
-    out.push(bits as u8);
+    out.push((bits & 0x7f) as u8);
 }
 
 #[inline]
 pub fn write_count(count: usize, out: &mut Vec<u8>) {
-    write(zigzag(count as i32), out);
+    write((count as u64) << 1, out);
 }

@@ -26,7 +26,7 @@ pub struct BatchFormat {
 fn regular() -> BatchFormat {
     let row = |row: usize| {
         let trace = format!("00-{row:032x}-{row:016x}-01");
-        let (id, amount) = ((row as i32).to_be_bytes(), (row as i64).to_be_bytes());
+        let (id, amount) = (i32::try_from(row).expect("few rows").to_be_bytes(), (row as i64).to_be_bytes());
         let values: [(&str, Option<&[u8]>); 5] = [
             ("traceparent", Some(trace.as_bytes())),
             ("schema-id", Some(&id)),

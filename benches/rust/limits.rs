@@ -16,6 +16,8 @@
 //! until the process ends. A batch is a slice of the corpus, and a pass reads none of them twice; what is made of lists
 //! reads those that a decode of the same batch made.
 
+#![allow(clippy::cast_possible_truncation)]
+
 use std::error::Error;
 use std::hint::black_box;
 use std::sync::Arc;

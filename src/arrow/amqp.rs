@@ -133,9 +133,9 @@ impl ValueSink<'_> {
             ($numbers:ident) => {
                 match scalar {
                     Scalar::Uint8 | Scalar::Uint16 | Scalar::Uint32 | Scalar::Uint64 => {
-                        fast.values(|_, payload| Some(unsigned(payload) as _), |number| $numbers.push(number))
+                        fast.values(|_, payload| unsigned(payload).try_into().ok(), |number| $numbers.push(number))
                     }
-                    _ => fast.values(|_, payload| Some(signed(payload) as _), |number| $numbers.push(number)),
+                    _ => fast.values(|_, payload| signed(payload).try_into().ok(), |number| $numbers.push(number)),
                 }
             };
         }
@@ -154,7 +154,7 @@ impl ValueSink<'_> {
             Data::Uint64(numbers) => integers!(numbers),
             Data::Decimal(numbers) => integers!(numbers),
             Data::Float32(numbers) => {
-                fast.values(|_, payload| Some(unsigned(payload) as u32), |bits| numbers.push(f32::from_bits(bits)))
+                fast.values(|_, payload| unsigned(payload).try_into().ok(), |bits| numbers.push(f32::from_bits(bits)))
             }
             Data::Float64(numbers) => {
                 fast.values(|_, payload| Some(unsigned(payload)), |bits| numbers.push(f64::from_bits(bits)))

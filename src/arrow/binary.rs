@@ -94,7 +94,7 @@ impl ViewInput {
             if !refers {
                 // Nothing keeps the input alive: the only buffer has another number.
                 let number = (self.buffers.len() as u128) << 64;
-                views.iter_mut().filter(|view| **view as u32 > 12).for_each(|view| *view -= number);
+                views.iter_mut().filter(|view| **view & u128::from(u32::MAX) > 12).for_each(|view| *view -= number);
             }
             buffers.push(Buffer::from_vec(own));
         }

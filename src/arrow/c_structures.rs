@@ -20,6 +20,7 @@ use super::{Input, Output, Work};
 #[cfg(feature = "python")]
 use crate::error::{Direction, Error};
 use crate::memory;
+use crate::number::position;
 
 /// Maximum depth of nested types.
 const MAX_DEPTH: usize = 64;
@@ -242,7 +243,7 @@ unsafe fn import(array: &FFI_ArrowArray, of: &DataType, owner: &Arc<FFI_ArrowArr
     if !is_right || !(-1..=length).contains(&null_count) {
         return malformed("a length, an offset or a number of nulls is out of range");
     }
-    let (len, offset) = (length as usize, offset as usize);
+    let (len, offset) = (position(length), position(offset));
     // SAFETY: the caller's promise.
     let (nulls, pointers, lengths) = unsafe { buffers(array, of) }?;
     // SAFETY: as above.
@@ -312,7 +313,7 @@ unsafe fn buffers<'a>(
     let length = |index| {
         // SAFETY: not null, and the caller's promise: a length for each of these buffers.
         let length = unsafe { stated.add(index).read_unaligned() };
-        if (0..=MAX_ROWS).contains(&length) { Some(length as usize) } else { None }
+        if (0..=MAX_ROWS).contains(&length) { Some(position(length)) } else { None }
     };
     let lengths = (0..count - 1 - expected).map(length).collect::<Option<_>>();
     let Some(lengths) = lengths else { return malformed("the length of a buffer is out of range") };

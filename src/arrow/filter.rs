@@ -290,9 +290,9 @@ pub(crate) fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
         (bits != 0).then(|| {
             let start = end + bits.trailing_zeros() as usize;
             bits >>= start - end;
-            let len = bits.trailing_ones() as usize;
-            bits = bits.checked_shr(len as u32).unwrap_or(0);
-            end = start + len;
+            let len = bits.trailing_ones();
+            bits = bits.checked_shr(len).unwrap_or(0);
+            end = start + len as usize;
             start..end
         })
     })

@@ -20,6 +20,7 @@ use super::{Input, Operation, Output, binary_column, list_rows};
 use crate::error::{Code, Direction, Error};
 use crate::log::{OnError, no_reason};
 use crate::memory;
+use crate::number::fitting;
 use crate::traits::{Info, MessageFormat, ReadOptions};
 use crate::value::ByteOrder;
 
@@ -254,7 +255,7 @@ fn with_errors(result: &ArrayRef, filter_errors: &ArrayRef) -> ArrayRef {
                 count += extend(1, place..place + 1);
             }
         }
-        ends.push(count as i32);
+        ends.push(fitting(count));
         valid.push(is_filter_error || others.is_valid(row));
     }
     let DataType::List(element) = last.data_type() else { unreachable!("errors are a list") };

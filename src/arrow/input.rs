@@ -12,6 +12,7 @@ use arrow_schema::DataType;
 
 use crate::cursor::Cursor;
 use crate::kernel::{self, ROWS};
+use crate::number::position;
 
 /// One body for the arrays of several layouts.
 macro_rules! match_layout {
@@ -81,7 +82,7 @@ impl<'a> Bytes<'a> {
     pub fn before(self, row: usize) -> usize {
         match self {
             Bytes::Small(array) => array.value_offsets()[row] as usize,
-            Bytes::Large(array) => array.value_offsets()[row] as usize,
+            Bytes::Large(array) => position(array.value_offsets()[row]),
             Bytes::View(_) => row,
         }
     }
@@ -186,7 +187,7 @@ impl<'a> ListInput<'a> {
             |nulls: &NullBuffer| rows.clone().rev().fold(0, |bits, row| bits << 1 | u64::from(nulls.is_null(row)));
         let nulls = |nulls: Option<&NullBuffer>| nulls.map_or(0, is_null);
         match_layout!(self, ListInput::{Small, Large}, array => {
-            block.fill(&array.value_offsets()[rows.start..=rows.end], nulls(array.nulls()), |offset| offset as usize)
+            block.fill(&array.value_offsets()[rows.start..=rows.end], nulls(array.nulls()), position)
         })
     }
 

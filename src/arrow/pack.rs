@@ -29,6 +29,7 @@ use crate::kernel::buffer::{Runs, Values as _};
 use crate::limits::Limits;
 use crate::log::{EitherLog, Log, OnError, Result};
 use crate::memory;
+use crate::number::position;
 use crate::op::edit::{key_of, writable_key};
 use crate::text_form::{TextForm, Unit, date_text, iso_text, time};
 use crate::traits::{Carries, Field, Info, MessageFormat, Presence, Sink};
@@ -227,7 +228,7 @@ fn places_of(lists: &dyn Array, row: usize) -> Range<usize> {
         Some(lists) => lists.value_offsets()[row] as usize..lists.value_offsets()[row + 1] as usize,
         None => {
             let offsets = lists.as_list::<i64>().value_offsets();
-            offsets[row] as usize..offsets[row + 1] as usize
+            position(offsets[row])..position(offsets[row + 1])
         }
     }
 }

@@ -1,15 +1,16 @@
 //! The checksums of these formats, and the message about one that does not match.
 
+use crate::number::fitting;
 use std::fmt::LowerHex;
 
 /// CRC-32, of Kafka's message formats 0 and 1 and of payloads in Iggy.
 pub fn crc32(bytes: &[u8]) -> u32 {
-    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32IsoHdlc, bytes) as u32
+    fitting(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32IsoHdlc, bytes))
 }
 
 /// CRC-32C, of record batches.
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
+    fitting(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes))
 }
 
 /// The message about a checksum that is not the one computed.

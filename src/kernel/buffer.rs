@@ -8,6 +8,7 @@ use std::slice;
 use super::{COPY, copy, copy_long, write_reversed};
 use crate::header::Text;
 use crate::memory;
+use crate::number::offset;
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
 /// The largest offset of a column.
@@ -157,14 +158,14 @@ impl Runs {
         let added = self.bytes.len().checked_sub(before).expect("bytes of other runs were removed");
         assert!(ends.is_sorted() && ends.last().copied().unwrap_or(0) == added, "runs end where their bytes end");
         memory::reserve(&mut self.offsets, ends.len());
-        self.offsets.extend(ends.iter().map(|end| (before + end) as i32));
+        self.offsets.extend(ends.iter().map(|end| offset(before + end)));
         self.check_end(count);
     }
 
     #[inline]
     fn end_run(&mut self) {
         self.check_end(self.count());
-        memory::push(&mut self.offsets, self.bytes.len() as i32);
+        memory::push(&mut self.offsets, offset(self.bytes.len()));
     }
 
     /// Notes whether the runs after the first `before` have ends that are too large for an offset.
@@ -194,7 +195,7 @@ impl Runs {
 
     /// Appends the runs of another column.
     pub fn extend(&mut self, other: &Runs, progress: Progress) {
-        let base = self.bytes.len() as i32;
+        let base = offset(self.bytes.len());
         progress.reserve(&mut self.bytes, other.bytes.len() + COPY);
         extend_past_caches(&mut self.bytes, &other.bytes);
         assert_eq!(other.fitting, usize::MAX, "a run that is too large was not taken back");
@@ -212,7 +213,7 @@ impl Runs {
             self.bytes.copy_within(start..end, len);
             for run in range.clone() {
                 runs += 1;
-                self.offsets[runs] = (self.offsets[run + 1] as usize - start + len) as i32;
+                self.offsets[runs] = offset(self.offsets[run + 1] as usize - start + len);
             }
             len += end - start;
         }
@@ -424,7 +425,7 @@ impl Writer<'_> {
         self.len += len;
         debug_assert!(self.len <= self.runs.bytes.capacity() && self.count < self.runs.offsets.capacity());
         // SAFETY: room for the run was reserved. Drop detects wrapped offsets.
-        unsafe { self.ends.add(self.count).write(self.len as i32) };
+        unsafe { self.ends.add(self.count).write(offset(self.len)) };
         self.count += 1;
     }
 

@@ -7,6 +7,7 @@ use super::buffer::{Progress, Runs, Utf8, ValueWriter, Values, Writer};
 use super::layout::{HeaderVisitor, IgnoreHeaders, RawHeader, WireLayout, for_each_header};
 use super::scan::{Hits, RowVisitor, SelectHeaders};
 use super::{RowBlock, copy, dispatch, keys};
+use crate::number::offset;
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
 /// The columns of a list of headers.
@@ -106,7 +107,7 @@ unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
                     break;
                 }
             }
-            out.ends.push(to.values.count() as i32);
+            out.ends.push(offset(to.values.count()));
         }
     }
     out.has_value.set_count(out.values.count());

@@ -2,6 +2,7 @@
 //! comparison.
 
 use super::layout::WireLayout;
+use crate::number::fitting;
 use crate::value_type::ValueType;
 
 /// Bytes that are compared at once.
@@ -86,7 +87,13 @@ fn bit_of(len: usize) -> u64 {
 /// The first bytes of a key, spread over all bits. Keys such as `x-header-0001` differ in the last of them alone.
 #[inline(always)]
 fn hash(head: u128) -> u64 {
-    (head as u64).wrapping_add((head >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    ((head & 0xffff_ffff_ffff_ffff) as u64).wrapping_add((head >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Slot of a key in a table whose length is two to the power of `64 - shift`.
+#[inline(always)]
+fn slot_of(head: u128, shift: u32) -> usize {
+    fitting(hash(head) >> shift)
 }
 
 impl KeySet {
@@ -100,7 +107,7 @@ impl KeySet {
             let mut word = [0; WORD];
             word.iter_mut().zip(&requested.key).for_each(|(to, byte)| *to = *byte);
             let head = u128::from_le_bytes(word);
-            let slot = &mut keys.table[(hash(head) >> shift) as usize];
+            let slot = &mut keys.table[slot_of(head, shift)];
             let place = u32::try_from(keys.entries.len()).ok().filter(|place| *place != NONE)?;
             let next = std::mem::replace(slot, place);
             keys.entries.push(Entry { head, requested, next });
@@ -126,7 +133,7 @@ impl KeySet {
         }
         // SAFETY: the caller's contract.
         let head = unsafe { head(key, len) };
-        let mut next = self.table[(hash(head) >> self.shift) as usize];
+        let mut next = self.table[slot_of(head, self.shift)];
         while let Some(entry) = self.entries.get(next as usize) {
             let requested = &entry.requested;
             // SAFETY: the caller's contract; both keys have `len` bytes.

@@ -10,6 +10,7 @@ use super::layout::{HeaderVisitor, IgnoreHeaders, RawHeader, TEXT, WireLayout, f
 use super::views::Views;
 use super::{ROWS, RowBlock, Span, copy, copy_long, dispatch, has_high_bit};
 use crate::memory;
+use crate::number::length;
 use crate::value_type::ValueType;
 
 /// A value that was found.
@@ -36,7 +37,7 @@ impl<'a> RawValue<'a> {
     /// The bytes live for `'a`; rounded up to a multiple of `COPY`, and at least `COPY`, they are readable at `start`.
     #[inline(always)]
     pub unsafe fn new(start: *const u8, len: usize, is_null: bool) -> Self {
-        RawValue { start, len: if is_null { NULL } else { len as i32 }, bytes: PhantomData }
+        RawValue { start, len: if is_null { NULL } else { length(len) }, bytes: PhantomData }
     }
 
     #[inline(always)]

@@ -11,6 +11,7 @@
 
 use super::layout::{Begin, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, take_long};
 use super::{copy_long, write_reversed};
+use crate::number::length;
 use crate::value::Checks;
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 
@@ -110,7 +111,7 @@ unsafe impl<T: Types> WireLayout for TypedLayout<T> {
             let key_len = match T::TYPED_KEYS {
                 true => Self::write_part(to, header.key_type.unwrap_or(TEXT), header.key, header.key_len)?,
                 false => {
-                    to.cast::<[u8; 4]>().write((header.key_len as u32).to_le_bytes());
+                    to.cast::<[u8; 4]>().write(length(header.key_len).to_le_bytes());
                     copy_long(header.key, to.add(4), header.key_len);
                     4 + header.key_len
                 }
@@ -137,7 +138,7 @@ impl<T: Types> TypedLayout<T> {
         // SAFETY: the caller's contract; a part with a width has between 1 and 16 bytes.
         unsafe {
             to.write(code);
-            to.add(1).cast::<[u8; 4]>().write((len as u32).to_le_bytes());
+            to.add(1).cast::<[u8; 4]>().write(length(len).to_le_bytes());
             if width.is_some() {
                 write_reversed(from, to.add(HEAD), len);
             } else {
@@ -164,7 +165,7 @@ unsafe impl WireLayout for Kip82Layout {
         // SAFETY: the caller's contract: the key, the value, nine bytes and `COPY` more are writable; the value is
         // readable.
         unsafe {
-            to.cast::<[u8; 4]>().write((key_len as i32).to_be_bytes());
+            to.cast::<[u8; 4]>().write(length(key_len).to_be_bytes());
             copy_long(header.key, to.add(4), key_len);
             let place = to.add(4 + key_len);
             if header.is_null {
@@ -178,7 +179,7 @@ unsafe impl WireLayout for Kip82Layout {
             if !is_checked {
                 return None;
             }
-            place.cast::<[u8; 4]>().write((1 + value_len as i32).to_be_bytes());
+            place.cast::<[u8; 4]>().write(length(1 + value_len).to_be_bytes());
             place.add(4).write(code);
             copy_long(header.value, place.add(5), value_len);
         }

@@ -10,6 +10,8 @@ use super::layout::{
     Begin, HeaderOffsets, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, take_long,
 };
 use super::{COPY, copy, copy_long, has_high_bit, write_reversed};
+use crate::number;
+use crate::number::byte;
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 use crate::varint::{self, ParsedVarint};
@@ -127,10 +129,10 @@ unsafe impl WireLayout for VarintLayout {
                 return write_untyped(to, header, of, rules.untyped?);
             }
             if (key_len | value_len) < 64 {
-                to.write((key_len << 1) as u8);
+                to.write(byte(key_len << 1));
                 copy(header.key, to.add(1));
                 let place = to.add(1 + key_len);
-                place.write(if header.is_null { NULL } else { (value_len << 1) as u8 });
+                place.write(if header.is_null { NULL } else { byte(value_len << 1) });
                 copy(header.value, place.add(1));
                 return Some(2 + key_len + value_len);
             }
@@ -197,17 +199,17 @@ unsafe fn write_length(to: *mut u8, len: usize) -> usize {
     // SAFETY: the caller's contract; 32 bits have at most five groups of seven.
     unsafe {
         if len < 64 {
-            to.write((len << 1) as u8);
+            to.write(byte(len << 1));
             return 1;
         }
-        let mut bits = varint::zigzag(len as i32);
+        let mut bits = varint::zigzag(number::length(len));
         let mut written = 0;
         while bits >= 0x80 {
-            to.add(written).write(bits as u8 | 0x80);
+            to.add(written).write((bits & 0x7f) as u8 | 0x80);
             bits >>= 7;
             written += 1;
         }
-        to.add(written).write(bits as u8);
+        to.add(written).write((bits & 0x7f) as u8);
         written + 1
     }
 }

@@ -14,12 +14,16 @@ use std::sync::Arc;
 
 use super::buffer::{Progress, Utf8, ValueWriter, Values};
 use crate::memory;
+use crate::number::fitting;
 
 /// The longest value inside a view.
 const INLINE: usize = 12;
 
 /// The largest offset in a buffer, and the longest value.
 const MAX_OFFSET: usize = i32::MAX as usize;
+
+/// The bits of the length of a view, and of the number of its buffer.
+const LOW_WORD: u128 = u32::MAX as u128;
 
 /// The bytes of a buffer, by their addresses.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +39,7 @@ impl Window {
         let window = |(number, bytes): (usize, &[u8])| Window {
             start: bytes.as_ptr().addr(),
             len: bytes.len(),
-            buffer: number as u32,
+            buffer: fitting(number),
         };
         let mut windows: Vec<_> = buffers.enumerate().map(window).collect();
         windows.sort_by_key(|window| window.start);
@@ -91,11 +95,11 @@ impl Views {
     /// Appends the values of another column with the same windows.
     pub fn extend(&mut self, other: &Views, progress: Progress) {
         assert!(Arc::ptr_eq(&self.windows, &other.windows), "views of another input");
-        let own = self.windows.len() as u32;
+        let own = self.own_buffer();
         // Added to the offset of a value outside the windows.
         let base = (self.own.len() as u128) << 96;
         let moved = |view: &u128| {
-            let is_own = *view as u32 as usize > INLINE && (*view >> 64) as u32 == own;
+            let is_own = *view & LOW_WORD > INLINE as u128 && *view >> 64 & LOW_WORD == u128::from(own);
             if is_own { view.wrapping_add(base) } else { *view }
         };
         assert_eq!(other.fitting, usize::MAX, "a value that is too large was not taken back");
@@ -158,7 +162,12 @@ impl Views {
         self.check_end(len);
         memory::extend(&mut self.own, value);
         // An offset that is too large is taken back before the view is read.
-        (self.windows.len() as u32, offset & u32::MAX as usize)
+        (self.own_buffer(), offset & u32::MAX as usize)
+    }
+
+    /// Number of the buffer after those of the windows.
+    fn own_buffer(&self) -> u32 {
+        fitting(self.windows.len())
     }
 
     /// Notes whether values of this many bytes have ends that are too large for an offset.

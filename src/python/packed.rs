@@ -14,6 +14,7 @@ use super::objects::{Maker, value_object};
 use crate::header::{Header, Key, Text, TypedKey};
 use crate::log::{Log, Result};
 use crate::memory;
+use crate::number::fitting;
 use crate::traits::Sink;
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
@@ -58,7 +59,7 @@ impl Part {
     /// Where bytes are in the message that they are borrowed from.
     #[inline]
     fn of(bytes: &[u8], message: &[u8]) -> Self {
-        Part((bytes.as_ptr().addr() - message.as_ptr().addr()) as u32, bytes.len() as u32)
+        Part(fitting(bytes.as_ptr().addr() - message.as_ptr().addr()), fitting(bytes.len()))
     }
 
     #[inline]

@@ -6,6 +6,7 @@ use std::cell::Cell;
 
 use pyo3::prelude::*;
 
+use crate::number::fitting;
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
 
@@ -64,7 +65,7 @@ impl Slot {
         let len = key.len() + value.len();
         self.bytes[..key.len()].copy_from_slice(key);
         self.bytes[key.len()..len].copy_from_slice(value);
-        (self.hash, self.of, self.key_len, self.len) = (hash, of, key.len() as u8, len as u8);
+        (self.hash, self.of, self.key_len, self.len) = (hash, of, fitting(key.len()), fitting(len));
         self.object = Some(object);
     }
 }
@@ -97,7 +98,7 @@ impl Recent {
             return create(self);
         }
         let hash = origin.hash();
-        let place = (hash >> (u64::BITS - SLOTS.ilog2())) as usize;
+        let place: usize = fitting(hash >> (u64::BITS - SLOTS.ilog2()));
         if let Some(object) = self.0[place].object_of(hash, origin) {
             return Ok(object.bind(py).clone());
         }

@@ -1,5 +1,7 @@
 //! All tests of the public core in one program: code that is generic over formats is compiled once for all of them.
 
+#![allow(clippy::cast_possible_truncation)]
+
 mod columns;
 mod common;
 mod corpus;

@@ -154,20 +154,20 @@ fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
     let first = resumed.unwrap_or_default();
     let begin = frames.at();
     frames.skip(first.at);
-    let mut begun = first.count as u32; // Below the number of frames, which take 48 bytes each.
+    let mut begun = first.count;
     while frames.remaining() > 0 {
-        if begun > first.count as u32 {
+        if begun > first.count {
             log.begin_message();
         }
         let opened = open_frame(&mut frames, &base, log)?;
         begun += 1;
         if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
-            receiver.stopped(Inside { at: frames.at() - begin, count: begun as usize, ..first });
+            receiver.stopped(Inside { at: frames.at() - begin, count: begun, ..first });
             return Err(stop);
         }
     }
-    if begun != count {
-        if begun > first.count as u32 {
+    if begun != count as usize {
+        if begun > first.count {
             log.begin_message();
         }
         log.error(Code::CountTooLarge, Some(count_at), || {
@@ -176,7 +176,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
         receiver.unreadable(log)?;
         return Err(Stop);
     }
-    if begun == first.count as u32 {
+    if begun == first.count {
         match log.errors().is_empty() {
             true => log.cancel_message(),
             false => receiver.unreadable(log)?,

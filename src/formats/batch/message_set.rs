@@ -44,7 +44,8 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
     match L::open(frame, log) {
         Err(Stop) => receiver.unreadable(log),
-        Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS {
+        Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0).to_le_bytes()[0] & CODEC_BITS
+        {
             0 => receiver.message(&L::fields(opened.fields, None), opened.headers, log),
             codec => {
                 // Without the length of its value, the set has no position; that error was reported.
@@ -71,7 +72,7 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
 
 /// The messages of a compressed set; none of a message that is not compressed.
 pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut CollectErrors) -> Result<Vec<u8>> {
-    match (number_or(outer.opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS, outer.value_at) {
+    match (number_or(outer.opened.fields[ATTRIBUTES], 0).to_le_bytes()[0] & CODEC_BITS, outer.value_at) {
         (0, _) | (_, None) => Ok(Vec::new()),
         (codec, Some(value_at)) => {
             let mut set = Vec::new();
@@ -158,7 +159,7 @@ fn expand_set<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
         0 => 0,
         _ => number_or(outer.fields[OFFSET], 0).wrapping_sub(last_offset(set)),
     };
-    let attributes = number_or(outer.fields[ATTRIBUTES], 0) as u8;
+    let attributes = number_or(outer.fields[ATTRIBUTES], 0).to_le_bytes()[0];
     let appended = magic > 0 && attributes & LOG_APPEND_BIT != 0;
     let mut cursor = Cursor::new(set);
     cursor.skip(first.at);
@@ -205,7 +206,7 @@ fn reject_other_magic(frame: &Framed<'_>, magic: i64, log: &mut CollectErrors) -
 
 /// Rejects a compressed set inside a compressed set.
 fn reject_set(inner: &Opened<'_, Fields<'_>>, log: &mut CollectErrors) -> Result {
-    if number_or(inner.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS != 0 {
+    if number_or(inner.fields[ATTRIBUTES], 0).to_le_bytes()[0] & CODEC_BITS != 0 {
         return Err(log.fatal(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));
     }
     Ok(())

@@ -25,7 +25,7 @@ struct Common {
 impl Common {
     fn of(fields: &[FieldValue<'_>]) -> Common {
         let magic = number_or(fields[MAGIC], kip82_message::MAGIC.into());
-        let appended = magic > 0 && number_or(fields[ATTRIBUTES], 0) as u8 & LOG_APPEND_BIT != 0;
+        let appended = magic > 0 && number_or(fields[ATTRIBUTES], 0).to_le_bytes()[0] & LOG_APPEND_BIT != 0;
         Common { magic, appended: appended.then(|| timestamp_of(fields)) }
     }
 }
@@ -68,7 +68,7 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
         if let Some(last) = self.last_offset.filter(|last| offset <= *last) {
             return reject(Code::OutOfRange, format!("offset {offset} is not after {last}"));
         }
-        if number_or(fields[ATTRIBUTES], 0) as u8 & CODEC_BITS != 0 {
+        if number_or(fields[ATTRIBUTES], 0).to_le_bytes()[0] & CODEC_BITS != 0 {
             return reject(Code::BadAttributes, "a compressed set is no message of a set: give its messages".into());
         }
         let mut written = offset;

@@ -38,6 +38,7 @@ use crate::kernel::SLACK;
 use crate::limits::Limits;
 use crate::log::{CollectErrors, Fast, Log, OnLoss, Result, Stop};
 use crate::memory;
+use crate::number::fitting;
 use crate::traits::{
     self, BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, Inside, MessageFormat,
     MessageReceiver, Opened, ReadOptions, Receiver, Role,
@@ -55,6 +56,7 @@ pub const CONTROL_BIT: i16 = 0x20;
 
 /// No producer, no epoch, no sequence, no timestamp.
 pub const NONE: i64 = -1;
+const NO_SEQUENCE: i32 = -1;
 
 /// A batch before its records.
 pub const HEADER_LEN: usize = 61;
@@ -202,7 +204,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = RecordBatch>>(
     let Ok((header, records, attributes_at)) = open_batch(frame, resumed.is_none(), log) else {
         return receiver.unreadable(log);
     };
-    let codec = header.attributes as u8 & CODEC_BITS;
+    let codec = header.attributes.to_le_bytes()[0] & CODEC_BITS;
     // Kafka's iterator decompresses nothing if there are no records.
     let is_empty = header.count == 0 && records.remaining() == 0;
     let first = resumed.unwrap_or_default();
@@ -263,7 +265,7 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Resul
     let header = BatchHeader {
         base_offset,
         base_timestamp,
-        appended: (attributes as u8 & LOG_APPEND_BIT != 0).then_some(largest_timestamp),
+        appended: (attributes.to_le_bytes()[0] & LOG_APPEND_BIT != 0).then_some(largest_timestamp),
         producer_id,
         producer_epoch,
         base_sequence,
@@ -318,7 +320,7 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
     }
     let (header, records, attributes_at) = open_batch(frame, true, log)?;
     let mut buffer = Vec::new();
-    match header.attributes as u8 & CODEC_BITS {
+    match header.attributes.to_le_bytes()[0] & CODEC_BITS {
         0 => memory::extend(&mut buffer, records.peek_rest()),
         codec => {
             let len = decompressed(codec, records, limits, attributes_at, log, &mut buffer)?;
@@ -328,7 +330,7 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
     let mut batch = memory::vec_of(HEADER_LEN + buffer.len());
     batch.extend_from_slice(&data[..HEADER_LEN]);
     batch.extend_from_slice(&buffer);
-    let len = (batch.len() - legacy::FRAME_LEN) as i32;
+    let len: i32 = fitting(batch.len() - legacy::FRAME_LEN);
     batch[LENGTH_AT..][..4].copy_from_slice(&len.to_be_bytes());
     batch[ATTRIBUTES_AT + 1] &= !CODEC_BITS;
     let crc = crc32c(&batch[ATTRIBUTES_AT..]);
@@ -347,7 +349,7 @@ fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
 ) -> Result {
     let begin = records.at();
     records.skip(first.at);
-    let first_index = first.count as i32; // Below the number of records, which is an `i32`.
+    let first_index: i32 = fitting(first.count); // Below the number of records, which is an `i32`.
     let mut fast = Fast::new(OnLoss::Raise);
     let mut begun = 0;
     let mut next_message = |log: &mut CollectErrors| {
@@ -415,7 +417,7 @@ fn open_record<'a, R: Log>(batch: &BatchHeader, mut record: Cursor<'a>, log: &mu
         return Err(log.fatal(Code::Truncated, Some(record.at()), || "the record ends before its header count".into()));
     }
     let sequence = match batch.base_sequence {
-        base if base < 0 => NONE as i32,
+        base if base < 0 => NO_SEQUENCE,
         // It goes round from the largest to 0.
         base => base.wrapping_add(offset_delta) & i32::MAX,
     };
@@ -460,7 +462,7 @@ impl SetLayout for Old {
 
     fn fields<'a>(fields: legacy::Fields<'a>, set: Option<u8>) -> Fields<'a> {
         // The time of a compressed set is of the set's type.
-        let attributes = set.unwrap_or(number_or(fields[legacy::ATTRIBUTES], 0) as u8) & LOG_APPEND_BIT;
+        let attributes = set.unwrap_or(number_or(fields[legacy::ATTRIBUTES], 0).to_le_bytes()[0]) & LOG_APPEND_BIT;
         let has_timestamp = fields[legacy::TIMESTAMP] != FieldValue::Null;
         Fields {
             offset: number_or(fields[legacy::OFFSET], 0),
@@ -468,8 +470,8 @@ impl SetLayout for Old {
             producer_id: NONE,
             key: bytes_of(fields[legacy::KEY]),
             value: bytes_of(fields[legacy::VALUE]),
-            sequence: NONE as i32,
-            producer_epoch: NONE as i16,
+            sequence: NO_SEQUENCE,
+            producer_epoch: -1,
             attributes: i16::from(attributes) | if has_timestamp { 0 } else { NO_TIMESTAMP },
         }
     }

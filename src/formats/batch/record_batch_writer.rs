@@ -11,6 +11,7 @@ use crate::formats::checksum::crc32c;
 use crate::formats::message::legacy::{FRAME_LEN, LOG_APPEND_BIT};
 use crate::formats::message::number_or;
 use crate::memory;
+use crate::number::fitting;
 use crate::traits::FieldValue;
 
 /// Properties shared by all records of a batch.
@@ -43,7 +44,7 @@ pub struct RecordBatchBuilder {
     last_offset: i64,
     base_timestamp: i64,
     largest_timestamp: i64,
-    base_sequence: i64,
+    base_sequence: i32,
     count: i32,
     records: Vec<u8>,
 }
@@ -54,10 +55,8 @@ impl Builder for RecordBatchBuilder {
 
     fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, ErrorDetail> {
         let out_of_range = |what: &str| ErrorDetail::of_message(Code::OutOfRange, what);
-        let sequence = number_or(first[SEQUENCE], NONE);
-        if i32::try_from(sequence).is_err() {
-            return Err(out_of_range("the sequence does not fit 32 bits"));
-        }
+        let sequence = i32::try_from(number_or(first[SEQUENCE], NONE));
+        let sequence = sequence.map_err(|_| out_of_range("the sequence does not fit 32 bits"))?;
         let timestamp = number_or(first[TIMESTAMP], NONE);
         Ok(RecordBatchBuilder {
             codec,
@@ -79,7 +78,7 @@ impl Builder for RecordBatchBuilder {
             return reject(Code::OutOfRange, format!("offset {offset} is not after {}", self.last_offset));
         }
         let delta = offset.wrapping_sub(self.base_offset);
-        let sequence = match self.base_sequence {
+        let sequence = match i64::from(self.base_sequence) {
             NONE => NONE,
             base => (base + delta) & i64::from(i32::MAX),
         };
@@ -111,6 +110,8 @@ impl Builder for RecordBatchBuilder {
             let what = format!("the batch takes {len} bytes, more than 2 GiB");
             return Err(ErrorDetail::of_message(Code::TooLarge, what));
         };
+        // Records have deltas of 32 bits.
+        let last_delta: i32 = fitting(self.last_offset.wrapping_sub(self.base_offset));
         let codec = self.codec as i16;
         let Common { appended, producer_id, producer_epoch, transactional, control } = self.common;
         let bit = |is: bool, bit: i16| if is { bit } else { 0 };
@@ -120,19 +121,19 @@ impl Builder for RecordBatchBuilder {
             | bit(control, CONTROL_BIT);
         let mut covered = memory::vec_of(len);
         covered.extend_from_slice(&attributes.to_be_bytes());
-        covered.extend_from_slice(&(self.last_offset.wrapping_sub(self.base_offset) as i32).to_be_bytes());
+        covered.extend_from_slice(&last_delta.to_be_bytes());
         covered.extend_from_slice(&self.base_timestamp.to_be_bytes());
         covered.extend_from_slice(&self.largest_timestamp.to_be_bytes());
         covered.extend_from_slice(&producer_id.to_be_bytes());
         covered.extend_from_slice(&producer_epoch.to_be_bytes());
-        covered.extend_from_slice(&(self.base_sequence as i32).to_be_bytes());
+        covered.extend_from_slice(&self.base_sequence.to_be_bytes());
         covered.extend_from_slice(&self.count.to_be_bytes());
         covered.extend_from_slice(&records);
         let mut out = memory::vec_of(FRAME_LEN + len);
         out.extend_from_slice(&self.base_offset.to_be_bytes());
         out.extend_from_slice(&length.to_be_bytes());
         // The broker that appends a batch sets its leader epoch.
-        out.extend_from_slice(&(NONE as i32).to_be_bytes());
+        out.extend_from_slice(&(-1i32).to_be_bytes());
         out.extend_from_slice(&MAGIC.to_be_bytes());
         out.extend_from_slice(&crc32c(&covered).to_be_bytes());
         out.extend_from_slice(&covered);

@@ -9,6 +9,7 @@ use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::layout::WireLayout;
 use crate::kernel::typed_layout::Types;
 use crate::log::{Log, Result};
+use crate::number::fitting;
 use crate::traits::{HeadersFormat, ReadOptions, Sink};
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 
@@ -130,7 +131,7 @@ pub fn write_header<F: HeadersFormat>(header: &Header<'_>, out: &mut Vec<u8>) {
         }
         KeyForm::Text | KeyForm::Int => {
             let key = text_of_key(header);
-            out.extend_from_slice(&(key.len() as u32).to_le_bytes());
+            out.extend_from_slice(&fitting::<u32, _>(key.len()).to_le_bytes());
             out.extend_from_slice(key);
         }
     }
@@ -152,7 +153,7 @@ fn write_part(out: &mut Vec<u8>, types: TypeCodes, value_type: Option<ValueType>
         unreachable!("a writer passes only values with a type of the format")
     };
     out.push(code);
-    out.extend_from_slice(&(bits.len() as u32).to_le_bytes());
+    out.extend_from_slice(&fitting::<u32, _>(bits.len()).to_le_bytes());
     match value_type.width() {
         Some(_) => out.extend(bits.iter().rev()),
         None => out.extend_from_slice(bits),

@@ -30,7 +30,7 @@ use super::{check_len, check_total, read_nullable, read_text_key, text_of_key};
 pub struct Kafka;
 
 /// The length of a value that is null.
-const NULL: u8 = varint::zigzag(-1) as u8;
+const NULL: u8 = 1;
 
 /// A key length and a value length: the minimum of a header.
 const MIN_HEADER_LEN: usize = 2;

@@ -14,6 +14,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, Key, KeyForm};
 use crate::kernel::layout::NoKernels;
 use crate::log::{Log, Result};
+use crate::number::fitting;
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
 use crate::value_type::TypeCodes;
@@ -59,7 +60,7 @@ impl HeadersFormat for Kip82Int {
     fn write_header(header: &Header<'_>, out: &mut Vec<u8>) {
         let Key::Int(key) = header.key else { unreachable!("a writer passes only keys of this form") };
         out.extend_from_slice(&key.to_be_bytes());
-        out.extend_from_slice(&header.value.map_or(-1, |value| value.len() as i32).to_be_bytes());
+        out.extend_from_slice(&header.value.map_or(-1i32, |value| fitting(value.len())).to_be_bytes());
         out.extend_from_slice(header.value.unwrap_or_default());
     }
 }

@@ -16,6 +16,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kernel::typed_layout::Kip82Layout;
 use crate::log::{Log, Result};
+use crate::number::fitting;
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::{Scalar, TypeCodes, ValueType};
@@ -63,11 +64,11 @@ impl HeadersFormat for Kip82Typed {
 
     fn write_header(header: &Header<'_>, out: &mut Vec<u8>) {
         let key = text_of_key(header);
-        out.extend_from_slice(&(key.len() as i32).to_be_bytes());
+        out.extend_from_slice(&fitting::<i32, _>(key.len()).to_be_bytes());
         out.extend_from_slice(key);
         match (header.value, header.value_type.and_then(|value_type| Self::TYPES.code(value_type))) {
             (Some(value), Some(code)) => {
-                out.extend_from_slice(&(1 + value.len() as i32).to_be_bytes());
+                out.extend_from_slice(&fitting::<i32, _>(1 + value.len()).to_be_bytes());
                 out.push(code);
                 out.extend_from_slice(value);
             }

@@ -21,6 +21,7 @@ use crate::error::Code;
 use crate::formats::headers::iggy::Iggy;
 use crate::log::{Log, Result};
 use crate::memory;
+use crate::number::fitting;
 use crate::traits::{
     Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
 };
@@ -80,8 +81,8 @@ impl MessageFormat for IggyMessage {
         for number in [offset, timestamp, origin] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        out.extend_from_slice(&(len as u32).to_le_bytes());
-        out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        out.extend_from_slice(&fitting::<u32, _>(len).to_le_bytes());
+        out.extend_from_slice(&fitting::<u32, _>(payload.len()).to_le_bytes());
         out.extend_from_slice(&[0; 8]);
         out.extend_from_slice(payload);
         Iggy::encode_into(message.headers, out);

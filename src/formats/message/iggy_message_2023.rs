@@ -14,6 +14,7 @@ use crate::cursor::Cursor;
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::log::{Log, Result};
 use crate::memory;
+use crate::number::fitting;
 use crate::traits::{
     Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
 };
@@ -52,9 +53,9 @@ impl MessageFormat for IggyMessage2023 {
         memory::reserve(out, FIXED + len + payload.len());
         id.reverse();
         out.extend_from_slice(&id);
-        out.extend_from_slice(&(len as u32).to_le_bytes());
+        out.extend_from_slice(&fitting::<u32, _>(len).to_le_bytes());
         Iggy2023::encode_into(message.headers, out);
-        out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        out.extend_from_slice(&fitting::<u32, _>(payload.len()).to_le_bytes());
         out.extend_from_slice(payload);
         Ok(Encoded::Message)
     }

@@ -29,6 +29,7 @@ use crate::formats::headers::kip82_int::Kip82Int;
 use crate::formats::headers::kip82_typed::Kip82Typed;
 use crate::log::{Log, Result};
 use crate::memory;
+use crate::number::{fitting, offset};
 use crate::traits::{
     Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Opened, ReadOptions, Role,
 };
@@ -175,16 +176,15 @@ fn open_wrapped<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Bod
 fn encode_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result {
     let Contents { fields, headers, has_headers_field } = message;
     let magic = number_or(fields[legacy::MAGIC], MAGIC.into());
-    if !(0..=i64::from(MAGIC)).contains(&magic) {
+    let Some(magic) = i8::try_from(magic).ok().filter(|magic| (0..=MAGIC).contains(magic)) else {
         return Err(log.fatal(Code::BadMagic, None, || unknown_magic(magic)));
-    }
-    let magic = magic as i8;
+    };
     let tombstone = fields[TOMBSTONE] == FieldValue::Bool(true);
     let undefined = match magic {
         0 => !(CODEC_BITS | BIT_4),
         _ => !(CODEC_BITS | LOG_APPEND_BIT | BIT_4),
     };
-    let mut bits = number_or(fields[ATTRIBUTES], 0) as u8;
+    let mut bits = number_or(fields[ATTRIBUTES], 0).to_le_bytes()[0];
     if bits & undefined != 0 {
         return Err(log.fatal(Code::BadAttributes, None, || undefined_bits(bits & undefined)));
     }
@@ -210,26 +210,26 @@ fn encode_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &m
     if magic > 0 {
         out.extend_from_slice(&number_or(fields[TIMESTAMP], -1).to_be_bytes());
     }
-    write_nullable(bytes_of(fields[KEY]), out);
+    write_nullable("key", bytes_of(fields[KEY]), log, out)?;
     // A null value without a wrapper deletes the key, even if bit 4 is clear.
     let deletes = tombstone || !has_headers_field;
     match (L::WRAPPED && magic == MAGIC && bits & CODEC_BITS == 0, fields[VALUE]) {
-        (true, FieldValue::Null) if headers.is_empty() && deletes => write_nullable(None, out),
+        (true, FieldValue::Null) if headers.is_empty() && deletes => write_nullable("value", None, log, out)?,
         (true, value) => {
             let len_at = out.len();
             out.extend_from_slice(&[0; 4]);
             encode_wrapper(value, headers, log, out)?;
-            let len = (out.len() - len_at - 4) as i32;
+            let len = offset(out.len() - len_at - 4); // If it wraps, the size is too large.
             out[len_at..len_at + 4].copy_from_slice(&len.to_be_bytes());
         }
         (false, value) => {
             if !headers.is_empty() {
                 let len = L::Headers::encoded_len(headers, log)?;
                 memory::reserve(out, len.saturating_add(4));
-                out.extend_from_slice(&(len as i32).to_be_bytes());
+                out.extend_from_slice(&fitting::<i32, _>(len).to_be_bytes());
                 L::Headers::encode_into(headers, out);
             }
-            write_nullable(bytes_of(value), out);
+            write_nullable("value", bytes_of(value), log, out)?;
         }
     }
     let size = out.len() - size_at - 4;

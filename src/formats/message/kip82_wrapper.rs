@@ -16,6 +16,7 @@ use crate::formats::headers::kip82_int::Kip82Int;
 use crate::header::Header;
 use crate::log::{Log, Result};
 use crate::memory;
+use crate::number::fitting;
 use crate::traits::{
     Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
 };
@@ -69,8 +70,7 @@ pub fn encode_wrapper<R: Log>(value: FieldValue<'_>, headers: &[Header<'_>], log
     let value = bytes_of(value);
     memory::reserve(out, FIXED + len + value.map_or(0, <[u8]>::len));
     out.extend_from_slice(&MAGIC.to_be_bytes());
-    out.extend_from_slice(&(len as i32).to_be_bytes());
+    out.extend_from_slice(&fitting::<i32, _>(len).to_be_bytes());
     Kip82Int::encode_into(headers, out);
-    write_nullable(value, out);
-    Ok(())
+    write_nullable("value", value, log, out)
 }

@@ -9,7 +9,7 @@ pub mod streams;
 pub mod streams_timestamped;
 
 use crate::cursor::Cursor;
-use crate::error::{Code, Loss, counted};
+use crate::error::{Code, Loss, bad_length, counted};
 use crate::log::{Log, Result};
 use crate::memory;
 use crate::traits::FieldValue;
@@ -51,6 +51,10 @@ fn id_of<R: Log>(field: FieldValue<'_>, log: &mut R) -> Result<[u8; 16]> {
 /// A payload where the format has no null for it.
 fn payload_of<'a, R: Log>(field: FieldValue<'a>, log: &mut R) -> Result<&'a [u8]> {
     match field {
+        FieldValue::Binary(payload) if u32::try_from(payload.len()).is_err() => {
+            let (code, message) = bad_length("payload", payload.len(), u32::MAX as usize);
+            Err(log.fatal(code, None, || message))
+        }
         FieldValue::Binary(payload) => Ok(payload),
         _ => {
             let lost = || Loss::of_message(Code::NullNotCarried, "the payload is null");
@@ -91,8 +95,13 @@ fn nullable_bytes<'a, R: Log>(
 }
 
 /// Writes what [`nullable_bytes`] reads.
-fn write_nullable(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
-    let len = bytes.map_or(-1, |bytes| bytes.len() as i32);
+fn write_nullable<R: Log>(field: &str, bytes: Option<&[u8]>, log: &mut R, out: &mut Vec<u8>) -> Result {
+    let len = bytes.map_or(Ok(-1), |bytes| i32::try_from(bytes.len()).map_err(|_| bytes.len()));
+    let len = len.map_err(|len| {
+        let (code, message) = bad_length(field, len, i32::MAX as usize);
+        log.fatal(code, None, || message)
+    })?;
     out.extend_from_slice(&len.to_be_bytes());
     memory::extend(out, bytes.unwrap_or_default());
+    Ok(())
 }

@@ -164,7 +164,7 @@ impl Editor<'_> {
         };
         let edited = count - dropped + added;
         if len == 1 && (1..=MAX_IN_BYTE).contains(&edited) {
-            return Some(varint::zigzag(edited as i32) as u8);
+            return u8::try_from(2 * edited).ok();
         }
         memory::extend(out, &data[*from..start]);
         *from = start + len;
