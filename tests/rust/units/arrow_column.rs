@@ -15,7 +15,7 @@ fn a_value_is_the_same_by_its_bytes() {
                 continue;
             }
             for order in [ByteOrder::Big, ByteOrder::Little] {
-                let read = Type { scalar: *scalar, coding: Coding::Plain(Encoding::Bytes(order)) };
+                let read = Type { scalar: *scalar, coding: Coding::Plain(Encoding::Bytes(order)), base: None };
                 for bytes in (0..20).map(|len| [b'7', 0xc3, 0xa9].repeat(7)[..len].to_vec()) {
                     let (mut by_bytes, mut by_value) = (
                         Column::new(of.clone(), &ViewInput::default()),

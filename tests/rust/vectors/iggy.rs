@@ -115,7 +115,7 @@ pub fn assert_sizes_show(headers: &[Head]) -> usize {
     let mut wrong = 0;
     for head in headers {
         let (Some(ValueType::Named(scalar)), Some(value)) = (head.value_type, &head.value) else { continue };
-        let of = Type { scalar, coding: Coding::Plain(Encoding::Bytes(ByteOrder::Big)) };
+        let of = Type { scalar, coding: Coding::Plain(Encoding::Bytes(ByteOrder::Big)), base: None };
         let invalid = of.read(value, Dialect::Arrow).err().map(|invalid| invalid.code);
         let fits = scalar.width().is_none_or(|width| width == value.len());
         assert_eq!(invalid == Some(Code::WrongSize), !fits, "{head:?}");
