@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "check_column", "import_column",
-    "is_binary", "is_list", "is_pyarrow", "is_text", "read_table", "to_pyarrow",
+    "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "check_column", "has_headers",
+    "header_lists", "import_column", "is_binary", "is_list", "is_pyarrow", "is_text", "read_table", "to_pyarrow",
 ]  # fmt: skip
 
 
@@ -134,6 +134,30 @@ def is_text(type: pa.DataType) -> bool:
 def is_binary(type: pa.DataType) -> bool:
     """Return whether a column has bytes, in any of Arrow's layouts."""
     return str(type) in ("binary", "large_binary", "binary_view")
+
+
+def header_lists(column: Any, *, drops_fields: bool = False) -> Any:
+    """Return a pyarrow column of headers, in any shape that operations read, as lists of a key and a value.
+
+    With ``drops_fields``, headers may have further fields.
+    """
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        chunks = [
+            header_lists(chunk, drops_fields=drops_fields) for chunk in column.chunks or [pa.array([], column.type)]
+        ]
+        return pa.chunked_array(chunks, chunks[0].type)
+    lists = to_pyarrow(_native.header_lists(column, drops_fields))
+    return column if lists.type == column.type else lists
+
+
+def has_headers(type: pa.DataType, *, drops_fields: bool = False) -> bool:
+    """Return whether a column of a type has headers, in any shape that operations read."""
+    import pyarrow as pa
+
+    lists = header_lists(pa.array([], type), drops_fields=drops_fields).type
+    return is_list(lists) and pa.types.is_struct(lists.value_type) and lists.value_type.get_field_index("key") >= 0
 
 
 def is_list(type: pa.DataType) -> bool:

@@ -50,6 +50,7 @@ struct Selected {
 
 impl<O: Operation> Operation for Filtered<O> {
     const DIRECTION: Direction = O::DIRECTION;
+    const DROPS_FIELDS: bool = O::DROPS_FIELDS;
 
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
         self.filter.check(format)?;
@@ -68,6 +69,8 @@ impl<O: Operation> Operation for Filtered<O> {
 }
 
 impl Operation for Matches {
+    const DROPS_FIELDS: bool = true;
+
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
         self.filter.check(format)?;
         let fields = schema::with_errors(vec![schema::nullable("selected", DataType::Boolean)], self.on_error);

@@ -23,6 +23,7 @@ pub(crate) mod rows;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub mod select;
+pub mod shapes;
 pub(crate) mod sink;
 pub(crate) mod threads;
 pub mod truths;
@@ -151,6 +152,9 @@ pub trait Operation {
     /// The direction of the error when a result is too large.
     const DIRECTION: Direction = Direction::Decode;
 
+    /// Whether the result depends on keys and values of headers alone, so that further fields of them do not matter.
+    const DROPS_FIELDS: bool = false;
+
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error>;
 
     /// [`Operation::output_type`] or [`Operation::batch_type`].
@@ -175,6 +179,11 @@ pub trait Work: Send + Sync {
     fn place(&self) -> (Direction, &'static str);
 
     fn output_type(&self) -> Result<DataType, Error>;
+
+    /// Returns a column in the shape that [`Work::apply`] reads.
+    fn shaped(&self, column: ArrayRef) -> Result<ArrayRef, Error> {
+        Ok(column)
+    }
 
     fn apply(&self, input: Input<'_>) -> Result<Output, Error>;
 }
@@ -420,6 +429,8 @@ impl Select {
 }
 
 impl Operation for Select {
+    const DROPS_FIELDS: bool = true;
+
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
         check_keys(&self.selections, format)?;
         Ok(self.of())

@@ -18,9 +18,11 @@ use crate::arrow::c_structures::Imported;
 use crate::arrow::checks::check_values;
 use crate::arrow::input::Bytes;
 use crate::arrow::run::MAX_OFFSET;
+use crate::arrow::shapes::plain;
 use crate::arrow::types::{ddl, quoted};
 use crate::arrow::{Input, Output, Work, threads};
 use crate::error::{Code, Error, ErrorDetail};
+use crate::format::Format;
 
 /// An Arrow array for any library that imports one.
 #[pyclass(frozen, module = "letterhead._native")]
@@ -253,7 +255,7 @@ struct Chunks {
     shared: Shared,
     rows_before: usize,
     /// Chunks that were read, at most one per thread, and the error at which reading ended.
-    ahead: VecDeque<Result<Chunk, ArrowError>>,
+    ahead: VecDeque<Result<Chunk, Error>>,
     failed: bool,
     reports: Reports,
 }
@@ -317,7 +319,7 @@ impl Chunks {
             self.work_ahead();
         }
         let Some(next) = self.ahead.pop_front() else { return Ok(None) };
-        let mut chunk = next.map_err(|error| Error::Value(format!("the stream given failed: {error}")))?;
+        let mut chunk = next?;
         let output = match chunk.output.take() {
             Some(output) => output,
             None => {
@@ -339,8 +341,10 @@ impl Chunks {
             let Some(read) = self.source.next() else { break };
             let rows_before = self.rows_before;
             self.rows_before += read.as_ref().map_or(0, |column| column.len());
+            let read = read.map_err(|error| Error::Value(format!("the stream given failed: {error}")));
+            let shaped = read.and_then(|column| self.shared.work.shaped(column));
             let chunk = |column| Chunk { column, from: 0, rows_before, output: None, is_checked: true };
-            self.ahead.push_back(read.map(chunk));
+            self.ahead.push_back(shaped.map(chunk));
         }
     }
 
@@ -401,7 +405,7 @@ pub fn apply<'py>(
     let py = column.py();
     match import(column)? {
         c_interface::Column::Array(array) => {
-            let result = without_gil(py, || shared.apply_whole(&array));
+            let result = without_gil(py, || shared.apply_whole(&shared.work.shaped(array)?));
             let array = reports.note_remedy(py, result)?;
             reports.end(py)?;
             Ok(Column { array }.into_pyobject(py)?.into_any())
@@ -409,7 +413,7 @@ pub fn apply<'py>(
         c_interface::Column::Stream(source) => {
             // A wrong type raises now, not when the first chunk is pulled.
             let empty = new_empty_array(source.data_type());
-            without_gil(py, || shared.work.apply(Input::new(&empty)).map(drop))?;
+            without_gil(py, || shared.work.apply(Input::new(&shared.work.shaped(empty)?)).map(drop))?;
             Chunks::new(source, shared, reports).into_stream(py, of)
         }
     }
@@ -426,6 +430,22 @@ pub fn checked<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResult<Bou
             let shared = Shared { work, threads: 1, max_offset: MAX_OFFSET };
             Chunks::new(source, shared, Reports::default()).into_stream(py, &of)
         }
+    })
+}
+
+/// Returns an array of headers in any shape as the lists that operations read; an array of something else as it is.
+#[pyfunction]
+#[pyo3(signature = (column, drops_fields=false))]
+pub fn header_lists<'py>(
+    py: Python<'py>,
+    column: &Bound<'py, PyAny>,
+    drops_fields: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    enter(|| {
+        let c_interface::Column::Array(array) = import(column)? else {
+            return Err(PyTypeError::new_err("lists are made of one array, not of a stream"));
+        };
+        Ok(Column { array: plain(array, Format::Kafka.info(), drops_fields)? }.into_pyobject(py)?.into_any())
     })
 }
 

@@ -28,7 +28,7 @@ use crate::panics::keep_quiet;
 #[pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
-    use super::capsule::{Column, Schema, Stream, buffer_addresses, checked};
+    use super::capsule::{Column, Schema, Stream, buffer_addresses, checked, header_lists};
     #[pymodule_export]
     use super::columns::{amqp_column, check_default, check_type, json_lines};
     #[pymodule_export]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::StructArray;
 use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, StructArray};
 use arrow_schema::{DataType, Fields};
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::PyTypeError;
@@ -24,6 +24,7 @@ use crate::arrow::pack::{Pack as PackColumns, Packed};
 use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::schema::nullable;
 use crate::arrow::select::Selection;
+use crate::arrow::shapes::plain;
 use crate::arrow::types::{Dialect, parse_alternatives};
 use crate::arrow::{self, Apply, Input, Operation, Output, Work};
 use crate::error::{Direction, Error};
@@ -560,6 +561,10 @@ impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
         self.0.type_for(self.1.info())
     }
 
+    fn shaped(&self, column: ArrayRef) -> Result<ArrayRef, Error> {
+        plain(column, self.1.info(), V::DROPS_FIELDS)
+    }
+
     fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
         self.1.visit(Apply(&self.0, input))
     }
@@ -606,6 +611,10 @@ impl Work for ErrorsNamed {
             DataType::Struct(fields) => DataType::Struct(self.fields(&fields)?),
             other => other,
         })
+    }
+
+    fn shaped(&self, column: ArrayRef) -> Result<ArrayRef, Error> {
+        self.work.shaped(column)
     }
 
     fn apply(&self, input: Input<'_>) -> Result<Output, Error> {

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
-from letterhead._arrow_types import is_binary, is_list
+from letterhead._arrow_types import has_headers, is_binary
 from letterhead._value_text import parse_base64, parse_hex
 from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, reason, usage_errors
 from letterhead.limits import Limits
@@ -152,12 +152,8 @@ def _columns_that_fit(data: bytes, lists: bool) -> str:
         schema = pq.read_schema(pa.BufferReader(data))
     except (ImportError, OSError, ValueError):
         return ""  # the error is reported when the column is read
-    fits = [field.name for field in schema if is_binary(field.type) or (lists and _is_headers(field.type))]
+    fits = [field.name for field in schema if is_binary(field.type) or (lists and has_headers(field.type))]
     return f" (columns that fit: {', '.join(fits) or 'none'})"
-
-
-def _is_headers(type: Any) -> bool:
-    return is_list(type) and str(type.value_type).startswith("struct<") and type.value_type.get_field_index("key") >= 0
 
 
 def _value(source: str, name: str, row: int, limits: Limits) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from letterhead._arrow_types import is_binary, is_list
+from letterhead._arrow_types import has_headers, header_lists, is_binary, is_list, is_text
 from letterhead._formatting import printable, quoted
 from letterhead._value_text import text_of
 from letterhead.cli.document import headers_of
@@ -42,9 +42,16 @@ class RowTable(RowWriter):
     """
 
     def __init__(self, schema: pa.Schema, *, epoch_ms: bool, everything: bool, numbers: str | None) -> None:
+        import pyarrow as pa
+
         self._numbers = [] if numbers is None else [numbers]
         self._names = [*self._numbers, *schema.names]
-        self._columns = [_ColumnFormatter(field.type, everything) for field in schema]
+        self._are_headers = [_are_headers(type) for type in schema.types]
+        types = [
+            header_lists(pa.nulls(0, type), drops_fields=True).type if are_headers else type
+            for type, are_headers in zip(schema.types, self._are_headers, strict=True)
+        ]
+        self._columns = [_ColumnFormatter(type, everything) for type in types]
         self._right = [True] * len(self._numbers) + [column.is_number for column in self._columns]
         self._is_whole = [True] * len(self._numbers) + [column.is_whole for column in self._columns]
         self._epoch_ms = epoch_ms
@@ -62,7 +69,10 @@ class RowTable(RowWriter):
 
         for part in in_parts(batch):
             columns = []
-            for formatter, column in zip(self._columns, json_types(part).columns, strict=True):
+            own = json_types(part).columns
+            for formatter, are_headers, column in zip(self._columns, self._are_headers, own, strict=True):
+                if are_headers:
+                    column = header_lists(column, drops_fields=True)
                 if pa.types.is_timestamp(column.type):
                     texts = time_texts(column, epoch_ms=self._epoch_ms, zone=SETTINGS.zone)
                     columns.append([[text or "null"] for text in texts.to_pylist()])
@@ -145,6 +155,19 @@ class RowTable(RowWriter):
     def _line(self, values: Iterable[str], widths: list[int]) -> str:
         padded = [_padded(value, width, right) for value, width, right in zip(values, widths, self._right, strict=True)]
         return GAP.join(padded).rstrip()
+
+
+def _are_headers(type: pa.DataType) -> bool:
+    """Return whether a column has headers with keys of text, also in another shape than lists of a key and a value."""
+    import pyarrow as pa
+
+    if pa.types.is_map(type):
+        return is_text(type.key_type) and has_headers(type)
+    if not is_list(type) or not pa.types.is_struct(type.value_type):
+        return False
+    names = {"key", "name", "k"} & {field.name for field in type.value_type}
+    has_text = all(is_text(type.value_type.field(name).type) for name in names)
+    return has_text and "type" not in names and has_headers(type, drops_fields=True)
 
 
 class _ColumnFormatter:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from letterhead import _native
-from letterhead._arrow_types import ColumnT, import_column, is_list, is_text
+from letterhead._arrow_types import ColumnT, has_headers, header_lists, import_column, is_pyarrow, is_text
 from letterhead._formats import format_info
 from letterhead._header_edits import (
     ColumnValues,
@@ -116,8 +116,8 @@ class Edit:
 
     def _run(self, column: Any, threads: int, report: EditReport) -> Any:
         type: Any = getattr(column, "type", None)
-        if type is not None and is_list(type):
-            return self._run_on_lists(column, type, threads, report)
+        if is_pyarrow(column) and has_headers(type):
+            return self._run_on_lists(header_lists(column), threads, report)
         if not (self._computed_values() or self.edit.ignore_case):
             return self._core(report.until_end())(column, threads=threads)
         import pyarrow as pa
@@ -136,7 +136,7 @@ class Edit:
         report.end()
         return pa.chunked_array(chunks, type=self._core().result_type()) if is_stream else chunks[0]
 
-    def _run_on_lists(self, lists: Any, type: pa.DataType, threads: int, report: EditReport) -> Any:
+    def _run_on_lists(self, lists: Any, threads: int, report: EditReport) -> Any:
         """Encode the lists, edit the messages, and decode them again.
 
         A null list is a message without headers, and stays null unless a header is added.
@@ -147,11 +147,11 @@ class Edit:
         import pyarrow.compute as pc
 
         messages = self._run(Encode(self.format)(lists, threads=threads), threads, report)
-        decoded = Decode(self.format, self.options)(messages, threads=threads).cast(type)
+        decoded = Decode(self.format, self.options)(messages, threads=threads).cast(lists.type)
         if not lists.null_count:
             return decoded
         is_kept = pc.or_(pc.is_valid(lists), pc.greater(pc.list_value_length(decoded), 0))
-        return pc.if_else(is_kept, decoded, pa.scalar(None, type))
+        return pc.if_else(is_kept, decoded, pa.scalar(None, lists.type))
 
     def _computed_values(self) -> list[tuple[HeaderKey, Function | ColumnValues]]:
         """Return the new values that are columns beside the messages."""

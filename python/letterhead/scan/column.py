@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from letterhead._arrow_types import import_column
+from letterhead._arrow_types import header_lists, import_column
 from letterhead._formats import format_table
 from letterhead._names import check_name
 from letterhead.errors import DecodeError, ErrorDetail, as_error
@@ -89,6 +89,7 @@ def _read(piece: Any, format: str, is_batch: bool, options: ReadOptions) -> tupl
     """Return the headers of messages, their errors (null if there are none), and the row that each is in."""
     rows = pa.array(range(len(piece)))
     if pa.types.is_nested(piece.type):
+        piece = header_lists(piece, drops_fields=True)
         return piece, Validate(format, options)(piece), rows
     operation = ExplodeBatches(format, ("row", "headers"), options=options) if is_batch else Decode(format, options)
     messages = operation(piece)

@@ -267,8 +267,8 @@ def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column
     """Return the column that holds some values, each with its line."""
     import pyarrow as pa
 
-    if name == "headers" and all(value is None or _is_headers(value) for _, value in values):
-        return _headers_column([value for _, value in values])
+    if name == "headers" and all(value is None or _as_headers(value) is not None for _, value in values):
+        return _headers_column([_as_headers(value) for _, value in values])
     kind = None
     for line, value in values:
         try:
@@ -287,8 +287,28 @@ def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column
     return _Column(arrow_type(kind), frozenset(types), lambda value: converted(kind, value))
 
 
-def _is_headers(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) and item.keys() == {"key", "value"} for item in value)
+def _as_headers(value: Any) -> list[dict[str, Any]] | None:
+    """Return headers as objects of a key and a value; None if the value has another shape.
+
+    It may be a list of objects whose fields have other names, or an object of text, as HTTP bridges write it.
+    """
+    if isinstance(value, dict):
+        if is_bytes(value) or not all(
+            text is None or isinstance(text, str) or is_bytes(text) for text in value.values()
+        ):
+            return None
+        return [{"key": key, "value": text} for key, text in value.items()]
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        return None
+    names = next((pair for pair in _HEADER_NAMES if all(item.keys() == {*pair} for item in value)), None)
+    if names is None:
+        return None
+    key, content = names
+    return value if names == _HEADER_NAMES[0] else [{"key": item[key], "value": item[content]} for item in value]
+
+
+_HEADER_NAMES = (("key", "value"), ("name", "value"), ("k", "v"))
+"""Names of the fields of a key and of a value in headers, as the core looks for them."""
 
 
 def _text_headers(values: Sequence[Any]) -> pa.Array | None:
@@ -297,7 +317,10 @@ def _text_headers(values: Sequence[Any]) -> pa.Array | None:
 
     keys, contents, offsets = [], [], [0]
     try:
-        for headers in values:
+        for value in values:
+            headers = _as_headers(value) if isinstance(value, dict) else value
+            if headers is None and value is not None:
+                return None
             for header in headers or ():
                 key, content = header["key"], header["value"]
                 if isinstance(content, dict):
@@ -314,7 +337,7 @@ def _text_headers(values: Sequence[Any]) -> pa.Array | None:
         )
     except (LookupError, TypeError, ValueError):
         return None  # reading row by row names the line
-    missing = pa.array([headers is None for headers in values]) if None in values else None
+    missing = pa.array([value is None for value in values]) if None in values else None
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs, mask=missing)
 
 
@@ -360,7 +383,7 @@ def _headers_column(values: Sequence[list[dict[str, Any]] | None]) -> _Column:
     form = "int" if is_int else "text"
 
     def convert(value: Any) -> Any:
-        headers = headers_value(value, form, strings_have_types=False)
+        headers = headers_value(_listed(value), form, strings_have_types=False)
         if headers is None:
             return None
         rows = [{"key": key, "value": value} for key, value in headers]
@@ -371,8 +394,16 @@ def _headers_column(values: Sequence[list[dict[str, Any]] | None]) -> _Column:
     return _Column(pa.list_(pa.struct(fields)), frozenset({type(None)}), convert, None if is_int else _text_headers)
 
 
+def _listed(value: Any) -> Any:
+    """Return headers as objects of a key and a value, or a value of another shape, whose error names it."""
+    headers = _as_headers(value)
+    if headers is None and isinstance(value, dict):
+        raise JsonError("a header is neither text, nor null, nor base64")
+    return value if headers is None else headers
+
+
 def _typed_headers(value: Any) -> Any:
-    headers = headers_value(value, "typed", strings_have_types=True)
+    headers = headers_value(_listed(value), "typed", strings_have_types=True)
     if headers is None:
         return None
     return [{**_typed("key_type", "key", key), **_typed("type", "value", value)} for key, value in headers]

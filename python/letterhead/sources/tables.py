@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from letterhead._arrow_types import is_binary, is_list
+from letterhead._arrow_types import has_headers, is_binary, is_list
 from letterhead._error_policies import has_error_column
 from letterhead._names import listed
 from letterhead._parquet_files import Table
@@ -44,17 +44,18 @@ class TableFile(Source):
     def columns(self, request: RowRequest) -> Iterable[str]:
         """Return the names of all columns."""
         self._table = self._table or open_table(self.name, request.limits)
-        names: list[str] = self._table.schema.names
+        names: list[str] = with_nested_headers(self._table.schema).names
         return names
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
         """Return all columns."""
-        return request.without_headers(self.columns(request))
+        self._table = self._table or open_table(self.name, request.limits)
+        return request.without_headers(self._table.schema.names)
 
     def decodes(self, request: RowRequest) -> bool:
         """Return whether headers are read."""
         self._table = self._table or open_table(self.name, request.limits)
-        tested, _ = _filter(self._table.schema, replace(request, errors="raise"))
+        tested, _ = _filter(with_nested_headers(self._table.schema), replace(request, errors="raise"))
         return bool(request.headers) or (tested is not None and tested.has_headers)
 
     def findings(self) -> Findings:
@@ -117,11 +118,13 @@ class TableView:
         from letterhead.operations import ReadOptions, Select
 
         self._request = request
+        own_names, self._path = schema.names, nested_headers(schema)
+        schema = with_nested_headers(schema)
         counts = Counter(schema.names)
         for name in request.columns or ():
             if counts[name] == 0:
                 raise no_column(name, schema.names)
-        self._names = [*(request.without_headers(schema.names) if request.columns is None else request.columns)]
+        self._names = [*(request.without_headers(own_names) if request.columns is None else request.columns)]
         self._select = None
         self._filter, self._tested = _filter(schema, request)
         # Rows before the last ones may leave the condition undecided.
@@ -134,10 +137,13 @@ class TableView:
         elif request.errors != "raise" and not reads_condition:
             raise ValueError("errors= is for a table with headers=: nothing else of it is decoded")
         self._decodes = self._select is not None or reads_condition
-        self.needed = [*dict.fromkeys([*self._names, *self._tested, *(["headers"] if self._decodes else [])])]
-        for name in self.needed:
+        needed = [*dict.fromkeys([*self._names, *self._tested, *(["headers"] if self._decodes else [])])]
+        for name in needed:
             if counts[name] > 1:
                 raise ValueError(f"{counts[name]} columns are named {name!r}: pass the names of others in columns=")
+        self._needs_nested = self._path is not None and "headers" in needed
+        self.needed = [*dict.fromkeys(self._path[0] if self._path and name == "headers" else name for name in needed)]
+        """The columns of the table to read."""
         check_distinct([*self._names, *columns_of(request.headers or {})], request.errors, request.error_column)
         empty = empty_batch(schema)
         self.schema: pa.Schema = self._view(self._chosen(empty)).schema
@@ -152,8 +158,20 @@ class TableView:
         last = self._request.last
         # Row numbers are unknown if only the end of a table is read, and are needed only for errors.
         is_numbered = last is None and self._decodes
+        if self._needs_nested:
+            batches = map(self._with_headers, batches)
         chosen = _up_to_error(self._chosen, _numbered(batches) if is_numbered else batches)
         yield from _up_to_error(self._view, chosen if last is None else last_rows(chosen, last))
+
+    def _with_headers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with the headers that are a field of a struct as a column."""
+        import pyarrow.compute as pc
+
+        root, *fields = self._path or ()
+        headers = batch.column(root)
+        for field in fields:
+            headers = pc.struct_field(headers, headers.type.get_field_index(field))
+        return batch.append_column("headers", headers)
 
     def _chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows that the condition selects, or leaves undecided."""
@@ -213,6 +231,38 @@ def _up_to_error(
         yield result
 
 
+def nested_headers(schema: pa.Schema) -> tuple[str, ...] | None:
+    """Return the path of the only field ``headers`` in structs, as Redpanda's tables have it; None if a column is named so."""
+    import pyarrow as pa
+
+    if "headers" in schema.names:
+        return None
+
+    def paths(fields: Iterable[pa.Field], root: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        for field in fields:
+            path = (*root, field.name)
+            if pa.types.is_struct(field.type):
+                yield from paths(field.type, path)
+            elif root and field.name == "headers" and has_headers(field.type, drops_fields=True):
+                yield path
+
+    found = [*paths(schema, ())]
+    return found[0] if len(found) == 1 else None
+
+
+def with_nested_headers(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with the headers that are a field of a struct as its last column."""
+    import pyarrow as pa
+
+    path = nested_headers(schema)
+    if path is None:
+        return schema
+    type = schema.field(path[0]).type
+    for name in path[1:]:
+        type = type.field(name).type
+    return schema.append(pa.field("headers", type))
+
+
 def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
     """Return the format of a column of headers: typed headers come from Iggy."""
     import pyarrow as pa
@@ -220,9 +270,13 @@ def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
     if schema.names.count("headers") != 1:
         raise ValueError(f"{option} needs a column of headers: there are {listed(schema.names)}")
     type = schema.field("headers").type
-    if not is_list(type):
+    if is_binary(type):
         raise ValueError(f"{option}: column 'headers' is {type}: read it with letterhead decode --column headers")
-    is_typed = pa.types.is_struct(type.value_type) and type.value_type.get_field_index("type") >= 0
+    if not has_headers(type, drops_fields=True):
+        raise ValueError(
+            f"{option}: column 'headers' is {type}: lists of a key and a value, or a map of these, are headers"
+        )
+    is_typed = is_list(type) and pa.types.is_struct(type.value_type) and type.value_type.get_field_index("type") >= 0
     return "iggy" if is_typed else "kafka"
 
 
@@ -232,9 +286,9 @@ def _filter(schema: pa.Schema, request: RowRequest) -> tuple[RowFilter | None, t
     if request.where is None:
         return None, ()
     fields = {field.name: field_type(field.type) for field in schema}
-    # Bytes in the column are no headers yet, and a condition on other columns does not need them.
-    has_headers = "headers" in schema.names and not is_binary(schema.field("headers").type)
-    format = format_of_headers(schema) if has_headers else "kafka"
+    # Other columns of this name are no headers, and a condition on other columns does not need them.
+    are_headers = schema.names.count("headers") == 1 and has_headers(schema.field("headers").type, drops_fields=True)
+    format = format_of_headers(schema) if are_headers else "kafka"
     row_filter = RowFilter(request.where, fields, request.headers, format, errors=request.errors, limits=request.limits)
     if row_filter.has_headers:
         format_of_headers(schema, "where=")

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
+from letterhead._arrow_types import has_headers
 from letterhead._names import unknown_name
-from letterhead.spark.schemas import same_but_for_case, spelled
+from letterhead.spark.schemas import arrow_schema, same_but_for_case, spelled
 
 __all__ = [
     "HEADERS",
@@ -24,6 +25,7 @@ __all__ = [
     "check_str",
     "check_types",
     "fields_of",
+    "headers_expression",
     "identifying_names",
     "is_column",
     "kept_names",
@@ -32,6 +34,7 @@ __all__ = [
     "transferred_columns",
     "unused_name",
     "with_inputs",
+    "with_shapes",
 ]
 
 
@@ -113,16 +116,29 @@ def name_of_result(column: str | Column, into: str | None) -> str:
 def with_inputs(df: DataFrame, inputs: Iterable[Input]) -> tuple[DataFrame, list[Input]]:
     """Return a frame that holds every input as a column, and the inputs by their names in it.
 
-    An input that is a Column is appended to the frame, under an unused name.
+    An input that is a Column, or a field of a struct, as ``"redpanda.headers"`` is, is appended to the frame, under an unused
+    name.
     """
     named_inputs = []
     for column in inputs:
-        if not isinstance(column.name, str):
+        if not isinstance(column.name, str) or _is_nested(df, column.name):
             name = unused_name("computed_column", df.columns)
-            df = df.withColumn(name, column.name)
+            df = df.withColumn(name, F.col(column.name) if isinstance(column.name, str) else column.name)
             column = column._replace(name=name)
         named_inputs.append(column)
     return df, named_inputs
+
+
+def _is_nested(df: DataFrame, name: str) -> bool:
+    """Return whether a name is the path of a field in structs, and no column."""
+    if "." not in name or name in df.columns:
+        return False
+    type: Any = df.schema
+    for part in name.split("."):
+        if not isinstance(type, StructType) or part not in type.names:
+            return False
+        type = type[part].dataType
+    return True
 
 
 def fields_of(df: DataFrame) -> dict[str, StructField]:
@@ -164,13 +180,57 @@ def check_types(fields: Mapping[str, StructField], inputs: Iterable[Input]) -> N
         if column.name not in fields:
             error = unknown_name("column", column.name, fields)
             raise ValueError(f"{error}: {column.hint}") if column.hint else error
-        type = spelled(fields[column.name].dataType)
+        field = fields[column.name]
+        type = spelled(field.dataType)
         if type not in column.types:
-            hint = _CASTS.get((type, column.types[0]), "")
-            if type.replace("value:string", "value:binary") in column.types:
-                hint = f": {VALUES_AS_BYTES.format(column.name)} makes it one"
+            expression = headers_expression(column.name, field.dataType) if HEADERS in column.types else None
+            hint = _CASTS.get((type, column.types[0]), "") if expression is None else f": {expression} makes it one"
             fits = " or ".join(column.types)
             raise TypeError(f"column {column.name!r} is {type}, and {column.purpose} {fits}{hint}")
+
+
+def with_shapes(fields: Mapping[str, StructField], inputs: Iterable[Input], *, drops_fields: bool) -> list[Input]:
+    """Return inputs that accept headers in every shape that the core reads, as :func:`letterhead.arrow.select` does.
+
+    With ``drops_fields``, headers may have further fields.
+    """
+    shaped = []
+    for column in inputs:
+        field = fields.get(column.name)
+        if field is not None and HEADERS in column.types and spelled(field.dataType) not in column.types:
+            [arrow] = arrow_schema(StructType([field]))
+            if has_headers(arrow.type, drops_fields=drops_fields):
+                column = column._replace(types=(*column.types, spelled(field.dataType)))
+        shaped.append(column)
+    return shaped
+
+
+def headers_expression(name: str, type: DataType) -> str | None:
+    """Return an expression of SQL that makes lists of a key and bytes of a column of headers; None if it has no such shape."""
+    column = ".".join(f"`{part}`" if not part.isidentifier() else part for part in name.split("."))
+    if isinstance(type, MapType):
+        column, element = f"map_entries({column})", {"key": type.keyType, "value": type.valueType}
+    elif isinstance(type, ArrayType) and isinstance(type.elementType, StructType):
+        element = {field.name: field.dataType for field in type.elementType.fields}
+    else:
+        return None
+    names = next((pair for pair in _FIELD_NAMES if {*pair} <= element.keys()), None)
+    # An expression would lose further fields.
+    if names is None or {*names} != element.keys():
+        return None
+    parts = []
+    for part, source, wanted in zip(("key", "value"), names, ("string", "binary"), strict=True):
+        if spelled(element[source]) not in ("string", "binary"):
+            return None
+        value = f"h.{source}"
+        parts.append(f"{value if spelled(element[source]) == wanted else f'cast({value} as {wanted})'} as {part}")
+    if isinstance(type, MapType) and parts == ["h.key as key", "h.value as value"]:
+        return column
+    return f"transform({column}, h -> struct({', '.join(parts)}))"
+
+
+_FIELD_NAMES = (("key", "value"), ("name", "value"), ("k", "v"))
+"""Names of the fields of a key and of a value in headers, as the core looks for them."""
 
 
 def check_no_collision(df: DataFrame, kept: Iterable[str], new: Iterable[str]) -> None:

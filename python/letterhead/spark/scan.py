@@ -15,7 +15,15 @@ from letterhead._formats import format_table
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead.limits import Limits
-from letterhead.spark.frame import Input, check_column, check_types, fields_of, transferred_columns, with_inputs
+from letterhead.spark.frame import (
+    Input,
+    check_column,
+    check_types,
+    fields_of,
+    transferred_columns,
+    with_inputs,
+    with_shapes,
+)
 from letterhead.spark.schemas import header_lists
 
 if TYPE_CHECKING:
@@ -90,7 +98,7 @@ def scan_headers(
     lists = () if formats[format].is_ == "batch" else header_lists(format)
     check_column("column", column)
     df, inputs = with_inputs(df, [Input(column, f"{format} is read from", ("binary", *lists))])
-    check_types(fields_of(df), inputs)
+    check_types(fields_of(df), with_shapes(fields_of(df), inputs, drops_fields=True))
     if df.isStreaming:
         raise ValueError(
             "a stream has no end, and a scan would have none: scan a batch of the same topic, or each frame of "

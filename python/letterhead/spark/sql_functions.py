@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from letterhead import _native
-from letterhead._arrow_types import is_list, is_text, to_pyarrow
+from letterhead._arrow_types import has_headers, is_text, to_pyarrow
 from letterhead._formatting import counted
 from letterhead.errors import HeaderError, replaced
 from letterhead.fields import field
@@ -59,8 +59,8 @@ class _ReadHeader:
         if len(arguments) not in (2, 3):
             raise TypeError(f"{self.name} has {counted(len(arguments), 'argument')}: write {usage}")
         headers, keys, *types = arguments
-        if not is_list(headers.type):
-            raise TypeError(f"{self.name} reads lists of headers, not {headers.type}: write {usage}")
+        if not has_headers(headers.type, drops_fields=True):
+            raise TypeError(f"{self.name} reads headers, not {headers.type}: write {usage}")
         key, type = self._constant("key", keys), self._constant("type", types[0]) if types else self.type
         columns = {"value": field(type, key=key)}
         returned = _native.check_type(columns["value"].type)[1]

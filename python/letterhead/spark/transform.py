@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.fields import check_distinct
-from letterhead.operations import ColumnOperation, ExplodeBatches, Pack, Where
+from letterhead.operations import ColumnOperation, ExplodeBatches, Pack, Select, Where
 from letterhead.spark.frame import (
     Input,
     check_no_collision,
@@ -22,6 +22,7 @@ from letterhead.spark.frame import (
     kept_names,
     transferred_columns,
     with_inputs,
+    with_shapes,
 )
 from letterhead.spark.runner import Runner
 from letterhead.spark.sail import is_sail
@@ -64,6 +65,9 @@ class Transform:
         """
         fields = fields_of(df)
         df, inputs = with_inputs(df, self.inputs)
+        if isinstance(self.step, ArrowStep):
+            drops_fields = isinstance(self.step.operation, Select | Where)
+            inputs = with_shapes(fields_of(df), inputs, drops_fields=drops_fields)
         check_types(fields_of(df), inputs)
         return self.step.apply(df, fields, tuple(inputs))
 

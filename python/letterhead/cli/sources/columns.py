@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from letterhead._arrow_types import is_binary, is_list
+from letterhead._arrow_types import has_headers, is_binary
 from letterhead._error_policies import has_error_column
 from letterhead._optional_dependencies import how_to_install
 from letterhead._row_request import RowRequest
@@ -124,8 +124,8 @@ def open_column(
         )
     opened = SourceColumn(source, column, request)
     type = opened.schema.field(column).type
-    if not opened.is_bytes and not (lists and is_list(type)):
-        needed = "bytes (binary) or a list of headers are needed" if lists else "bytes (binary) are needed"
+    if not opened.is_bytes and not (lists and has_headers(type)):
+        needed = "bytes (binary), or lists or maps of headers, are needed" if lists else "bytes (binary) are needed"
         raise Failure(f"column {column!r} of {source.name} is {type}: {needed}")
     return opened
 

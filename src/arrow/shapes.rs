@@ -1,0 +1,313 @@
+//! Columns of headers in other shapes than lists of keys and values become such lists: maps, text values, keys of bytes, other
+//! names of fields, dictionaries, list views, and keys and values by turns.
+//!
+//! Buffers are shared, except those of dictionaries, list views and keys by turns, whose values are copied.
+
+use std::sync::Arc;
+
+use arrow_array::builder::GenericByteBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::ByteArrayType;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, FixedSizeListArray, GenericByteArray, GenericListArray, LargeBinaryArray,
+    LargeStringArray, OffsetSizeTrait, StringArray, StructArray, make_array, new_null_array,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_data::ArrayData;
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::DataType;
+
+use super::schema;
+use crate::error::Error;
+use crate::number::position;
+use crate::traits::{Class, Info};
+
+/// Names of the fields of a key and of a value, in the order in which they are looked for.
+const NAMES: [(&str, &str); 3] = [("key", "value"), ("name", "value"), ("k", "v")];
+
+/// Elements of a column that a dictionary or list views stand for, at most.
+const MOST: usize = i32::MAX as usize;
+
+/// Returns a column in the shape that operations on a format read, or as it is if it has none of these shapes.
+///
+/// `drops_fields`: further fields of headers do not matter.
+pub fn plain(column: ArrayRef, format: &Info, drops_fields: bool) -> Result<ArrayRef, Error> {
+    match column.data_type() {
+        DataType::Dictionary(..) => plain(decoded(&column)?, format, drops_fields),
+        _ if format.class != Class::Headers => Ok(column),
+        DataType::Map(..) => {
+            let map = column.as_map();
+            let entries = map.entries();
+            let renamed = struct_of(entries.column(0), entries.column(1), entries.nulls())?;
+            list(map.offsets().clone(), Arc::new(renamed), map.nulls(), drops_fields)
+        }
+        DataType::List(_) => {
+            let lists = column.as_list::<i32>();
+            changed(lists, drops_fields).unwrap_or(Ok(column))
+        }
+        DataType::LargeList(_) => {
+            let lists = column.as_list::<i64>();
+            changed(lists, drops_fields).unwrap_or(Ok(column))
+        }
+        DataType::FixedSizeList(..) => plain(from_fixed(column.as_fixed_size_list())?, format, drops_fields),
+        DataType::ListView(_) => {
+            let views = column.as_list_view::<i32>();
+            let ranges =
+                (0..views.len()).map(|row| (position(views.value_offset(row)), position(views.value_size(row))));
+            plain(gathered(&column, views.values(), ranges)?, format, drops_fields)
+        }
+        DataType::LargeListView(_) => {
+            let views = column.as_list_view::<i64>();
+            let ranges =
+                (0..views.len()).map(|row| (position(views.value_offset(row)), position(views.value_size(row))));
+            plain(gathered(&column, views.values(), ranges)?, format, drops_fields)
+        }
+        _ => Ok(column),
+    }
+}
+
+/// Returns lists with other elements, or `None` if these are as they should be, or no headers.
+fn changed<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_fields: bool) -> Option<Result<ArrayRef, Error>> {
+    let elements = lists.values();
+    if let Some(headers) = elements.as_struct_opt() {
+        let headers = headers_of(headers, drops_fields)?;
+        return Some(headers.and_then(|headers| list_of(lists.offsets().clone(), Arc::new(headers), lists.nulls())));
+    }
+    is_text(elements.data_type()).then(|| by_turns(lists, drops_fields))
+}
+
+fn list<O: OffsetSizeTrait>(
+    offsets: OffsetBuffer<O>,
+    headers: ArrayRef,
+    nulls: Option<&NullBuffer>,
+    drops_fields: bool,
+) -> Result<ArrayRef, Error> {
+    match headers_of(headers.as_struct(), drops_fields) {
+        Some(headers) => list_of(offsets, Arc::new(headers?), nulls),
+        None => list_of(offsets, headers, nulls),
+    }
+}
+
+fn list_of<O: OffsetSizeTrait>(
+    offsets: OffsetBuffer<O>,
+    elements: ArrayRef,
+    nulls: Option<&NullBuffer>,
+) -> Result<ArrayRef, Error> {
+    let element = schema::nullable("element", elements.data_type().clone());
+    Ok(Arc::new(GenericListArray::<O>::try_new(element, offsets, elements, nulls.cloned()).map_err(malformed)?))
+}
+
+fn malformed(error: arrow_schema::ArrowError) -> Error {
+    Error::Type(format!("the Arrow data is malformed: {error}"))
+}
+
+/// Returns headers with a key of text and a value of bytes, or `None` if they have these, or neither.
+fn headers_of(headers: &StructArray, drops_fields: bool) -> Option<Result<StructArray, Error>> {
+    let names = headers.column_names();
+    if names.contains(&"key_type") {
+        return None;
+    }
+    let (key, value) = NAMES.into_iter().find(|(key, value)| names.contains(key) && names.contains(value))?;
+    let of_format = [key, value, "type"];
+    let has_others = names.iter().any(|name| !of_format.contains(name));
+    if has_others && !drops_fields {
+        return None;
+    }
+    let (keys, values) = (headers.column_by_name(key)?, headers.column_by_name(value)?);
+    if !has_others && key == "key" && is_text(keys.data_type()) && is_binary(values.data_type()) {
+        return None;
+    }
+    let of_headers = |of: &DataType| match of {
+        DataType::Dictionary(_, values) => is_text(values) || is_binary(values),
+        of => is_text(of) || is_binary(of),
+    };
+    if !of_headers(keys.data_type()) || !of_headers(values.data_type()) {
+        return None;
+    }
+    let types = headers.column_by_name("type").filter(|types| !has_others && is_text(types.data_type()));
+    Some((|| {
+        let (keys, values) = (text_of(keys)?, bytes_of(values)?);
+        match types {
+            Some(types) => {
+                let named = [("key", keys), ("type", Arc::clone(types)), ("value", values)];
+                struct_with(named.into(), headers.nulls())
+            }
+            None => struct_of(&keys, &values, headers.nulls()),
+        }
+    })())
+}
+
+fn struct_of(keys: &ArrayRef, values: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<StructArray, Error> {
+    struct_with(vec![("key", Arc::clone(keys)), ("value", Arc::clone(values))], nulls)
+}
+
+fn struct_with(columns: Vec<(&str, ArrayRef)>, nulls: Option<&NullBuffer>) -> Result<StructArray, Error> {
+    let fields = columns.iter().map(|(name, column)| schema::nullable(name, column.data_type().clone())).collect();
+    let columns = columns.into_iter().map(|(_, column)| column).collect();
+    StructArray::try_new(fields, columns, nulls.cloned()).map_err(malformed)
+}
+
+fn is_text(of: &DataType) -> bool {
+    matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+fn is_binary(of: &DataType) -> bool {
+    matches!(of, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+}
+
+/// Returns keys as text.
+fn text_of(keys: &ArrayRef) -> Result<ArrayRef, Error> {
+    let not_text = |_| Error::Value("a key of the headers is not UTF-8".into());
+    Ok(match keys.data_type() {
+        DataType::Dictionary(..) => return text_of(&decoded(keys)?),
+        DataType::Binary => Arc::new(StringArray::try_from_binary(keys.as_binary::<i32>().clone()).map_err(not_text)?),
+        DataType::LargeBinary => {
+            Arc::new(LargeStringArray::try_from_binary(keys.as_binary::<i64>().clone()).map_err(not_text)?)
+        }
+        DataType::BinaryView => Arc::new(keys.as_binary_view().clone().to_string_view().map_err(not_text)?),
+        _ => Arc::clone(keys),
+    })
+}
+
+/// Returns values as bytes, which are those of text in UTF-8.
+fn bytes_of(values: &ArrayRef) -> Result<ArrayRef, Error> {
+    Ok(match values.data_type() {
+        DataType::Dictionary(..) => return bytes_of(&decoded(values)?),
+        DataType::Utf8 => Arc::new(BinaryArray::from(values.as_string::<i32>().clone())),
+        DataType::LargeUtf8 => Arc::new(LargeBinaryArray::from(values.as_string::<i64>().clone())),
+        DataType::Utf8View => Arc::new(values.as_string_view().clone().to_binary_view()),
+        _ => Arc::clone(values),
+    })
+}
+
+/// Returns the values that the indices of a dictionary stand for.
+fn decoded(column: &ArrayRef) -> Result<ArrayRef, Error> {
+    let dictionary = column.as_any_dictionary();
+    let values = dictionary.values();
+    if values.is_empty() {
+        return Ok(new_null_array(values.data_type(), column.len()));
+    }
+    let keys = dictionary.normalized_keys();
+    picked(values, (0..column.len()).map(|row| dictionary.keys().is_valid(row).then(|| keys[row])))
+}
+
+/// Returns single values of a column one after the other, or a null for each row without one.
+fn picked(values: &ArrayRef, rows: impl Iterator<Item = Option<usize>> + Clone) -> Result<ArrayRef, Error> {
+    match values.data_type() {
+        DataType::Utf8 => picked_bytes(values.as_string::<i32>(), rows),
+        DataType::Binary => picked_bytes(values.as_binary::<i32>(), rows),
+        _ => taken(&values.to_data(), rows.map(|row| Some((row?, 1)))),
+    }
+}
+
+fn picked_bytes<T: ByteArrayType<Offset = i32>>(
+    values: &GenericByteArray<T>,
+    rows: impl Iterator<Item = Option<usize>> + Clone,
+) -> Result<ArrayRef, Error> {
+    let rows = rows.map(|row| row.filter(|row| values.is_valid(*row)));
+    let (mut count, mut bytes) = (0usize, 0usize);
+    for row in rows.clone() {
+        count += 1;
+        bytes = bytes.saturating_add(row.map_or(0, |row| values.value_length(row) as usize));
+    }
+    if bytes > MOST {
+        return Err(too_large());
+    }
+    let mut builder = GenericByteBuilder::<T>::with_capacity(count, bytes);
+    rows.for_each(|row| builder.append_option(row.map(|row| values.value(row))));
+    Ok(Arc::new(builder.finish()))
+}
+
+fn too_large() -> Error {
+    Error::Value(
+        "the column is a dictionary or a list view of more than 2 GiB: pass a stream of smaller batches".into(),
+    )
+}
+
+/// Returns ranges of a column one after the other, or a null for each row without one.
+fn taken(values: &ArrayData, rows: impl Iterator<Item = Option<(usize, usize)>> + Clone) -> Result<ArrayRef, Error> {
+    let (mut elements, mut bytes) = (0usize, 0usize);
+    for (start, len) in rows.clone().flatten() {
+        elements = elements.saturating_add(len);
+        bytes = bytes.saturating_add(inner_len(values, start, len));
+    }
+    if elements.max(bytes) > MOST {
+        return Err(too_large());
+    }
+    let mut copy = MutableArrayData::new(vec![values], true, elements);
+    // Ranges that follow each other are copied at once.
+    let mut pending = 0..0;
+    for row in rows {
+        match row {
+            Some((start, len)) if start == pending.end => pending.end += len,
+            Some((start, len)) => {
+                let run = std::mem::replace(&mut pending, start..start + len);
+                copy.try_extend(0, run.start, run.end).map_err(malformed)?;
+            }
+            None => {
+                let run = std::mem::replace(&mut pending, 0..0);
+                copy.try_extend(0, run.start, run.end).map_err(malformed)?;
+                copy.try_extend_nulls(1).map_err(malformed)?;
+            }
+        }
+    }
+    copy.try_extend(0, pending.start, pending.end).map_err(malformed)?;
+    Ok(make_array(copy.freeze()))
+}
+
+/// Returns the bytes or elements of a range of values with 32-bit offsets; 0 for others.
+fn inner_len(values: &ArrayData, start: usize, len: usize) -> usize {
+    match values.data_type() {
+        DataType::Utf8 | DataType::Binary | DataType::List(_) | DataType::Map(..) => {
+            let offsets = &values.buffers()[0].typed_data::<i32>()[values.offset()..];
+            (offsets[start + len] - offsets[start]) as usize
+        }
+        _ => 0,
+    }
+}
+
+/// Returns list views as lists.
+fn gathered(
+    views: &ArrayRef,
+    values: &ArrayRef,
+    ranges: impl Iterator<Item = (usize, usize)> + Clone,
+) -> Result<ArrayRef, Error> {
+    let is_valid = |row: usize| views.is_valid(row);
+    let ranges = ranges.enumerate().map(|(row, range)| if is_valid(row) { range } else { (0, 0) });
+    let elements = taken(&values.to_data(), ranges.clone().map(Some))?;
+    list_of(OffsetBuffer::<i32>::from_lengths(ranges.map(|(_, len)| len)), elements, views.nulls())
+}
+
+fn from_fixed(lists: &FixedSizeListArray) -> Result<ArrayRef, Error> {
+    let size = lists.value_length() as usize;
+    let Some(last) = i32::try_from(lists.len().saturating_mul(size)).ok() else {
+        return Err(Error::Value("the lists of the column have more than 2^31 headers: pass a stream".into()));
+    };
+    let first = lists.value_offset_at(0);
+    let elements = lists.values().slice(first, last as usize);
+    list_of(OffsetBuffer::<i32>::from_repeated_length(size, lists.len()), elements, lists.nulls())
+}
+
+/// Returns lists of keys and values by turns as lists of headers.
+fn by_turns<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_fields: bool) -> Result<ArrayRef, Error> {
+    let offsets = lists.value_offsets();
+    let mut ends = vec![0i32];
+    let mut rows = Vec::new();
+    for row in 0..lists.len() {
+        let (start, end) = (offsets[row].as_usize(), offsets[row + 1].as_usize());
+        if lists.is_valid(row) {
+            if (end - start) % 2 == 1 {
+                return Err(Error::Value(format!(
+                    "row {row}: a list of keys and values by turns has {} elements: a value is missing",
+                    end - start
+                )));
+            }
+            rows.extend((start..end).step_by(2));
+        }
+        ends.push(i32::try_from(rows.len()).unwrap_or(i32::MAX));
+    }
+    let keys = picked(lists.values(), rows.iter().map(|row| Some(*row)))?;
+    let values = picked(lists.values(), rows.iter().map(|row| Some(*row + 1)))?;
+    let headers = struct_of(&keys, &values, None)?;
+    list(OffsetBuffer::new(ScalarBuffer::from(ends)), Arc::new(headers), lists.nulls(), drops_fields)
+}

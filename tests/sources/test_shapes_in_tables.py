@@ -1,0 +1,131 @@
+"""Tables whose headers have the shapes that other systems write are read without a word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+
+PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+def written(path: Path, **columns: Any) -> Path:
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def nested(name: str) -> dict[str, Any]:
+    """Return the columns of a topic as a table format of Redpanda has them."""
+    rows = [{"offset": 5, name: [{"key": "tenant", "value": b"acme"}]}, None, {"offset": 7, name: []}]
+    return {"value": [b"a", b"b", b"c"], "redpanda": pa.array(rows, pa.struct([("offset", pa.int64()), (name, PAIRS)]))}
+
+
+SHAPES = {
+    "map": {"headers": pa.array([[("tenant", "acme")], [], None], pa.map_(pa.string(), pa.string()))},
+    "text": {
+        "headers": pa.array(
+            [[{"key": "tenant", "value": "acme"}], [], None],
+            pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())])),
+        )
+    },
+    "names": {
+        "headers": pa.array(
+            [[{"name": b"tenant", "value": b"acme", "n": 1}], [], None],
+            pa.list_(pa.struct([("name", pa.binary()), ("value", pa.binary()), ("n", pa.int8())])),
+        )
+    },
+    "nested": nested("headers"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_typed_columns_and_conditions_read_every_shape(shape: str, tmp_path: Path, run: Callable[..., Any]) -> None:
+    path = written(tmp_path / "rows.parquet", **SHAPES[shape])
+    table = lh.open(path, headers={"tenant": "string"}).read_all()
+    assert table["tenant"].to_pylist() == ["acme", None, None]
+    assert table.drop_columns("tenant") == lh.open(path).read_all().drop_columns(
+        [] if shape == "nested" else ["headers"]
+    )
+    assert lh.open(path, where="tenant = 'acme'").read_all().num_rows == 1
+    assert lh.open(path, headers={"tenant": "string"}, last=2).read_all()["tenant"].to_pylist() == [None, None]
+    columns = [] if shape == "nested" else ["--columns", "headers"]
+    printed = run("read", path, "--headers", "tenant", "--json", *columns, "-n", "1")
+    assert json.loads(printed.out)["tenant"] == "acme"
+
+
+def test_the_only_headers_inside_of_structs_are_a_column_if_they_are_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "rows.parquet", **nested("headers"))
+    assert lh.open(path).read_all().column_names == ["value", "redpanda"]
+    headers = lh.open(path, columns=["headers"]).read_all()["headers"].to_pylist()
+    assert headers == [[{"key": "tenant", "value": b"acme"}], None, []]
+    other = written(tmp_path / "other.parquet", **nested("headers"), more=nested("headers")["redpanda"])
+    with pytest.raises(ValueError, match="headers= needs a column of headers: there are value, redpanda, more"):
+        lh.open(other, headers={"tenant": "string"})
+
+
+LINES = {
+    "objects": [{"headers": {"tenant": "acme", "b": None}}, {"headers": {}}, {"headers": None}, {}],
+    "other names": [{"headers": [{"k": "tenant", "v": "acme"}, {"k": "b", "v": None}]}, {"headers": []}, {}, {}],
+    "bytes": [{"headers": {"tenant": {"base64": "YWNtZQ=="}, "b": None}}, {"headers": {}}, {}, {}],
+}
+
+
+@pytest.mark.parametrize("lines", LINES)
+def test_headers_of_json_lines_keep_their_order_and_what_is_null(lines: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text("".join(json.dumps(line) + "\n" for line in LINES[lines]))
+    headers = lh.open(path).read_all()["headers"].to_pylist()
+    assert headers == [[{"key": "tenant", "value": b"acme"}, {"key": "b", "value": None}], [], None, None]
+    assert lh.open(path, headers={"tenant": "string"}).read_all()["tenant"].to_pylist() == ["acme", None, None, None]
+
+
+def test_a_line_of_another_shape_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text('{"headers":{"a":"1"}}\n' * 20_000 + '{"headers":{"a":1}}\n')
+    with pytest.raises(lh.errors.DamagedTableError, match="line 20001: column 'headers': a header is neither text"):
+        lh.open(path).read_all()
+
+
+def test_messages_that_kcat_prints_have_headers(tmp_path: Path, run: Callable[..., Any]) -> None:
+    path = tmp_path / "kcat.json"
+    line = {
+        "topic": "t",
+        "partition": 0,
+        "offset": 0,
+        "tstype": "create",
+        "ts": 1,
+        "broker": 0,
+        "key": None,
+        "payload": "p",
+    }
+    lines = [{**line, "headers": ["tenant", "acme", "n", None]}, {**line, "offset": 1}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    printed = run("read", path, "--headers", "tenant", "--columns", "offset", "--json")
+    assert [json.loads(line) for line in printed.out.splitlines()] == [
+        {"offset": 0, "tenant": "acme"}, {"offset": 1, "tenant": None},
+    ]  # fmt: skip
+    assert run("read", path, "--where", "tenant = 'acme'", "--columns", "offset", "--json").out == '{"offset":0}\n'
+
+
+@pytest.mark.parametrize("shape", ["map", "text"])
+def test_a_table_on_a_screen_shows_headers_as_it_shows_lists(
+    shape: str, tmp_path: Path, run: Callable[..., Any]
+) -> None:
+    path = written(tmp_path / "rows.parquet", **SHAPES[shape])
+    assert [line.strip() for line in run("read", path).out.splitlines()[2:5]] == ['tenant="acme"', "none", "null"]
+
+
+def test_objects_of_numbers_are_refused_with_what_fits(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text('{"headers":{"a":1}}\n')
+    with pytest.raises(
+        ValueError, match="column 'headers' is struct<a: int64>: lists of a key and a value, or a map of these"
+    ):
+        lh.open(path, headers={"a": "string"})

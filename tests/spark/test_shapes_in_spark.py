@@ -1,0 +1,77 @@
+"""Columns of headers in the shapes of other systems, in Spark: read as they are, or refused with an expression that fits."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+import letterhead as lh
+from letterhead import spark as lhs
+
+SHAPES = {
+    "array<struct<key:string,value:string>>": "array(struct('tenant' as key, 'acme' as value))",
+    "array<struct<k:string,v:binary>>": "array(struct('tenant' as k, cast('acme' as binary) as v))",
+    "array<struct<name:binary,value:binary>>": "array(struct(cast('tenant' as binary) as name, cast('acme' as binary) as value))",
+    "map<string,binary>": "map('tenant', cast('acme' as binary))",
+    "map<string,string>": "map('tenant', 'acme')",
+}
+COLUMNS: dict[str, Any] = {"tenant": "string", "n": lh.field("int32", default=7)}
+
+
+def rows_of(spark: Any, expression: str, name: str = "headers") -> Any:
+    return spark.sql(f"select 1 as id, {expression} as {name} union all select 2, null")
+
+
+@pytest.mark.parametrize("type", SHAPES)
+def test_headers_are_read_in_every_shape(spark: Any, type: str) -> None:
+    rows = rows_of(spark, SHAPES[type])
+    assert rows.schema["headers"].dataType.simpleString() == type
+    selected = rows.transform(lhs.select_headers("headers", "kafka", COLUMNS)).orderBy("id").collect()
+    assert [tuple(row) for row in selected] == [(1, "acme", 7), (2, None, 7)]
+    kept = rows.transform(lhs.where_headers("headers", "kafka", "tenant = 'acme'"))
+    assert [row.id for row in kept.collect()] == [1]
+    assert kept.schema == rows.schema
+    assert lhs.scan_headers(rows, "headers", "kafka").keys[0].key == "tenant"
+
+
+def test_a_field_of_a_struct_is_read_by_its_path(spark: Any) -> None:
+    headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
+    rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
+    for engine in (None, "spark", "arrow"):
+        selected = rows.transform(lhs.select_headers("redpanda.headers", "kafka", {"tenant": "string"}, engine=engine))
+        assert selected.columns == ["id", "redpanda", "tenant"]
+        assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
+    kept = rows.transform(lhs.where_headers("redpanda.headers", "kafka", "tenant = 'acme'"))
+    assert (kept.columns, kept.count()) == (["id", "redpanda"], 1)
+    with pytest.raises(ValueError, match=r"unknown column 'redpanda\.header'"):
+        rows.transform(lhs.select_headers("redpanda.header", "kafka", {"tenant": "string"}))
+
+
+@pytest.mark.parametrize("type", SHAPES)
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda: lhs.select_headers("headers", "kafka", {"tenant": "string"}, engine="spark"),
+        lambda: lhs.edit_headers("headers", drop=["other"]),
+    ],
+    ids=["select", "edit"],
+)
+def test_the_expression_of_an_error_makes_the_column_fit(spark: Any, type: str, transform: Any) -> None:
+    rows = rows_of(spark, SHAPES[type])
+    with pytest.raises(TypeError, match=re.escape(f"column 'headers' is {type}, and ")) as refused:
+        rows.transform(transform())
+    expression = str(refused.value).rpartition(">>: ")[2].removesuffix(" makes it one")
+    result = rows.withColumn("headers", F.expr(expression)).transform(transform()).orderBy("id").collect()
+    value = result[0]["tenant"] if "tenant" in result[0] else result[0]["headers"][0]["value"].decode()
+    assert value == "acme"
+
+
+def test_no_expression_is_offered_that_would_lose_fields(spark: Any) -> None:
+    rows = rows_of(spark, "array(struct('a' as key, cast('b' as binary) as value, 1 as n))")
+    with pytest.raises(TypeError) as refused:
+        rows.transform(lhs.edit_headers("headers", drop=["other"]))
+    assert "makes it one" not in str(refused.value)
+    assert rows.transform(lhs.select_headers("headers", "kafka", {"a": "string"})).orderBy("id").first().a == "b"
