@@ -556,7 +556,7 @@ def test_a_profile_of_a_batch_keeps_the_other_fields_of_its_messages(run, tmp_pa
         for n in range(3)
     ]
     pq.write_table(pa.table({"part": [1, 2], "message": pa.array([sets[0] + sets[1], sets[2]], pa.binary())}), path)
-    result = run("decode", path, "-c", "message", "-f", "kip82-messages", "--profile", "otel", "--json")
+    result = run("decode", path, "-c", "message", "-f", "kip82-messages", "--profile", "opentelemetry", "--json")
     rows = [json.loads(line) for line in result.out.splitlines()]
     assert [(row["part"], row["offset"], row["traceparent"]) for row in rows] == [
         (1, 0, "00-0"),
@@ -576,9 +576,12 @@ def test_no_column_of_a_profile_is_named_as_a_field_of_a_message(name):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["-f", "kafka", "--profile", "otle"], "unknown profile 'otle': did you mean 'otel'? (profiles: otel, "),
         (
-            ["-f", "auto", "--profile", "otel"],
+            ["-f", "kafka", "--profile", "opentelemtry"],
+            "unknown profile 'opentelemtry': did you mean 'opentelemetry'? (profiles: opentelemetry, ",
+        ),
+        (
+            ["-f", "auto", "--profile", "opentelemetry"],
             "column 'headers' holds decoded headers: name their original --format, such as kafka",
         ),
         (["-f", "record-batch"], "the column is list<element: struct<key: string, value: binary>>, and record-batch "),
@@ -873,7 +876,7 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
             f"{nonsense} is not a supported source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines (letterhead decode and "
             "inspect read one serialized message)",
         ),
-        (column(text), f"column 'value' of {text} is string: bytes (binary) or a list of headers are needed"),
+        (column(text), f"column 'value' of {text} is string: bytes (binary), or lists or maps of headers, are needed"),
         (["decode", text, "-c", "valeu", "-f", "kafka"], f"{text} has no column 'valeu': it has value, key"),
         (column(taken), "the file already has a column 'payload', which decoding 'value' would add: give a --prefix"),
         (

@@ -258,7 +258,10 @@ def test_help(run):
     ("args", "message"),
     [
         (["--column", "nothing"], "has no column 'nothing': it has headers, number"),
-        (["--column", "number"], "column 'number' of {path} is int64: bytes (binary) or a list of headers are needed"),
+        (
+            ["--column", "number"],
+            "column 'number' of {path} is int64: bytes (binary), or lists or maps of headers, are needed",
+        ),
         (["--format", "kafak"], "unknown format 'kafak': did you mean 'kafka'?"),
         (["--format", "auto"], "holds decoded headers: name their original --format"),
         (["--format", "kip82-int"], "and what fits is list<element: struct<key: int32"),

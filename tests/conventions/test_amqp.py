@@ -241,7 +241,7 @@ def test_missing_dependency_is_named():
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         name = call.partition("(")[0]
         assert f"lha.{name} needs {module}: pip install 'letterhead[arrow]'" in done.stderr
-    code = "import sys, letterhead as lh; lh.profile('otel'); lh.conventions.amqp.decode(b'@'); sys.exit('numpy' in sys.modules)"
+    code = "import sys, letterhead as lh; lh.profile('opentelemetry'); lh.conventions.amqp.decode(b'@'); sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

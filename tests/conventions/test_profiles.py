@@ -69,13 +69,13 @@ def test_select_accepts_the_columns_of_every_profile(name):
 
 
 def test_changing_a_returned_profile_does_not_change_the_next_one():
-    lh.profile("otel").clear()
-    assert list(lh.profile("otel")) == ["traceparent", "tracestate", "baggage"]
+    lh.profile("opentelemetry").clear()
+    assert list(lh.profile("opentelemetry")) == ["traceparent", "tracestate", "baggage"]
 
 
 def test_unknown_profile_is_rejected_with_a_suggestion():
-    with pytest.raises(ValueError, match="unknown profile 'otle': did you mean 'otel'"):
-        lh.profile("otle")
+    with pytest.raises(ValueError, match="unknown profile 'opentelemtry': did you mean 'opentelemetry'"):
+        lh.profile("opentelemtry")
 
 
 def test_profile_reads_headers_of_opentelemetry():
@@ -87,7 +87,7 @@ def test_profile_reads_headers_of_opentelemetry():
     carrier = {}
     TraceContextTextMapPropagator().inject(carrier, current)
     W3CBaggagePropagator().inject(carrier, baggage.set_baggage("user", "ä b", current))
-    row = select(list(carrier.items()), "otel")
+    row = select(list(carrier.items()), "opentelemetry")
     assert row == {
         "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         "tracestate": "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7",
@@ -246,7 +246,7 @@ def test_schema_id_reads_headers_of_confluents_serializer(field, indexes):
     headers = []
     schema = SchemaId("PROTOBUF" if indexes else "AVRO", 42, guid, indexes)
     header_schema_id_serializer(b"payload", SerializationContext("orders", field, headers), schema)
-    row = select(headers, "schema-id")
+    row = select(headers, "confluent")
     value = row["key_schema_id" if field == MessageField.KEY else "value_schema_id"]
     by_id = schema.id_to_bytes()
     assert lha.schema_id(pa.array([value, None, by_id])).to_pylist() == [
@@ -290,7 +290,7 @@ def test_errors_of_schema_ids_name_code_byte_and_reason(data, code, byte, messag
 
 def test_conventions_of_a_whole_topic_are_parsed():
     headers = pq.read_table(ROOT / "tests/samples/orders-0.parquet")["headers"].combine_chunks()
-    selected = lha.select(headers, "kafka", {**lh.profile("otel"), **lh.profile("schema-id")})
+    selected = lha.select(headers, "kafka", {**lh.profile("opentelemetry"), **lh.profile("confluent")})
     traces = lha.traceparent(selected.field("traceparent"))
     assert (traces.null_count, pc.count_distinct(pc.utf8_length(traces.field("trace_id"))).as_py()) == (300, 1)
     assert pc.sum(pc.cast(traces.field("sampled"), pa.int64())).as_py() == 4_805
@@ -475,3 +475,25 @@ def test_the_page_about_profiles_runs():
     done = doctest.testfile(str(ROOT / "docs/reference/conventions.md"), module_relative=False)
     assert done.failed == 0
     assert done.attempted > 5
+
+
+def test_profile_reads_the_dead_letters_of_smallrye():
+    headers = [
+        ("dead-letter-exception-class-name", "java.lang.IllegalArgumentException"), ("dead-letter-reason", "boom"),
+        ("dead-letter-topic", "orders"), ("dead-letter-partition", "3"), ("dead-letter-offset", "1234567890123"),
+    ]  # fmt: skip
+    row = select(headers, "smallrye-dlq")
+    assert (row["original_topic"], row["original_partition"], row["original_offset"]) == ("orders", 3, 1234567890123)
+    assert (row["exception_class"], row["exception_message"]) == ("java.lang.IllegalArgumentException", "boom")
+    assert (row["exception_cause_class"], row["exception_cause_message"]) == (None, None)
+
+
+def test_a_scan_names_the_profiles_that_fit():
+    def scanned(*names):
+        return lha.scan(pa.array([lh.encode([(name, b"x") for name in names], "kafka")]), "kafka")
+
+    assert scanned("traceparent", "ce_id", "tenant").profiles == ("opentelemetry", "cloudevents")
+    assert scanned("id", "eventType", "content-type", "baggage").profiles == ()
+    assert scanned("dead-letter-reason").profiles == ("smallrye-dlq",)
+    assert repr(scanned("__value_schema_id")).splitlines()[-1].endswith(": confluent")
+    assert scanned("traceparent").to_dict()["profiles"] == ["opentelemetry"]

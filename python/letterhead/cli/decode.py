@@ -76,7 +76,7 @@ def decode_command(
       letterhead decode store.parquet -c value -f streams-timestamped --limit 5
       letterhead decode store.parquet --column value -f streams-timestamped \\
                  --errors column --out decoded.parquet
-      letterhead decode orders.parquet --column headers -f kafka --profile otel
+      letterhead decode orders.parquet -c headers -f kafka --profile opentelemetry
       letterhead decode kafka://broker/app-latest-changelog -c value --prefix v_ \\
                  -f streams-timestamped --last 10
     """

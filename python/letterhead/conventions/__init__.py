@@ -25,8 +25,8 @@ def profile(name: str) -> dict[str, Field]:
     Parameters
     ----------
     name : str
-        One of ``otel``, ``cloudevents``, ``schema-id``, ``streams-dlq``, ``connect-dlq``, ``spring``, ``spring-dlt``,
-        ``spring-retry``, ``debezium``, ``debezium-outbox``, ``eventhubs``, ``apicurio``.
+        One of ``opentelemetry``, ``cloudevents``, ``confluent``, ``streams-dlq``, ``connect-dlq``, ``smallrye-dlq``,
+        ``spring``, ``spring-dlt``, ``spring-retry``, ``debezium``, ``debezium-outbox``, ``eventhubs``, ``apicurio``.
 
     Returns
     -------

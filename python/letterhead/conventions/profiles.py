@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from letterhead.fields import Field, field
 
-__all__ = ["PROFILES", "Profile", "ProfileHeader"]
+__all__ = ["PROFILES", "Profile", "ProfileHeader", "profiles_of"]
 
 
 class ProfileHeader(NamedTuple):
@@ -86,8 +87,8 @@ def _exception(prefix: str) -> tuple[_Row, ...]:
 
 
 # W3C trace context and baggage.
-_OTEL = _profile(
-    "otel",
+_OPENTELEMETRY = _profile(
+    "opentelemetry",
     "OpenTelemetry: W3C trace context and baggage",
     "W3C Trace Context, W3C Baggage; OpenTelemetry's propagators write the same text as over HTTP",
     ("traceparent", "traceparent", "string", "version, trace, parent and flags, parsed by `lha.traceparent`"),
@@ -110,8 +111,8 @@ _CLOUDEVENTS = _profile(
     ("content_type", "content-type", "string", "`datacontenttype`: media type of the value"),
 )
 
-_SCHEMA_ID = _profile(
-    "schema-id",
+_CONFLUENT = _profile(
+    "confluent",
     "Confluent Schema Registry: ids in headers",
     "`SchemaId` and `HeaderSchemaIdSerializer` of Confluent's schema-registry and confluent-kafka-python",
     ("key_schema_id", "__key_schema_id", "binary", "magic byte, id or guid, parsed by `lha.schema_id`"),
@@ -162,6 +163,17 @@ _CONNECT_DLQ = _profile(
     ("exception_class", "__connect.errors.exception.class.name", "string", "class of the exception"),
     ("exception_message", "__connect.errors.exception.message", "string", "its message"),
     ("exception_stacktrace", "__connect.errors.exception.stacktrace", "string", "its stack trace"),
+)
+
+_SMALLRYE_DLQ = _profile(
+    "smallrye-dlq",
+    "SmallRye Reactive Messaging (Quarkus): dead letter queue",
+    "`KafkaDeadLetterQueue` of SmallRye Reactive Messaging 4.27.0; numbers are text",
+    *_origin("dead-letter-", ":text"),
+    ("exception_class", "dead-letter-exception-class-name", "string", "class of the exception"),
+    ("exception_message", "dead-letter-reason", "string", "its message, or the exception as text"),
+    ("exception_cause_class", "dead-letter-cause-class-name", "string", "class of its cause"),
+    ("exception_cause_message", "dead-letter-cause", "string", "message of its cause"),
 )
 
 _SPRING = _profile(
@@ -243,9 +255,19 @@ _EVENTHUBS = _profile(
 PROFILES: dict[str, Profile] = {
     convention.name: convention
     for convention in (
-        _OTEL, _CLOUDEVENTS, _SCHEMA_ID, _APICURIO, _STREAMS_DLQ, _CONNECT_DLQ, _SPRING, _SPRING_DLT, _SPRING_RETRY,
-        _DEBEZIUM, _DEBEZIUM_OUTBOX,
-        _EVENTHUBS,
+        _OPENTELEMETRY, _CLOUDEVENTS, _CONFLUENT, _APICURIO, _STREAMS_DLQ, _CONNECT_DLQ, _SMALLRYE_DLQ, _SPRING,
+        _SPRING_DLT, _SPRING_RETRY, _DEBEZIUM, _DEBEZIUM_OUTBOX, _EVENTHUBS,
     )
 }  # fmt: skip
 """Every convention, by name."""
+
+_COMMON = frozenset({"id", "eventType", "content-type", "baggage"})
+"""Headers of conventions that others use by the same name."""
+
+
+def profiles_of(keys: Iterable[object]) -> tuple[str, ...]:
+    """Return the names of the conventions that have some of these headers, apart from common names."""
+    known = {*keys} - _COMMON
+    return tuple(
+        name for name, convention in PROFILES.items() if any(header.header in known for header in convention.headers)
+    )

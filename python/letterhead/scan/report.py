@@ -7,6 +7,7 @@ from typing import Any
 from letterhead._formats import format_table
 from letterhead._formatting import printable
 from letterhead._names import check_name
+from letterhead.conventions.profiles import profiles_of
 from letterhead.fields import plain_key
 from letterhead.headers import GivenKey
 from letterhead.scan.code import Surface, select_code
@@ -62,6 +63,11 @@ class Scan:
         """Number of keys that are not in :attr:`keys`; exact up to 255."""
         return self.statistics.more_keys
 
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """Names of the conventions that the headers follow, for :func:`letterhead.profile`."""
+        return profiles_of(self.statistics.keys)
+
     def __getitem__(self, key: GivenKey) -> KeyScan:
         plain = plain_key(key)
         return KeyScan(plain, self.statistics.keys[plain], self.statistics.rows)
@@ -110,6 +116,7 @@ class Scan:
             "bad_rows": totals.bad_rows,
             "errors": dict(sorted(totals.errors.items())),
             "keys": [key.to_dict() for key in self.keys],
+            "profiles": [*self.profiles],
             "more_keys": self.more_keys,
             "more_headers": totals.more_headers,
             "code": self.code(),
@@ -158,6 +165,9 @@ def remarks(scan: Scan) -> list[str]:
     if totals.more_headers:
         keys = f"{'' if totals.more.is_all else 'about '}{scan.more_keys:,} more keys"
         lines.append(f"and {keys}, whose {totals.more_headers:,} headers are not in the table")
+    if scan.profiles:
+        names = ", ".join(scan.profiles)
+        lines.append(f"some follow a convention, whose columns lh.profile or --profile has: {names}")
     if any(not key.exact for key in totals.keys.values()):
         lines.append("keys marked + may have more headers among those: their numbers are lower bounds")
     return lines
