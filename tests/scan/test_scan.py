@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import itertools
 import json
 import random
 import re
@@ -531,6 +532,25 @@ def test_types_of_the_format_are_stated():
     assert only.evidence == "stated by all 9 values; 0 to 8"
     assert [(guess.type, guess.fits) for guess in result["m"].guesses] == [("string", 8), ("int8", 1)]
     assert "stated, but so are int8: rows with those are errors; 1 of 9 values are not of this type" in result.code()
+
+
+STATED = [
+    (lh.Int8, range(-128, 128)), (lh.Int16, range(-(1 << 15), 1 << 15, 999)), (lh.Int32, (-(1 << 31), (1 << 31) - 1)),
+    (lh.Int64, (-(1 << 63), (1 << 63) - 1)), (lh.UInt8, range(256)), (lh.UInt16, (0, 65535)),
+    (lh.UInt32, (0, (1 << 32) - 1)), (lh.Float32, (0.5, -2.0)), (lh.Float64, (0.1, 1e300)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("classes", [*itertools.combinations(range(len(STATED)), 2), (0, 1, 3), (0, 4, 7), (2, 6, 8)])
+def test_the_type_of_several_stated_numbers_reads_all_of_them(classes):
+    values = [STATED[number][0](value) for number in classes for value in STATED[number][1]]
+    column = pa.array([lh.encode([("n", value)], "iggy") for value in values])
+    first, *others = lha.scan(column, "iggy")["n"].guesses
+    selected = lha.select(column, "iggy", {"n": first.type}, errors="column")
+    readable = len(values) - sum(error is not None for error in selected.field("error").to_pylist())
+    assert first.fits == readable
+    has_wide_integers = {3, 6} & {*classes} and {7, 8} & {*classes} and 3 in classes
+    assert bool(others) == bool(has_wide_integers)
 
 
 def test_every_confidence_is_explained(topic_scan):

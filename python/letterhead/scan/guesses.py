@@ -6,7 +6,7 @@ values (:mod:`letterhead.scan.costs`); its evidence counts all values. Types tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -83,14 +83,42 @@ def guesses_of(statistics: KeyStatistics) -> list[Guess]:
 def _stated_types(statistics: KeyStatistics, total: int) -> list[Guess]:
     """Return the types that the format states."""
     types = sorted(statistics.types.items(), key=lambda type_and_count: (-type_and_count[1], type_and_count[0]))
-    guesses = []
+    widest = _type_that_holds(statistics.types) if len(types) > 1 else None
+    if widest is not None:
+        stated = ", ".join(f"{type} by {count:,}" for type, count in types)
+        evidence = f"reads {_share_of(total, total, 'value', verb=False)}, which state {stated}"
+        return [Guess(widest, "stated", total, total, None, evidence)]
+    guesses: list[Guess] = []
     for type, count in types:
+        if guesses and _type_that_holds([guesses[0].type, type]) == guesses[0].type:
+            guesses[0] = guesses[0]._replace(fits=guesses[0].fits + count)
+            continue
         evidence = f"stated by {_share_of(count, total, 'value', verb=False)}"
         tally = statistics.readings.get(type)
         if len(types) == 1 and tally is not None and tally.low is not None:
             evidence += f"; {_range_text(type, tally)}"
         guesses.append(Guess(type if type in VALUE_TYPES else "binary", "stated", count, total, None, evidence))
     return guesses
+
+
+def _type_that_holds(types: Iterable[str]) -> str | None:
+    """Return the type that reads all values of several types of numbers exactly; None if there is none."""
+    widths: dict[str, int] = {"int": 0, "uint": 0, "float": 0}
+    for type in types:
+        kind = type.rstrip("0123456789")
+        if kind not in widths or kind == type:
+            return None
+        widths[kind] = max(widths[kind], int(type[len(kind) :]))
+    signed, unsigned, fraction = widths.values()
+    if fraction:
+        return "float64" if max(signed, unsigned) <= _EXACT_IN_FLOAT64 else None
+    if not unsigned or not signed:
+        return f"int{signed}" if signed else f"uint{unsigned}"
+    return f"int{max(signed, 2 * unsigned)}" if max(signed, 2 * unsigned) <= _WIDEST else None
+
+
+_EXACT_IN_FLOAT64, _WIDEST = 32, 64
+"""Bits of integers that a double holds exactly, and of the widest integer of a column."""
 
 
 def _ranked_types(statistics: KeyStatistics, total: int) -> list[Guess]:
