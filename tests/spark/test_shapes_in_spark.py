@@ -29,8 +29,15 @@ def rows_of(spark: Any, expression: str, name: str = "headers") -> Any:
 def test_headers_are_read_in_every_shape(spark: Any, type: str) -> None:
     rows = rows_of(spark, SHAPES[type])
     assert rows.schema["headers"].dataType.simpleString() == type
-    selected = rows.transform(lhs.select_headers("headers", "kafka", COLUMNS)).orderBy("id").collect()
-    assert [tuple(row) for row in selected] == [(1, "acme", 7), (2, None, 7)]
+    for engine in ("arrow", "spark"):
+        selected = rows.transform(lhs.select_headers("headers", "kafka", COLUMNS, engine=engine))
+        assert [tuple(row) for row in selected.orderBy("id").collect()] == [(1, "acme", 7), (2, None, 7)]
+    [kept] = (
+        rows.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}, engine="spark", keep=["headers"]))
+        .filter("tenant is not null")
+        .collect()
+    )
+    assert rows.filter("id = 1").first().headers == kept.headers
     kept = rows.transform(lhs.where_headers("headers", "kafka", "tenant = 'acme'"))
     assert [row.id for row in kept.collect()] == [1]
     assert kept.schema == rows.schema
@@ -51,22 +58,20 @@ def test_a_field_of_a_struct_is_read_by_its_path(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("type", SHAPES)
-@pytest.mark.parametrize(
-    "transform",
-    [
-        lambda: lhs.select_headers("headers", "kafka", {"tenant": "string"}, engine="spark"),
-        lambda: lhs.edit_headers("headers", drop=["other"]),
-    ],
-    ids=["select", "edit"],
-)
-def test_the_expression_of_an_error_makes_the_column_fit(spark: Any, type: str, transform: Any) -> None:
-    rows = rows_of(spark, SHAPES[type])
+def test_the_expression_of_an_error_makes_the_column_fit(spark: Any, type: str) -> None:
+    rows, edit = rows_of(spark, SHAPES[type]), lhs.edit_headers("headers", drop=["other"])
     with pytest.raises(TypeError, match=re.escape(f"column 'headers' is {type}, and ")) as refused:
-        rows.transform(transform())
+        rows.transform(edit)
     expression = str(refused.value).rpartition(">>: ")[2].removesuffix(" makes it one")
-    result = rows.withColumn("headers", F.expr(expression)).transform(transform()).orderBy("id").collect()
-    value = result[0]["tenant"] if "tenant" in result[0] else result[0]["headers"][0]["value"].decode()
-    assert value == "acme"
+    edited = rows.withColumn("headers", F.expr(expression)).transform(edit).orderBy("id").first()
+    assert [(header.key, header.value) for header in edited.headers] == [("tenant", b"acme")]
+
+
+def test_keys_that_are_not_text_are_an_error(spark: Any) -> None:
+    rows = rows_of(spark, "map(cast(x'ff' as binary), cast('b' as binary))")
+    for engine in ("arrow", "spark"):
+        with pytest.raises(Exception, match=r"not UTF-8|INVALID_UTF8_STRING"):
+            rows.transform(lhs.select_headers("headers", "kafka", {"a": "string"}, engine=engine)).collect()
 
 
 def test_no_expression_is_offered_that_would_lose_fields(spark: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -24,6 +24,7 @@ __all__ = [
     "check_replaced",
     "check_str",
     "check_types",
+    "core_reads",
     "fields_of",
     "headers_expression",
     "identifying_names",
@@ -31,6 +32,7 @@ __all__ = [
     "kept_names",
     "name_of_result",
     "named",
+    "spark_reads",
     "transferred_columns",
     "unused_name",
     "with_inputs",
@@ -189,20 +191,33 @@ def check_types(fields: Mapping[str, StructField], inputs: Iterable[Input]) -> N
             raise TypeError(f"column {column.name!r} is {type}, and {column.purpose} {fits}{hint}")
 
 
-def with_shapes(fields: Mapping[str, StructField], inputs: Iterable[Input], *, drops_fields: bool) -> list[Input]:
-    """Return inputs that accept headers in every shape that the core reads, as :func:`letterhead.arrow.select` does.
-
-    With ``drops_fields``, headers may have further fields.
-    """
+def with_shapes(
+    fields: Mapping[str, StructField], inputs: Iterable[Input], reads: Callable[[StructField], bool]
+) -> list[Input]:
+    """Return inputs that accept headers in every shape that ``reads`` accepts: :func:`core_reads`, or :func:`spark_reads`."""
     shaped = []
     for column in inputs:
         field = fields.get(column.name)
-        if field is not None and HEADERS in column.types and spelled(field.dataType) not in column.types:
-            [arrow] = arrow_schema(StructType([field]))
-            if has_headers(arrow.type, drops_fields=drops_fields):
-                column = column._replace(types=(*column.types, spelled(field.dataType)))
+        if (
+            field is not None
+            and HEADERS in column.types
+            and spelled(field.dataType) not in column.types
+            and reads(field)
+        ):
+            column = column._replace(types=(*column.types, spelled(field.dataType)))
         shaped.append(column)
     return shaped
+
+
+def core_reads(field: StructField, *, drops_fields: bool) -> bool:
+    """Return whether the core reads headers of a column; with ``drops_fields``, they may have further fields."""
+    [arrow] = arrow_schema(StructType([field]))
+    return has_headers(arrow.type, drops_fields=drops_fields)
+
+
+def spark_reads(field: StructField) -> bool:
+    """Return whether an expression of Spark makes lists of the headers of a column."""
+    return headers_expression(field.name, field.dataType) is not None
 
 
 def headers_expression(name: str, type: DataType) -> str | None:
@@ -223,7 +238,10 @@ def headers_expression(name: str, type: DataType) -> str | None:
         if spelled(element[source]) not in ("string", "binary"):
             return None
         value = f"h.{source}"
-        parts.append(f"{value if spelled(element[source]) == wanted else f'cast({value} as {wanted})'} as {part}")
+        if spelled(element[source]) != wanted:
+            # A cast of bytes to text leaves what is not UTF-8.
+            value = f"cast({value} as {wanted})" if wanted == "binary" else f"validate_utf8(cast({value} as string))"
+        parts.append(f"{value} as {part}")
     if isinstance(type, MapType) and parts == ["h.key as key", "h.value as value"]:
         return column
     return f"transform({column}, h -> struct({', '.join(parts)}))"

@@ -19,6 +19,7 @@ from letterhead.spark.frame import (
     Input,
     check_column,
     check_types,
+    core_reads,
     fields_of,
     transferred_columns,
     with_inputs,
@@ -98,7 +99,7 @@ def scan_headers(
     lists = () if formats[format].is_ == "batch" else header_lists(format)
     check_column("column", column)
     df, inputs = with_inputs(df, [Input(column, f"{format} is read from", ("binary", *lists))])
-    check_types(fields_of(df), with_shapes(fields_of(df), inputs, drops_fields=True))
+    check_types(fields_of(df), with_shapes(fields_of(df), inputs, partial(core_reads, drops_fields=True)))
     if df.isStreaming:
         raise ValueError(
             "a stream has no end, and a scan would have none: scan a batch of the same topic, or each frame of "

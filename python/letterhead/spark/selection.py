@@ -6,15 +6,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain, repeat
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, functions
 from pyspark.sql.types import StructField
 
 from letterhead.fields import ColumnSpec
 from letterhead.operations import ReadOptions
-from letterhead.spark.frame import Input, check_no_collision, identifying_names, kept_names
+from letterhead.spark.frame import (
+    Input,
+    check_no_collision,
+    headers_expression,
+    identifying_names,
+    kept_names,
+    unused_name,
+)
 from letterhead.spark.header_column import HeaderLists, check_read_by_spark, check_reported_by_spark
 from letterhead.spark.sail import not_on_sail
-from letterhead.spark.schemas import spelled
+from letterhead.spark.schemas import header_lists, spelled
 from letterhead.spark.sql_text import F, Sql, named, projections, quoted
 
 __all__ = ["SelectByExpressions"]
@@ -62,13 +69,22 @@ class SelectByExpressions:
         kept = kept_names(fields, self.keep, inputs)
         check_no_collision(df, kept, [field.name for field in self.result])
         row = _row(fields, identifying_names(fields, kept, ()))
-        lists = HeaderLists(named(column.name), self.format, self.options.errors, row)
+        df, name = self._with_lists(df, column.name)
+        lists = HeaderLists(named(name), self.format, self.options.errors, row)
         new = lists.columns(self.specs, self.result)
         columns = df.columns
         *steps, last = projections(new, columns)
         for step in steps:
             df = df.selectExpr(*_texts(columns, step))
         return df.selectExpr(*_texts(kept, last))
+
+    def _with_lists(self, df: DataFrame, name: str) -> tuple[DataFrame, str]:
+        """Return a frame with headers as lists, and the name of their column: headers of other shapes are converted."""
+        type = df.schema[name].dataType
+        if spelled(type) in header_lists(self.format):
+            return df, name
+        lists = unused_name("computed_column", df.columns)
+        return df.withColumn(lists, functions.expr(headers_expression(name, type) or quoted(name))), lists
 
 
 def _row(fields: Mapping[str, StructField], names: Iterable[str]) -> list[Sql]:

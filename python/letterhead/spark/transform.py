@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -17,9 +18,11 @@ from letterhead.spark.frame import (
     Input,
     check_no_collision,
     check_types,
+    core_reads,
     fields_of,
     identifying_names,
     kept_names,
+    spark_reads,
     transferred_columns,
     with_inputs,
     with_shapes,
@@ -27,6 +30,7 @@ from letterhead.spark.frame import (
 from letterhead.spark.runner import Runner
 from letterhead.spark.sail import is_sail
 from letterhead.spark.schemas import Declared
+from letterhead.spark.selection import SelectByExpressions
 
 __all__ = ["ArrowStep", "Step", "Transform", "hidden_columns"]
 
@@ -66,8 +70,10 @@ class Transform:
         fields = fields_of(df)
         df, inputs = with_inputs(df, self.inputs)
         if isinstance(self.step, ArrowStep):
-            drops_fields = isinstance(self.step.operation, Select | Where)
-            inputs = with_shapes(fields_of(df), inputs, drops_fields=drops_fields)
+            reads = partial(core_reads, drops_fields=isinstance(self.step.operation, Select | Where))
+            inputs = with_shapes(fields_of(df), inputs, reads)
+        elif isinstance(self.step, SelectByExpressions):
+            inputs = with_shapes(fields_of(df), inputs, spark_reads)
         check_types(fields_of(df), inputs)
         return self.step.apply(df, fields, tuple(inputs))
 
