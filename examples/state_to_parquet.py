@@ -18,9 +18,10 @@ arguments = sys.argv[1:] or [SAMPLES / "streams-state-0_0", "latest", Path(tempf
 directory, store, out = arguments
 
 # What a row of the store becomes. The headers stay beside the columns that are made of them.
+stored = ["key", "timestamp", "value", "headers"]
 columns = {"tenant": "string", "amount_cents": "int64", "trace": lh.field("string", key="traceparent")}
 
-rows = lh.read.state(directory, store=store, headers=columns, errors="column")
+rows = lh.read.state(directory, store=store, columns=stored, headers=columns, errors="column")
 with rows, pq.ParquetWriter(out, rows.schema) as writer:
     for batch in rows:  # at most 10,000 rows are in memory
         writer.write_batch(batch)
