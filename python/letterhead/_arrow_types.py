@@ -154,10 +154,12 @@ def header_lists(column: Any, *, drops_fields: bool = False) -> Any:
 
 def has_headers(type: pa.DataType, *, drops_fields: bool = False) -> bool:
     """Return whether a column of a type has headers, in any shape that operations read."""
-    import pyarrow as pa
-
-    lists = header_lists(pa.array([], type), drops_fields=drops_fields).type
-    return is_list(lists) and pa.types.is_struct(lists.value_type) and lists.value_type.get_field_index("key") >= 0
+    pa = importlib.import_module("pyarrow")  # typed as Any, because its stubs know few types of nulls
+    lists = header_lists(pa.nulls(0, type), drops_fields=drops_fields).type
+    if not (is_list(lists) and pa.types.is_struct(lists.value_type)):
+        return False
+    names = {field.name for field in lists.value_type}
+    return "key" in names and names <= {"key_type", "key", "type", "value"}
 
 
 def is_list(type: pa.DataType) -> bool:

@@ -474,6 +474,8 @@ impl Validate {
 }
 
 impl Operation for Validate {
+    const DROPS_FIELDS: bool = true;
+
     fn output_type(&self, _: &'static Info) -> Result<DataType, Error> {
         Ok(schema::errors_type())
     }

@@ -14,8 +14,8 @@ use arrow_schema::DataType;
 use super::binary;
 use super::encode::EncodeSink;
 use super::input::{Bytes, ListInput, Texts};
-use super::schema;
 use super::sink::{BlockSink, ListsSink, Row, RowSink, parse_row};
+use super::{schema, shapes};
 use crate::cursor::Cursor;
 use crate::error::{Code, Error};
 use crate::formats::headers::iggy::Iggy;
@@ -360,6 +360,8 @@ pub struct ListRows<'a> {
     values: Bytes<'a>,
     /// All headers, if their columns have the types that the kernels read.
     columns: Option<Columns<'a>>,
+    /// The error for a key that is null.
+    no_key: &'static str,
 }
 
 impl<'a> ListRows<'a> {
@@ -379,7 +381,8 @@ impl<'a> ListRows<'a> {
             None => None,
         };
         let columns = keys.beside(types, values, elements, lists.places());
-        Ok(ListRows { array, lists, elements, keys, types, values, columns })
+        let no_key = elements.fields().iter().find_map(|field| shapes::why_null(field)).unwrap_or("the key is null");
+        Ok(ListRows { array, lists, elements, keys, types, values, columns, no_key })
     }
 
     /// Parses the headers of a row. Generic over the representation of keys, so that the loop does not branch on it.
@@ -395,7 +398,7 @@ impl<'a> ListRows<'a> {
         for (index, place) in places.enumerate() {
             log.enter_header(Some(index));
             if self.elements.is_null(place) {
-                null_key(log)?;
+                null_key(log, "the key is null")?;
                 continue;
             }
             let Some(parts) = get(place, log)? else { continue };
@@ -421,8 +424,8 @@ impl<'a> ListRows<'a> {
 }
 
 #[cold]
-fn null_key<R: Log>(log: &mut R) -> Result {
-    log.error(Code::NullKey, None, || "the key is null".into())
+fn null_key<R: Log>(log: &mut R, why: &'static str) -> Result {
+    log.error(Code::NullKey, None, || why.into())
 }
 
 #[cold]
@@ -431,9 +434,9 @@ fn unknown_type<R: Log>(log: &mut R) -> Result {
 }
 
 #[inline(always)]
-fn or_null<K, R: Log>(key: Option<K>, log: &mut R) -> Result<Option<K>> {
+fn or_null<K, R: Log>(key: Option<K>, log: &mut R, why: &'static str) -> Result<Option<K>> {
     if key.is_none() {
-        null_key(log)?;
+        null_key(log, why)?;
     }
     Ok(key)
 }
@@ -482,16 +485,22 @@ impl<'a> ListRows<'a> {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
         match self.keys {
             KeyColumn::Text(texts) => {
-                self.parse_keys(places, log, sink, |place, log| or_null(texts.get(place), log), Key::from)?;
+                self.parse_keys(
+                    places,
+                    log,
+                    sink,
+                    |place, log| or_null(texts.get(place), log, self.no_key),
+                    Key::from,
+                )?;
             }
             KeyColumn::Int(numbers) => {
                 let get = |place| numbers.is_valid(place).then(|| numbers.value(place));
-                self.parse_keys(places, log, sink, |place, log| or_null(get(place), log), Key::Int)?;
+                self.parse_keys(places, log, sink, |place, log| or_null(get(place), log, self.no_key), Key::Int)?;
             }
             KeyColumn::Typed { types, bits } => {
                 let get = |place, log: &mut R| {
                     let (Some(name), Some(bits)) = (types.get(place), bits.get(place)) else {
-                        return or_null(None, log);
+                        return or_null(None, log, self.no_key);
                     };
                     match ValueType::parse(name) {
                         Some(value_type) => Ok(Some((value_type, bits))),

@@ -3,6 +3,7 @@
 //!
 //! Buffers are shared, except those of dictionaries, list views and keys by turns, whose values are copied.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::builder::GenericByteBuilder;
@@ -12,10 +13,10 @@ use arrow_array::{
     Array, ArrayRef, BinaryArray, FixedSizeListArray, GenericByteArray, GenericListArray, LargeBinaryArray,
     LargeStringArray, OffsetSizeTrait, StringArray, StructArray, make_array, new_null_array,
 };
-use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, Fields};
 
 use super::schema;
 use crate::error::Error;
@@ -38,7 +39,8 @@ pub fn plain(column: ArrayRef, format: &Info, drops_fields: bool) -> Result<Arra
         DataType::Map(..) => {
             let map = column.as_map();
             let entries = map.entries();
-            let renamed = struct_of(entries.column(0), entries.column(1), entries.nulls())?;
+            let named = vec![("key", Arc::clone(entries.column(0))), ("value", Arc::clone(entries.column(1)))];
+            let renamed = struct_with(named, entries.nulls(), None)?;
             list(map.offsets().clone(), Arc::new(renamed), map.nulls(), drops_fields)
         }
         DataType::List(_) => {
@@ -126,25 +128,52 @@ fn headers_of(headers: &StructArray, drops_fields: bool) -> Option<Result<Struct
     }
     let types = headers.column_by_name("type").filter(|types| !has_others && is_text(types.data_type()));
     Some((|| {
-        let (keys, values) = (text_of(keys)?, bytes_of(values)?);
-        match types {
-            Some(types) => {
-                let named = [("key", keys), ("type", Arc::clone(types)), ("value", values)];
-                struct_with(named.into(), headers.nulls())
-            }
-            None => struct_of(&keys, &values, headers.nulls()),
+        let of_bytes = match keys.data_type() {
+            DataType::Dictionary(_, of) => is_binary(of),
+            of => is_binary(of),
+        };
+        let reason = reason_of(headers).or(of_bytes.then_some(NOT_TEXT));
+        let mut named = vec![("key", text_of(keys)?), ("value", bytes_of(values)?)];
+        if let Some(types) = types {
+            named.insert(1, ("type", Arc::clone(types)));
         }
+        struct_with(named, headers.nulls(), reason)
     })())
 }
 
-fn struct_of(keys: &ArrayRef, values: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<StructArray, Error> {
-    struct_with(vec![("key", Arc::clone(keys)), ("value", Arc::clone(values))], nulls)
-}
-
-fn struct_with(columns: Vec<(&str, ArrayRef)>, nulls: Option<&NullBuffer>) -> Result<StructArray, Error> {
-    let fields = columns.iter().map(|(name, column)| schema::nullable(name, column.data_type().clone())).collect();
+fn struct_with(
+    columns: Vec<(&str, ArrayRef)>,
+    nulls: Option<&NullBuffer>,
+    reason: Option<&'static str>,
+) -> Result<StructArray, Error> {
+    let field = |(name, column): &(&str, ArrayRef)| {
+        let field = Field::new(*name, column.data_type().clone(), true);
+        match reason {
+            Some(reason) if *name == "key" => {
+                field.with_metadata(HashMap::from([(REASON.to_owned(), reason.to_owned())]))
+            }
+            _ => field,
+        }
+    };
+    let fields = columns.iter().map(field).collect::<Fields>();
     let columns = columns.into_iter().map(|(_, column)| column).collect();
     StructArray::try_new(fields, columns, nulls.cloned()).map_err(malformed)
+}
+
+/// Name of the metadata that says why a key of a converted column is null.
+const REASON: &str = "letterhead: null key";
+
+const NOT_TEXT: &str = "the key is null, or not UTF-8";
+const NO_VALUE: &str = "the key is null, or has no value after it";
+
+/// Returns why a key is null in a column that was converted, if another reason than a null is possible.
+pub fn why_null(field: &Field) -> Option<&'static str> {
+    let reason = field.metadata().get(REASON)?;
+    [NOT_TEXT, NO_VALUE].into_iter().find(|known| known == reason)
+}
+
+fn reason_of(headers: &StructArray) -> Option<&'static str> {
+    headers.fields().iter().find_map(|field| why_null(field))
 }
 
 fn is_text(of: &DataType) -> bool {
@@ -155,18 +184,30 @@ fn is_binary(of: &DataType) -> bool {
     matches!(of, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
-/// Returns keys as text.
+/// Returns keys as text; one that is not UTF-8 is null.
 fn text_of(keys: &ArrayRef) -> Result<ArrayRef, Error> {
-    let not_text = |_| Error::Value("a key of the headers is not UTF-8".into());
     Ok(match keys.data_type() {
         DataType::Dictionary(..) => return text_of(&decoded(keys)?),
-        DataType::Binary => Arc::new(StringArray::try_from_binary(keys.as_binary::<i32>().clone()).map_err(not_text)?),
-        DataType::LargeBinary => {
-            Arc::new(LargeStringArray::try_from_binary(keys.as_binary::<i64>().clone()).map_err(not_text)?)
+        DataType::Binary => {
+            let keys = keys.as_binary::<i32>();
+            Arc::new(StringArray::try_from_binary(keys.clone()).unwrap_or_else(|_| keys.iter().map(text).collect()))
         }
-        DataType::BinaryView => Arc::new(keys.as_binary_view().clone().to_string_view().map_err(not_text)?),
+        DataType::LargeBinary => {
+            let keys = keys.as_binary::<i64>();
+            Arc::new(
+                LargeStringArray::try_from_binary(keys.clone()).unwrap_or_else(|_| keys.iter().map(text).collect()),
+            )
+        }
+        DataType::BinaryView => {
+            let keys = keys.as_binary_view();
+            Arc::new(keys.clone().to_string_view().unwrap_or_else(|_| keys.iter().map(text).collect()))
+        }
         _ => Arc::clone(keys),
     })
+}
+
+fn text(key: Option<&[u8]>) -> Option<&str> {
+    std::str::from_utf8(key?).ok()
 }
 
 /// Returns values as bytes, which are those of text in UTF-8.
@@ -229,7 +270,7 @@ fn taken(values: &ArrayData, rows: impl Iterator<Item = Option<(usize, usize)>> 
     let (mut elements, mut bytes) = (0usize, 0usize);
     for (start, len) in rows.clone().flatten() {
         elements = elements.saturating_add(len);
-        bytes = bytes.saturating_add(inner_len(values, start, len));
+        bytes = bytes.saturating_add(byte_len(values, start, len));
     }
     if elements.max(bytes) > MOST {
         return Err(too_large());
@@ -255,14 +296,29 @@ fn taken(values: &ArrayData, rows: impl Iterator<Item = Option<(usize, usize)>> 
     Ok(make_array(copy.freeze()))
 }
 
-/// Returns the bytes or elements of a range of values with 32-bit offsets; 0 for others.
-fn inner_len(values: &ArrayData, start: usize, len: usize) -> usize {
+/// Returns the bytes of a range of values that are copied with them.
+fn byte_len(values: &ArrayData, start: usize, len: usize) -> usize {
+    fn span<O: ArrowNativeType>(values: &ArrayData, start: usize, len: usize) -> (usize, usize) {
+        let offsets = &values.buffers()[0].typed_data::<O>()[values.offset()..];
+        let (start, end) = (offsets[start].as_usize(), offsets[start + len].as_usize());
+        (start, end - start)
+    }
     match values.data_type() {
-        DataType::Utf8 | DataType::Binary | DataType::List(_) | DataType::Map(..) => {
-            let offsets = &values.buffers()[0].typed_data::<i32>()[values.offset()..];
-            (offsets[start + len] - offsets[start]) as usize
+        DataType::Utf8 | DataType::Binary => span::<i32>(values, start, len).1,
+        DataType::LargeUtf8 | DataType::LargeBinary => span::<i64>(values, start, len).1,
+        DataType::List(_) | DataType::Map(..) => {
+            let (first, count) = span::<i32>(values, start, len);
+            count.saturating_add(byte_len(&values.child_data()[0], first, count))
         }
-        _ => 0,
+        DataType::LargeList(_) => {
+            let (first, count) = span::<i64>(values, start, len);
+            count.saturating_add(byte_len(&values.child_data()[0], first, count))
+        }
+        DataType::Struct(_) => {
+            let parts = values.child_data().iter().map(|child| byte_len(child, values.offset() + start, len));
+            parts.fold(len, usize::saturating_add)
+        }
+        _ => len,
     }
 }
 
@@ -290,24 +346,20 @@ fn from_fixed(lists: &FixedSizeListArray) -> Result<ArrayRef, Error> {
 
 /// Returns lists of keys and values by turns as lists of headers.
 fn by_turns<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_fields: bool) -> Result<ArrayRef, Error> {
-    let offsets = lists.value_offsets();
+    let (offsets, texts) = (lists.value_offsets(), lists.values());
     let mut ends = vec![0i32];
-    let mut rows = Vec::new();
+    let mut pairs: Vec<(Option<usize>, Option<usize>)> = Vec::new();
     for row in 0..lists.len() {
         let (start, end) = (offsets[row].as_usize(), offsets[row + 1].as_usize());
         if lists.is_valid(row) {
-            if (end - start) % 2 == 1 {
-                return Err(Error::Value(format!(
-                    "row {row}: a list of keys and values by turns has {} elements: a value is missing",
-                    end - start
-                )));
-            }
-            rows.extend((start..end).step_by(2));
+            // A key without a value is an error of its row.
+            let pair = |at: usize| if at + 1 < end { (Some(at), Some(at + 1)) } else { (None, None) };
+            pairs.extend((start..end).step_by(2).map(pair));
         }
-        ends.push(i32::try_from(rows.len()).unwrap_or(i32::MAX));
+        ends.push(i32::try_from(pairs.len()).map_err(|_| too_large())?);
     }
-    let keys = picked(lists.values(), rows.iter().map(|row| Some(*row)))?;
-    let values = picked(lists.values(), rows.iter().map(|row| Some(*row + 1)))?;
-    let headers = struct_of(&keys, &values, None)?;
+    let keys = picked(texts, pairs.iter().map(|(key, _)| *key))?;
+    let values = picked(texts, pairs.iter().map(|(_, value)| *value))?;
+    let headers = struct_with(vec![("key", keys), ("value", values)], None, Some(NO_VALUE))?;
     list(OffsetBuffer::new(ScalarBuffer::from(ends)), Arc::new(headers), lists.nulls(), drops_fields)
 }

@@ -133,6 +133,7 @@ def test_dictionaries_of_whole_columns_are_read() -> None:
 def test_further_fields_are_ignored_where_nothing_is_written() -> None:
     column = further_fields()
     assert lha.select(column, "kafka", COLUMNS) == lha.select(CANONICAL, "kafka", COLUMNS)
+    assert lha.validate(column, "kafka").null_count == len(column)
     for write in (lha.encode, lambda lists, format: lha.edit(lists, format, drop=["retry"])):
         with pytest.raises(TypeError, match="n: int32"):
             write(column, "kafka")
@@ -144,16 +145,60 @@ def test_a_shape_of_something_else_names_both_types() -> None:
             lha.select(column, "kafka", {"a": "string"})
 
 
-@pytest.mark.parametrize(
-    ("column", "message"),
-    [
-        (pa.array([["a", "1"], ["b"]]), "row 1: a list of keys and values by turns has 1 elements"),
-        (pa.array([[(b"\xff", b"1")]], pa.map_(pa.binary(), pa.binary())), "a key of the headers is not UTF-8"),
-    ],
-)
-def test_headers_that_cannot_be_read_are_an_error(column: pa.Array, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        lha.select(column, "kafka", {"a": "string"})
+BAD_ROWS = {
+    "bytes": (
+        pa.array([[{"key": b"a", "value": b"1"}], [{"key": b"\xff", "value": b"2"}], [{"key": b"a", "value": b"3"}]]),
+        "the key is null, or not UTF-8",
+    ),
+    "map": (
+        pa.array([[(b"a", b"1")], [(b"\xff", b"2")], [(b"a", b"3")]], pa.map_(pa.binary(), pa.binary())),
+        "the key is null, or not UTF-8",
+    ),
+    "turns": (pa.array([["a", "1"], ["b"], ["a", "3"]]), "the key is null, or has no value after it"),
+}
+
+
+@pytest.mark.parametrize("shape", BAD_ROWS)
+def test_a_row_that_cannot_be_read_is_a_bad_row(shape: str) -> None:
+    column, message = BAD_ROWS[shape]
+    for values in (column, pa.chunked_array([column[:1], column[1:]])):
+        with pytest.raises(lh.DecodeError, match=f"{message} .*row 1"):
+            lha.select(values, "kafka", {"a": "string"})
+    selected = lha.select(column, "kafka", {"a": "string"}, errors="column")
+    assert selected.field("a").to_pylist() == ["1", None, "3"]
+    assert [error and error[0]["code"] for error in selected.field("error").to_pylist()] == [None, "null_key", None]
+    assert lha.select(column, "kafka", {"a": "string"}, errors="null").field(0).to_pylist() == ["1", None, "3"]
+    assert [bool(errors) for errors in lha.validate(column, "kafka").to_pylist()] == [False, True, False]
+    assert lha.scan(column, "kafka").statistics.bad_rows == 1
+    # What is not among the rows is not read.
+    assert lha.select(column[2:], "kafka", {"a": "string"}).field(0).to_pylist() == ["3"]
+
+
+def test_dictionaries_of_lists_are_scanned_and_edited() -> None:
+    lists = pa.DictionaryArray.from_arrays(pa.array([1, 0, None, 1]), CANONICAL[:2])
+    assert lha.scan(lists, "kafka").statistics.rows == 4
+    assert lha.edit(lists, "kafka", drop=["retry"]).to_pylist() == [
+        [], [{"key": "tenant", "value": b"acme"}], None, [],
+    ]  # fmt: skip
+    others = [pa.array([value, None]).dictionary_encode() for value in (b"x", b"y")]
+    chunks = [
+        pa.ListArray.from_arrays([0, 2], pa.StructArray.from_arrays([pa.array(["a", "b"]), values], ["key", "value"]))
+        for values in others
+    ]
+    assert lha.scan(pa.chunked_array(chunks), "kafka").statistics.rows == 2
+
+
+@pytest.mark.parametrize("type", [pa.binary(), pa.large_binary()])
+def test_a_dictionary_of_more_than_an_array_holds_is_an_error_at_once(type: pa.DataType) -> None:
+    values = pa.array([bytes(1 << 20)], type)
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 4000, pa.int32()), values)
+    lists = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 4000, pa.int32()),
+        pa.ListArray.from_arrays([0, 1], pa.StructArray.from_arrays([pa.array(["a"]), values], ["key", "value"])),
+    )
+    for large in (column, lists):
+        with pytest.raises(ValueError, match="more than 2 GiB: pass a stream"):
+            lha.select(large, "kafka", {"a": "string"})
 
 
 def test_values_of_lists_are_shared_and_not_copied() -> None:

@@ -129,3 +129,23 @@ def test_objects_of_numbers_are_refused_with_what_fits(tmp_path: Path) -> None:
         ValueError, match="column 'headers' is struct<a: int64>: lists of a key and a value, or a map of these"
     ):
         lh.open(path, headers={"a": "string"})
+
+
+@pytest.mark.parametrize("shape", ["map", "text"])
+def test_headers_of_every_shape_are_edited(shape: str, tmp_path: Path, run: Callable[..., Any]) -> None:
+    path, out = written(tmp_path / "rows.parquet", **SHAPES[shape]), tmp_path / "out.parquet"
+    printed = run("read", path, "--edit", "append n=x", "--json", "-n", "1")
+    assert json.loads(printed.out)["headers"][-1] == {"key": "n", "value": "x"}, printed.err
+    assert run("read", path, "--edit", "drop tenant", "-o", out).code == 0
+    assert pq.read_table(out)["headers"].to_pylist() == [[], [], None]
+
+
+def test_a_column_of_headers_is_named_once(tmp_path: Path, run: Callable[..., Any]) -> None:
+    path = written(tmp_path / "rows.parquet", **SHAPES["map"])
+    result = run("read", path, "--headers", "a=tenant,a:int32")
+    assert (result.code, "--headers makes column 'a' twice" in result.err) == (2, True)
+
+
+def test_no_segment_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no log segment is named"):
+        lh.read.segments([])

@@ -98,7 +98,8 @@ def edit_rows(batch: pa.RecordBatch, edit: Edit, errors: pa.Array | None) -> pa.
     """Return rows whose column ``headers``, of lists, has some headers changed; headers that could not be read stay null."""
     place = batch.schema.get_field_index("headers")
     field, headers = batch.schema.field(place), batch.column(place)
-    return batch.set_column(place, field, null_where_unreadable(edit(headers), headers, errors))
+    edited = edit(headers)
+    return batch.set_column(place, field.with_type(edited.type), null_where_unreadable(edited, headers, errors))
 
 
 def null_where_unreadable(result: pa.Array, values: pa.Array, errors: pa.Array | None) -> pa.Array:

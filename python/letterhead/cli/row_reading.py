@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from letterhead._arrow_types import header_lists
 from letterhead._formatting import printable, quoted
 from letterhead._row_request import RowRequest
 from letterhead.cli.counts import Counts
@@ -48,8 +49,9 @@ PLACES = ("topic", "partition", "offset", "task", "key")
 class SourceRows:
     """The rows of a source. Columns that only the command needs are hidden from the writer."""
 
-    def __init__(self, source: Source, request: RowRequest, errors: ReadErrors) -> None:
+    def __init__(self, source: Source, request: RowRequest, errors: ReadErrors, *, are_edited: bool) -> None:
         self.source = source
+        self._are_edited = are_edited
         self._error_column = request.error_column
         with printed_remarks():
             columns = source.chosen_columns(request)
@@ -81,7 +83,14 @@ class SourceRows:
         """The columns for the writer."""
         import pyarrow as pa
 
-        return pa.schema([self._reader.schema.field(name) for name in self.names])
+        fields = [self._reader.schema.field(name) for name in self.names]
+        if self._are_edited:
+            # Headers of other shapes are edited as lists.
+            fields = [
+                field.with_type(header_lists(pa.nulls(0, field.type)).type) if field.name == "headers" else field
+                for field in fields
+            ]
+        return pa.schema(fields)
 
     def unreadable_batches(self, batch: pa.RecordBatch) -> int:
         """Return how many rows stand for batches that cannot be read: they have an error and no offset."""
@@ -134,7 +143,7 @@ class RowReading:
         for source in sources:
             if request.follow and isinstance(source, LogSource):
                 source.when_connected = self._note_connected
-        self._sources = [SourceRows(source, self._request, errors) for source in sources]
+        self._sources = [SourceRows(source, self._request, errors, are_edited=bool(edits)) for source in sources]
         with reading_errors():
             self._edits = [_edit_of(rows.reader.schema, edits) for rows in self._sources] if edits else []
 

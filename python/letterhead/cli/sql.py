@@ -8,7 +8,7 @@ from typing import Annotated
 import letterhead as lh
 from letterhead.cli.completion import complete_formats
 from letterhead.cli.exits import OK, Failure, usage_errors
-from letterhead.cli.options import option
+from letterhead.cli.options import ERROR_COLUMN, ErrorColumn, option
 from letterhead.cli.sources.options import typed_headers
 from letterhead.operations import ReadOptions
 
@@ -27,6 +27,7 @@ def sql_command(
         Errors,
         option("--errors", "End the query at a value that cannot be read, make it null, or add a column of errors."),
     ] = Errors["raise"],
+    error_column: ErrorColumn = ERROR_COLUMN,
 ) -> int:
     """Print expressions of Spark SQL that read headers, for views and models of dbt.
 
@@ -44,6 +45,7 @@ def sql_command(
         raise Failure(str(error)) from error
     with usage_errors():
         columns = {name: lh.field(type, key=key) for name, key, type in typed_headers(headers)}
-        items = select_items(column, columns, format, ReadOptions(errors=errors.value))
+        options = ReadOptions(errors=errors.value, error_column=error_column)
+        items = select_items(column, columns, format, options)
     print(",\n".join(items))
     return OK

@@ -64,6 +64,8 @@ def partitions(path: Paths) -> list[list[LogSegment]]:
             raise FileNotFoundError(f"{printable(str(file))}: there is no such file")
         check_regular(file)
         groups.setdefault(file.parent if _LOG.fullmatch(file.name) else file, []).append(file)
+    if not groups:
+        raise ValueError("no log segment is named: pass a directory, or .log files")
     return [_ordered(group) for group in groups.values()]
 
 

@@ -284,7 +284,7 @@ class CommittingReader(Reader):
         ConnectionError, TimeoutError, RuntimeError
             If the offsets cannot be committed.
         """
-        self._note_used(rows)
+        self.note_used(rows)
         self.close()
 
     def committed(self, read: Iterable[pa.RecordBatch], commits: OffsetCommits, topic: str) -> Iterator[pa.RecordBatch]:
@@ -292,7 +292,7 @@ class CommittingReader(Reader):
         try:
             for batch in read:
                 yield self._without_positions(batch)
-                self._note_used()
+                self.note_used()
         except BaseException as end:
             # The caller has stopped, a signal has arrived, or a record cannot be read.
             if isinstance(end, HeaderError) or not isinstance(end, Exception):
@@ -305,7 +305,7 @@ class CommittingReader(Reader):
         self._unused = batch.select(POSITION)
         return batch.select(self._names)
 
-    def _note_used(self, rows: int | None = None) -> None:
+    def note_used(self, rows: int | None = None) -> None:
         """Note that the last batch was used, or its first rows."""
         if self._unused is not None:
             partitions, offsets = self._unused.slice(0, rows).columns

@@ -52,6 +52,8 @@ def _pieces(column: Any) -> Iterator[Any]:
     waiting: list[Any] = []
     free = (_ROWS, _BYTES)
     for array in _arrays(column):
+        if pa.types.is_nested(array.type) or pa.types.is_dictionary(array.type):
+            array = header_lists(array, drops_fields=True)
         # Bytes that the array keeps in memory, also beyond a slice.
         size = array.get_total_buffer_size()
         if waiting and (len(array) > free[0] or size > free[1] or array.type != waiting[0].type):
@@ -89,7 +91,6 @@ def _read(piece: Any, format: str, is_batch: bool, options: ReadOptions) -> tupl
     """Return the headers of messages, their errors (null if there are none), and the row that each is in."""
     rows = pa.array(range(len(piece)))
     if pa.types.is_nested(piece.type):
-        piece = header_lists(piece, drops_fields=True)
         return piece, Validate(format, options)(piece), rows
     operation = ExplodeBatches(format, ("row", "headers"), options=options) if is_batch else Decode(format, options)
     messages = operation(piece)

@@ -196,6 +196,10 @@ def typed_headers(text: str) -> list[TypedHeader]:
         if not name or (renamed and not key):
             columns.clear()
             break
+        if name in (made.name for made in columns):
+            raise Failure(
+                f"--headers makes column {name!r} twice: give one of them another name, as in NAME=HEADER:TYPE"
+            )
         columns.append(TypedHeader(name, key or name, type or "string"))
     if not columns:
         raise Failure("--headers needs NAME:TYPE, as in tenant:string,amount_cents:int64, or NAME=HEADER:TYPE")
