@@ -70,6 +70,7 @@ class SourceRows:
             )
         else:
             self._reader = open_reader(source, request)
+        self._committing: Any = self._reader if request.commit_group is not None else None
         left_out = {*self.hidden, *([request.error_column] if errors in (ReadErrors.null, ReadErrors.skip) else [])}
         self.names = [name for name in self._reader.schema.names if name not in left_out]
 
@@ -104,16 +105,14 @@ class SourceRows:
 
     def note_used(self, rows: int) -> None:
         """Note that the first rows of the last batch were printed, so that their offsets are committed."""
-        note_used = getattr(self._reader, "note_used", None)
-        if note_used is not None:
-            note_used(rows)
+        if self._committing is not None:
+            self._committing.note_used(rows)
 
     def close_after(self, rows: int) -> None:
         """Commit the offsets of the first rows of the last batch, if a group was named."""
-        close_after = getattr(self._reader, "close_after", None)
-        if close_after is not None:
+        if self._committing is not None:
             with reading_errors():
-                close_after(rows)
+                self._committing.close_after(rows)
 
 
 class RowReading:
