@@ -41,7 +41,6 @@ ADVICE = [
     Advice("df.select(lhs.header('headers', 'k', 'string', engine='spork'))", "'spark'", "df.select(lhs.header('headers', 'k', 'string', engine='spark'))"),
     Advice("typed.select(lhs.header('headers', 'k', 'string'))", "format='kip82-typed'", "typed.select(lhs.header('headers', 'k', 'string', format='kip82-typed'))"),
     Advice("texts.select(lhs.header('headers', 'k', 'string'))", BYTES := "transform(headers, h -> struct(h.key as key, cast(h.value as binary) as value))", f"texts.selectExpr('{BYTES} as headers').select(lhs.header('headers', 'k', 'string'))"),
-    Advice("texts.transform(lhs.select_headers('headers', 'kafka', 'k string'))", BYTES, f"texts.selectExpr('{BYTES} as headers').transform(lhs.select_headers('headers', 'kafka', 'k string'))"),
     Advice("texts.transform(lhs.edit_headers(drop=['k']))", BYTES, f"texts.selectExpr('{BYTES} as headers').transform(lhs.edit_headers(drop=['k']))"),
     Advice("df.transform(lhs.edit_headers(replace={'k': F.udf(lambda value: value)}))", "lambda value: F.sha2(value, 256)", "df.transform(lhs.edit_headers(replace={'k': lambda value: F.sha2(value, 256)}))"),
     Advice("df.transform(lhs.edit_headers(replace={'k': F.udf(lambda value: value)}))", "lh.hmac(key)", "(key := 'sixteen bytes or more', df.transform(lhs.edit_headers(replace={'k': lh.hmac(key)})))[1]"),

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 import letterhead as lh
 from letterhead import spark as lhs
+from letterhead._row_request import RowRequest
 from pages import run
 
 HEADERS = {"tenant": "string", "retry": "int32"}
@@ -106,11 +107,10 @@ def test_filters_that_are_not_applied_in_full_are_returned_to_spark() -> None:
         GreaterThan(("tenant",), 5), EqualTo(("headers",), []),
     ]  # fmt: skip
 
-    def pushed(filters: list[Any], where: Any = None, **options: Any) -> Any:
-        def apply(condition: Any) -> Any:
-            return resolve(condition, WHERE_FIELDS, headers)
-
-        return push(filters, where, headers, apply, **options)
+    def pushed(filters: list[Any], where: Any = None, *, keeps_errors: bool) -> Any:
+        request = RowRequest(headers=headers, where=where, errors="column" if keeps_errors else "raise")
+        new, left = push(filters, request, lambda asked: resolve(asked.where, WHERE_FIELDS, asked.headers))
+        return new.where, left
 
     where, left = pushed([*others, *applied], keeps_errors=False)
     assert left == others

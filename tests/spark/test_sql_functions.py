@@ -60,7 +60,7 @@ def test_functions_read_headers_in_sql(topic: Any) -> None:
         ("header_string()", r"header_string has 0 arguments: write header_string\(headers, 'key'\)"),
         ("header_string(headers)", "header_string has 1 argument: write"),
         ("header_string(headers, 'a', 'string', 'x')", "header_string has 4 arguments: write"),
-        ("header_string('tenant', headers)", "header_string reads lists of headers, not string: write"),
+        ("header_string('tenant', headers)", "header_string reads headers, not string: write"),
         ("header_int(headers, 'amount')", "header amount: 8 bytes where int32 takes 4: try_header_int returns null"),
     ],
 )
