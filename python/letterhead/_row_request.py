@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from letterhead._arrow_types import OnError
 from letterhead._error_policies import NULL_COLUMN
-from letterhead._names import check_name
+from letterhead._names import check_name, names_of
 
 if TYPE_CHECKING:
     from letterhead.fields import Columns
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from letterhead.state.reading.key_bounds import KeyBounds
     from letterhead.where.conditions import Where
 
-__all__ = ["RowRequest", "StoreOptions", "is_committed"]
+__all__ = ["RowRequest", "StoreOptions", "columns_asked", "is_committed"]
 
 
 class StoreOptions(NamedTuple):
@@ -62,6 +62,8 @@ class RowRequest:
     def __post_init__(self) -> None:
         if self.errors != NULL_COLUMN:
             check_name("errors value", self.errors, get_args(OnError))
+        if self.last is not None and not (isinstance(self.last, int) and not isinstance(self.last, bool)):
+            raise TypeError(f"last must be a whole number, not {type(self.last).__name__}")
         if self.last is not None and self.last < 0:
             raise ValueError(f"last must be at least 0, not {self.last}")
 
@@ -77,6 +79,14 @@ class RowRequest:
     def chosen_columns(self, default: Iterable[str]) -> tuple[str, ...]:
         """Return the columns of the request, or those of a reader by default."""
         return self.without_headers(default) if self.columns is None else self.columns
+
+
+def columns_asked(columns: Sequence[str] | None, headers: Columns | None) -> tuple[str, ...] | None:
+    """Return the names of columns that a caller lists; refuse an empty list without typed headers: rows would be lost."""
+    names = names_of(columns)
+    if names == () and not headers:
+        raise ValueError("no columns were asked for")
+    return names
 
 
 def is_committed(isolation_level: str | None) -> bool | None:

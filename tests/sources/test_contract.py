@@ -93,6 +93,8 @@ def test_every_option_of_some_sources_is_tried() -> None:
     [
         ({"last": -1}, ValueError, "last must be at least 0, not -1"),
         ({"columns": "offset"}, TypeError, "columns must be a list of column names, not str"),
+        ({"columns": []}, ValueError, "no columns were asked for"),
+        ({"last": "3"}, TypeError, "last must be a whole number, not str"),
         ({"isolation_level": "commited"}, ValueError, "isolation_level"),
         ({"errors": "drop"}, ValueError, "unknown errors value 'drop' (errors values: raise, null, column)"),
     ],

@@ -11,8 +11,8 @@ from letterhead._shared_parameters import documented
 with needed("reading a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
-from letterhead._names import check_name, names_of
-from letterhead._row_request import RowRequest
+from letterhead._names import check_name
+from letterhead._row_request import RowRequest, columns_asked
 from letterhead.iggy.address import Address
 from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic
 from letterhead.iggy.kafka_gateway import MAPPINGS
@@ -119,7 +119,7 @@ def iggy(
     ...     table = reader.read_all()
     """
     request = RowRequest(
-        columns=names_of(columns),
+        columns=columns_asked(columns, headers),
         headers=headers,
         where=where,
         start=start,

@@ -11,8 +11,8 @@ from letterhead._shared_parameters import documented
 with needed("reading a topic", "'letterhead[arrow,kafka]'"):
     import pyarrow as pa
 
-from letterhead._names import check_name, names_of
-from letterhead._row_request import RowRequest, is_committed
+from letterhead._names import check_name
+from letterhead._row_request import RowRequest, columns_asked, is_committed
 from letterhead.errors import HeaderError
 from letterhead.kafka.batch_rows import BatchRowReader
 from letterhead.kafka.client import KafkaClient
@@ -158,7 +158,7 @@ def topic(
     >>> reader = lh.read.topic("orders", start="group:etl", commit_group="etl", settings="client.properties")  # doctest: +SKIP
     """
     request = RowRequest(
-        columns=names_of(columns),
+        columns=columns_asked(columns, headers),
         headers=headers,
         where=where,
         start=start,

@@ -11,8 +11,8 @@ from letterhead._shared_parameters import documented
 with needed("reading segments", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
-from letterhead._names import check_name, names_of
-from letterhead._row_request import RowRequest, is_committed
+from letterhead._names import check_name
+from letterhead._row_request import RowRequest, columns_asked, is_committed
 from letterhead.sources.base import check_options
 from letterhead.sources.segments import IggySegments, LogSegments
 
@@ -115,7 +115,7 @@ def segments(
     check_name("format", format, ("record-batch", "iggy-batch"))
     source = IggySegments(path) if format == "iggy-batch" else LogSegments(path)
     request = RowRequest(
-        columns=names_of(columns),
+        columns=columns_asked(columns, headers),
         headers=headers,
         where=where,
         start=start,

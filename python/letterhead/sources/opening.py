@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from letterhead._names import names_of
 from letterhead._optional_dependencies import needed
-from letterhead._row_request import RowRequest, StoreOptions, is_committed
+from letterhead._row_request import RowRequest, StoreOptions, columns_asked, is_committed
 from letterhead._shared_parameters import documented
 from letterhead.sources.base import check_options
 
@@ -139,7 +138,7 @@ def open(
     if len(opened) != 1:
         raise ValueError(f"open reads one source, not {len(opened)}: only .log files can be several")
     request = RowRequest(
-        columns=names_of(columns),
+        columns=columns_asked(columns, headers),
         headers=headers,
         where=where,
         start=start,

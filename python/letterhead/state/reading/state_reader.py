@@ -14,8 +14,7 @@ from letterhead._warnings import warn
 with needed("reading a state directory", "'letterhead[arrow,state]'"):
     import pyarrow as pa
 
-from letterhead._names import names_of
-from letterhead._row_request import RowRequest
+from letterhead._row_request import RowRequest, columns_asked
 from letterhead.reader import Reader
 from letterhead.state.reading.columns import StoreColumns
 from letterhead.state.reading.stores import open_stores, remarks
@@ -117,7 +116,12 @@ def state(
     """
     stores = open_stores(Path(directory), store, store_type, values, limits)
     request = RowRequest(
-        columns=names_of(columns), headers=headers, where=where, errors=errors, error_column=error_column, limits=limits
+        columns=columns_asked(columns, headers),
+        headers=headers,
+        where=where,
+        errors=errors,
+        error_column=error_column,
+        limits=limits,
     )
     rows = StoreColumns(stores, request, window_size=window_size)
     for remark in remarks(stores):
