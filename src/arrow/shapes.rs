@@ -126,7 +126,7 @@ fn headers_of(headers: &StructArray, drops_fields: bool) -> Option<Result<Struct
     if !of_headers(keys.data_type()) || !of_headers(values.data_type()) {
         return None;
     }
-    let types = headers.column_by_name("type").filter(|types| !has_others && is_text(types.data_type()));
+    let types = headers.column_by_name("type").filter(|types| is_text(types.data_type()));
     Some((|| {
         let of_bytes = match keys.data_type() {
             DataType::Dictionary(_, of) => is_binary(of),

@@ -139,6 +139,12 @@ def test_further_fields_are_ignored_where_nothing_is_written() -> None:
             write(column, "kafka")
 
 
+def test_types_of_values_are_kept_beside_further_fields() -> None:
+    fields = [("key", pa.string()), ("type", pa.string()), ("value", pa.binary()), ("n", pa.int8())]
+    column = pa.array([[{"key": "a", "type": "int16", "value": b"\1\0", "n": 1}]], pa.list_(pa.struct(fields)))
+    assert lha.select(column, "iggy", {"a": "int64"}).field(0).to_pylist() == [256]
+
+
 def test_a_shape_of_something_else_names_both_types() -> None:
     for column in (pa.array([{"a": "1"}]), pa.array([[1]]), pa.array([[{"key": "a", "value": 1}]])):
         with pytest.raises(TypeError, match=r"the column is .*, and "):
