@@ -29,28 +29,40 @@ def rows_of(spark: Any, expression: str, name: str = "headers") -> Any:
 def test_headers_are_read_in_every_shape(spark: Any, type: str) -> None:
     rows = rows_of(spark, SHAPES[type])
     assert rows.schema["headers"].dataType.simpleString() == type
-    for engine in ("arrow", "spark"):
-        selected = rows.transform(lhs.select_headers("headers", "kafka", COLUMNS, engine=engine))
-        assert [tuple(row) for row in selected.orderBy("id").collect()] == [(1, "acme", 7), (2, None, 7)]
-    [kept] = (
-        rows.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}, engine="spark", keep=["headers"]))
-        .filter("tenant is not null")
-        .collect()
-    )
-    assert rows.filter("id = 1").first().headers == kept.headers
+    selected = rows.transform(lhs.select_headers("headers", "kafka", COLUMNS)).orderBy("id").collect()
+    assert [tuple(row) for row in selected] == [(1, "acme", 7), (2, None, 7)]
     kept = rows.transform(lhs.where_headers("headers", "kafka", "tenant = 'acme'"))
     assert [row.id for row in kept.collect()] == [1]
     assert kept.schema == rows.schema
     assert lhs.scan_headers(rows, "headers", "kafka").keys[0].key == "tenant"
 
 
+@pytest.mark.spark_only
+@pytest.mark.parametrize("type", SHAPES)
+def test_expressions_of_spark_read_every_shape(spark: Any, type: str) -> None:
+    rows = rows_of(spark, SHAPES[type])
+    selected = rows.transform(lhs.select_headers("headers", "kafka", COLUMNS, engine="spark")).orderBy("id").collect()
+    assert [tuple(row) for row in selected] == [(1, "acme", 7), (2, None, 7)]
+    select = lhs.select_headers("headers", "kafka", {"tenant": "string"}, engine="spark", keep=["headers"])
+    [kept] = rows.transform(select).filter("tenant is not null").collect()
+    assert rows.filter("id = 1").first().headers == kept.headers
+
+
+@pytest.mark.spark_only
+def test_a_field_of_a_struct_is_read_by_expressions_of_spark(spark: Any) -> None:
+    headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
+    rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
+    selected = rows.transform(lhs.select_headers("redpanda.headers", "kafka", {"tenant": "string"}, engine="spark"))
+    assert selected.columns == ["id", "redpanda", "tenant"]
+    assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
+
+
 def test_a_field_of_a_struct_is_read_by_its_path(spark: Any) -> None:
     headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
     rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
-    for engine in (None, "spark", "arrow"):
-        selected = rows.transform(lhs.select_headers("redpanda.headers", "kafka", {"tenant": "string"}, engine=engine))
-        assert selected.columns == ["id", "redpanda", "tenant"]
-        assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
+    selected = rows.transform(lhs.select_headers("redpanda.headers", "kafka", {"tenant": "string"}))
+    assert selected.columns == ["id", "redpanda", "tenant"]
+    assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
     kept = rows.transform(lhs.where_headers("redpanda.headers", "kafka", "tenant = 'acme'"))
     assert (kept.columns, kept.count()) == (["id", "redpanda"], 1)
     with pytest.raises(ValueError, match=r"unknown column 'redpanda\.header'"):
@@ -67,6 +79,7 @@ def test_the_expression_of_an_error_makes_the_column_fit(spark: Any, type: str) 
     assert [(header.key, header.value) for header in edited.headers] == [("tenant", b"acme")]
 
 
+@pytest.mark.spark_only
 def test_keys_that_are_not_text_are_an_error(spark: Any) -> None:
     rows = rows_of(spark, "map(cast(x'ff' as binary), cast('b' as binary))")
     for engine in ("arrow", "spark"):
