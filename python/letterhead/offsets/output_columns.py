@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KAFKA_HEADERS", "TIMES", "TIME_DETAIL", "Dialect", "as_times", "check_columns",
-    "default_columns", "first_offset_in_error", "joined_errors", "time_error", "times_outside", "with_errors",
+    "first_offset_in_error", "joined_errors", "time_error", "times_outside", "with_errors",
 ]  # fmt: skip
 
 TIMES: dict[Dialect, pa.DataType] = {"arrow": pa.timestamp("ms", "UTC"), "spark": pa.timestamp("us", "UTC")}
@@ -41,11 +41,6 @@ def check_columns(
         if name not in known:
             raise unknown_name("column", name, known)
     check_distinct([*columns, *columns_of(headers or {})], errors, error_column)
-
-
-def default_columns(names: Iterable[str], headers: Columns | None) -> tuple[str, ...]:
-    """Return the columns of a reader that was asked for none: all, without the headers if some are columns of their own."""
-    return tuple(name for name in names if not (headers and name == "headers"))
 
 
 def as_times(column: pa.Array, dialect: Dialect) -> pa.Array:
