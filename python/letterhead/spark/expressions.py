@@ -28,7 +28,7 @@ from letterhead.spark.text_forms import base_parser, form_parser
 from letterhead.types import CHARSETS, split_type
 from letterhead.values import VALUE_TYPES
 
-__all__ = ["Fields", "guid_digits", "header_parser", "is_type", "is_utf8", "parser"]
+__all__ = ["Fields", "guid_digits", "header_parser", "is_type", "is_utf8", "java_charset", "parser"]
 
 
 Fields: TypeAlias = Sql | Mapping[str, Sql]
@@ -243,13 +243,17 @@ def _uuid(name: str, little: bool, bytes: Sql) -> Checked:
 
 
 _UNIT = {"utf-16le": " $2$1", "utf-16be": " $1$2"}
-"""Digits of a unit of UTF-16, most significant first, from those of its bytes."""
+"""Replacements that put the hex digits of a UTF-16 unit in big-endian order."""
+
+
+def java_charset(charset: str) -> str:
+    """Return the name of a character set in Java."""
+    return {"latin-1": "ISO-8859-1"}.get(charset, charset.upper())
 
 
 def _charset(charset: str, bytes: Sql) -> Checked:
     """Parse text in another character set. Whether it is valid is seen in its digits, as decoding bad text may end the query."""
-    name = {"latin-1": "ISO-8859-1"}.get(charset, charset.upper())
-    text = F.decode(bytes, name)
+    text = F.decode(bytes, java_charset(charset))
     if charset not in _UNIT:
         return Checked([], text)
     units = F.regexp_replace(F.hex(bytes), "([0-9A-F]{2})([0-9A-F]{2})", _UNIT[charset])

@@ -18,7 +18,17 @@ from typing import TypeAlias
 from pyspark.sql import types as T
 
 from letterhead.spark.checks import Check, Checked, check
-from letterhead.spark.expressions import FLOATS, RANGES, WIDE, WIDTHS, complement, guid_digits, hex_digits, parser
+from letterhead.spark.expressions import (
+    FLOATS,
+    RANGES,
+    WIDE,
+    WIDTHS,
+    complement,
+    guid_digits,
+    hex_digits,
+    java_charset,
+    parser,
+)
 from letterhead.spark.sql_text import F, Sql
 from letterhead.spark.text_forms import UNITS, form_parser, in_years
 from letterhead.types import CHARSETS, base_type, split_type
@@ -175,7 +185,7 @@ def _in_charset(charset: str, text: Sql) -> Checked:
     lacking = "[\u0100-\U0010ffff]" if charset == "latin-1" else "\ufffe"
     lacks = check(text.rlike(lacking), "out_of_range", f"the text has a character that {charset} lacks")
     checks, _ = parser("string")(text.cast("binary"))
-    return Checked([*checks, lacks], F.encode(text, {"latin-1": "ISO-8859-1"}.get(charset, charset.upper())))
+    return Checked([*checks, lacks], F.encode(text, java_charset(charset)))
 
 
 # Text with a form of its own ------------------------------------------------------------------------------------------
