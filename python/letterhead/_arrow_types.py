@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "check_column", "has_headers",
-    "header_lists", "import_column", "is_binary", "is_list", "is_pyarrow", "is_text", "read_table", "to_pyarrow",
+    "HEADER_FIELDS", "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "as_header_lists",
+    "check_column", "has_headers", "header_lists_type", "import_column", "is_binary", "is_list", "is_pyarrow", "is_text", "read_table", "to_pyarrow",
 ]  # fmt: skip
 
 
@@ -36,6 +36,9 @@ OnError: TypeAlias = Literal["raise", "null", "column"]
 
 UNUSED_NAME = "letterhead: errors"
 """Name of a column of errors that no column of a caller has."""
+
+HEADER_FIELDS = (("key", "value"), ("name", "value"), ("k", "v"))
+"""Names of the fields of a key and of a value in headers, in the order in which the core looks for them."""
 
 Dialect: TypeAlias = Literal["arrow", "spark"]
 """The types of columns of headers and times: the ones that users of Arrow expect, or the ones that Spark has."""
@@ -136,26 +139,34 @@ def is_binary(type: pa.DataType) -> bool:
     return str(type) in ("binary", "large_binary", "binary_view")
 
 
-def header_lists(column: Any, *, drops_fields: bool = False) -> Any:
+def as_header_lists(column: Any, *, drops_fields: bool = False) -> Any:
     """Return a pyarrow column of headers, in any shape that operations read, as lists of a key and a value.
 
-    With ``drops_fields``, headers may have further fields.
+    With ``drops_fields``, headers may have further fields. A column that has such lists is returned as it is.
     """
     import pyarrow as pa
 
+    if header_lists_type(column.type, drops_fields=drops_fields) == column.type:
+        return column
     if isinstance(column, pa.ChunkedArray):
         chunks = [
-            header_lists(chunk, drops_fields=drops_fields) for chunk in column.chunks or [pa.array([], column.type)]
+            as_header_lists(chunk, drops_fields=drops_fields) for chunk in column.chunks or [pa.array([], column.type)]
         ]
         return pa.chunked_array(chunks, chunks[0].type)
-    lists = to_pyarrow(_native.header_lists(column, drops_fields))
-    return column if lists.type == column.type else lists
+    return to_pyarrow(_native.header_lists(column, drops_fields))
+
+
+def header_lists_type(type: pa.DataType, *, drops_fields: bool = False) -> pa.DataType:
+    """Return the type of the lists that :func:`as_header_lists` makes of a column; the same type if it makes none."""
+    pa = importlib.import_module("pyarrow")  # typed as Any, because its stubs know few types of nulls
+    return to_pyarrow(_native.header_lists(pa.nulls(0, type), drops_fields)).type
 
 
 def has_headers(type: pa.DataType, *, drops_fields: bool = False) -> bool:
     """Return whether a column of a type has headers, in any shape that operations read."""
-    pa = importlib.import_module("pyarrow")  # typed as Any, because its stubs know few types of nulls
-    lists = header_lists(pa.nulls(0, type), drops_fields=drops_fields).type
+    import pyarrow as pa
+
+    lists = header_lists_type(type, drops_fields=drops_fields)
     if not (is_list(lists) and pa.types.is_struct(lists.value_type)):
         return False
     names = {field.name for field in lists.value_type}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from letterhead._arrow_types import header_lists
+from letterhead._arrow_types import header_lists_type
 from letterhead._formatting import printable, quoted
 from letterhead._row_request import RowRequest
 from letterhead.cli.counts import Counts
@@ -88,8 +88,7 @@ class SourceRows:
         if self._are_edited:
             # Headers of other shapes are edited as lists.
             fields = [
-                field.with_type(header_lists(pa.nulls(0, field.type)).type) if field.name == "headers" else field
-                for field in fields
+                field.with_type(header_lists_type(field.type)) if field.name == "headers" else field for field in fields
             ]
         return pa.schema(fields)
 

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from letterhead._arrow_types import has_headers, header_lists, is_binary, is_list, is_text
+from letterhead._arrow_types import (
+    HEADER_FIELDS,
+    as_header_lists,
+    has_headers,
+    header_lists_type,
+    is_binary,
+    is_list,
+    is_text,
+)
 from letterhead._formatting import printable, quoted
 from letterhead._value_text import text_of
 from letterhead.cli.document import headers_of
@@ -42,13 +50,11 @@ class RowTable(RowWriter):
     """
 
     def __init__(self, schema: pa.Schema, *, epoch_ms: bool, everything: bool, numbers: str | None) -> None:
-        import pyarrow as pa
-
         self._numbers = [] if numbers is None else [numbers]
         self._names = [*self._numbers, *schema.names]
         self._are_headers = [_are_headers(type) for type in schema.types]
         types = [
-            header_lists(pa.nulls(0, type), drops_fields=True).type if are_headers else type
+            header_lists_type(type, drops_fields=True) if are_headers else type
             for type, are_headers in zip(schema.types, self._are_headers, strict=True)
         ]
         self._columns = [_ColumnFormatter(type, everything) for type in types]
@@ -72,7 +78,7 @@ class RowTable(RowWriter):
             own = json_types(part).columns
             for formatter, are_headers, column in zip(self._columns, self._are_headers, own, strict=True):
                 if are_headers:
-                    column = header_lists(column, drops_fields=True)
+                    column = as_header_lists(column, drops_fields=True)
                 if pa.types.is_timestamp(column.type):
                     texts = time_texts(column, epoch_ms=self._epoch_ms, zone=SETTINGS.zone)
                     columns.append([[text or "null"] for text in texts.to_pylist()])
@@ -165,9 +171,9 @@ def _are_headers(type: pa.DataType) -> bool:
         return is_text(type.key_type) and has_headers(type)
     if not is_list(type) or not pa.types.is_struct(type.value_type):
         return False
-    names = {"key", "name", "k"} & {field.name for field in type.value_type}
+    names = {key for key, _ in HEADER_FIELDS} & {field.name for field in type.value_type}
     has_text = all(is_text(type.value_type.field(name).type) for name in names)
-    return has_text and "type" not in names and has_headers(type, drops_fields=True)
+    return has_text and has_headers(type, drops_fields=True)
 
 
 class _ColumnFormatter:

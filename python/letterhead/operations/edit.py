@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from letterhead import _native
-from letterhead._arrow_types import ColumnT, has_headers, header_lists, import_column, is_pyarrow, is_text
+from letterhead._arrow_types import ColumnT, as_header_lists, has_headers, import_column, is_pyarrow, is_text
 from letterhead._formats import format_info
 from letterhead._header_edits import (
     ColumnValues,
@@ -117,7 +117,7 @@ class Edit:
     def _run(self, column: Any, threads: int, report: EditReport) -> Any:
         type: Any = getattr(column, "type", None)
         if is_pyarrow(column) and has_headers(type):
-            return self._run_on_lists(header_lists(column), threads, report)
+            return self._run_on_lists(as_header_lists(column), threads, report)
         if not (self._computed_values() or self.edit.ignore_case):
             return self._core(report.until_end())(column, threads=threads)
         import pyarrow as pa

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from letterhead._arrow_types import header_lists, import_column
+from letterhead._arrow_types import as_header_lists, import_column
 from letterhead._formats import format_table
 from letterhead._names import check_name
 from letterhead.errors import DecodeError, ErrorDetail, as_error
@@ -53,7 +53,7 @@ def _pieces(column: Any) -> Iterator[Any]:
     free = (_ROWS, _BYTES)
     for array in _arrays(column):
         if pa.types.is_nested(array.type) or pa.types.is_dictionary(array.type):
-            array = header_lists(array, drops_fields=True)
+            array = as_header_lists(array, drops_fields=True)
         # Bytes that the array keeps in memory, also beyond a slice.
         size = array.get_total_buffer_size()
         if waiting and (len(array) > free[0] or size > free[1] or array.type != waiting[0].type):

@@ -12,6 +12,7 @@ from itertools import chain
 from types import NoneType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from letterhead._arrow_types import HEADER_FIELDS
 from letterhead._names import listed
 from letterhead._table_batches import BATCH_ROWS
 from letterhead._value_text import parse_base64
@@ -300,15 +301,11 @@ def _as_headers(value: Any) -> list[dict[str, Any]] | None:
         return [{"key": key, "value": text} for key, text in value.items()]
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         return None
-    names = next((pair for pair in _HEADER_NAMES if all(item.keys() == {*pair} for item in value)), None)
+    names = next((pair for pair in HEADER_FIELDS if all(item.keys() == {*pair} for item in value)), None)
     if names is None:
         return None
     key, content = names
-    return value if names == _HEADER_NAMES[0] else [{"key": item[key], "value": item[content]} for item in value]
-
-
-_HEADER_NAMES = (("key", "value"), ("name", "value"), ("k", "v"))
-"""Names of the fields of a key and of a value in headers, as the core looks for them."""
+    return value if names == HEADER_FIELDS[0] else [{"key": item[key], "value": item[content]} for item in value]
 
 
 def _text_headers(values: Sequence[Any]) -> pa.Array | None:
@@ -395,7 +392,7 @@ def _headers_column(values: Sequence[list[dict[str, Any]] | None]) -> _Column:
 
 
 def _listed(value: Any) -> Any:
-    """Return headers as objects of a key and a value, or a value of another shape, whose error names it."""
+    """Return headers as objects with a key and a value; other values pass, so that reading them raises."""
     headers = _as_headers(value)
     if headers is None and isinstance(value, dict):
         raise JsonError("a header is neither text, nor null, nor base64")

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from letterhead._arrow_types import has_headers
+from letterhead._arrow_types import HEADER_FIELDS, has_headers
 from letterhead._names import unknown_name
 from letterhead.spark.schemas import arrow_schema, same_but_for_case, spelled
 
@@ -229,8 +229,8 @@ def headers_expression(name: str, type: DataType) -> str | None:
         element = {field.name: field.dataType for field in type.elementType.fields}
     else:
         return None
-    names = next((pair for pair in _FIELD_NAMES if {*pair} <= element.keys()), None)
-    # An expression would lose further fields.
+    names = next((pair for pair in HEADER_FIELDS if {*pair} <= element.keys()), None)
+    # The expression keeps only the key and the value.
     if names is None or {*names} != element.keys():
         return None
     parts = []
@@ -245,10 +245,6 @@ def headers_expression(name: str, type: DataType) -> str | None:
     if isinstance(type, MapType) and parts == ["h.key as key", "h.value as value"]:
         return column
     return f"transform({column}, h -> struct({', '.join(parts)}))"
-
-
-_FIELD_NAMES = (("key", "value"), ("name", "value"), ("k", "v"))
-"""Names of the fields of a key and of a value in headers, as the core looks for them."""
 
 
 def check_no_collision(df: DataFrame, kept: Iterable[str], new: Iterable[str]) -> None:
