@@ -1,4 +1,4 @@
-"""What to read of a source of rows: :class:`RowRequest`."""
+"""Rows and columns to read from a source: :class:`RowRequest`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["RowRequest", "StoreOptions", "columns_asked", "is_committed"]
 
 
 class StoreOptions(NamedTuple):
-    """Which stores of a directory are read, and which of their keys."""
+    """Stores of a directory to read, and a range of their keys."""
 
     name: str | None = None
     store_type: str | None = None
@@ -32,9 +32,9 @@ class StoreOptions(NamedTuple):
 
 @dataclass(frozen=True)
 class RowRequest:
-    """Which rows and columns to read of every source, and how to reach it.
+    """Rows and columns to read from any source, and how to reach it.
 
-    ``on_screen`` chooses fewer columns by default; with ``among_others``, they tell the rows apart from those of other sources.
+    ``on_screen`` selects fewer columns by default; ``among_others`` adds the columns that identify the source of a row.
     """
 
     columns: tuple[str, ...] | None = None
@@ -77,7 +77,7 @@ class RowRequest:
         return tuple(name for name in names if not (self.headers and name == "headers"))
 
     def chosen_columns(self, default: Iterable[str]) -> tuple[str, ...]:
-        """Return the columns of the request, or those of a reader by default."""
+        """Return the columns of the request, or the default columns of a reader."""
         return self.without_headers(default) if self.columns is None else self.columns
 
 

@@ -61,7 +61,7 @@ def checked_batches(
     last: int | None = None,
     limits: Limits | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Validate batches, and divide them so that each has at most ``max_rows`` rows, and is within the limit of bytes.
+    """Validate batches, and split them at ``max_rows`` rows and at the limit of bytes.
 
     The results have the :func:`plain_schema` of the batches.
 

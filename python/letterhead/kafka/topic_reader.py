@@ -246,7 +246,7 @@ def _row_reader(request: RowRequest) -> Any:
 def _with_marks(
     log: KafkaPartitions, rows: Any, requested: Sequence[OffsetRange], last: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Read records and control records, and mark those of aborted transactions.
+    """Read records and control records, and mark the aborted ones.
 
     Brokers tell which transactions were aborted up to the first open one. Records from there on are read, too, and are not
     marked.

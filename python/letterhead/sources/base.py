@@ -255,7 +255,7 @@ class LogSource(Source):
         if where is None or not where.headers:
             return []
         probed = replace(request, columns=("offset",), headers=None, commit_group=None)
-        # The findings of this search are not those of the rows.
+        # A copy keeps this search from replacing the findings of the rows.
         source = copy(self)
         return _unseen_headers(where.headers, lambda condition: source.reader(replace(probed, where=condition)))
 

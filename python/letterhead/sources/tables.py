@@ -246,8 +246,8 @@ def nested_headers(schema: pa.Schema) -> tuple[str, ...] | None:
             elif root and field.name == "headers" and has_headers(field.type, drops_fields=True):
                 yield path
 
-    found = [*paths(schema, ())]
-    return found[0] if len(found) == 1 else None
+    candidates = [*paths(schema, ())]
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def with_nested_headers(schema: pa.Schema) -> pa.Schema:
@@ -257,10 +257,10 @@ def with_nested_headers(schema: pa.Schema) -> pa.Schema:
     path = nested_headers(schema)
     if path is None:
         return schema
-    type = schema.field(path[0]).type
+    field = schema.field(path[0])
     for name in path[1:]:
-        type = type.field(name).type
-    return schema.append(pa.field("headers", type))
+        field = field.type.field(name)
+    return schema.append(pa.field("headers", field.type))
 
 
 def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:

@@ -208,7 +208,7 @@ def _parsed(name: str, parse: Callable[[pa.Array], pa.Array], column: str | Colu
 
 
 def _traceparent(column: Sql, errors: Literal["raise", "null", "column"]) -> Sql:
-    """Return the parts of a ``traceparent`` as a struct, with the error policy."""
+    """Parse ``traceparent`` into a struct of its parts; ``errors`` decides what becomes of an invalid one."""
     text = column.cast("binary").cast("string")
     parts = {"version": (1, 2), "trace_id": (4, 32), "parent_id": (37, 16), "flags": (54, 2)}
     version, trace, parent, flags = (F.substring(text, start, length) for start, length in parts.values())
@@ -221,27 +221,29 @@ def _traceparent(column: Sql, errors: Literal["raise", "null", "column"]) -> Sql
         3: [check(trace == "0" * 32, "bad_text", "the trace id has only zeros")],
         36: [check(parent == "0" * 16, "bad_text", "the parent id has only zeros")],
     }
-    bytes = {check: byte for byte, checks_at in checks.items() for check in checks_at}
+    byte_of = {check: byte for byte, checks_at in checks.items() for check in checks_at}
     sampled = F.substring(flags, 2, 1).isin(*"13579bdf")
     value = F.struct(version=version, trace_id=trace, parent_id=parent, flags=flags, sampled=sampled)
     value = F.when(text.is_not_null(), value).otherwise(None)
-    type = F.typeof(column)
+    column_type = F.typeof(column)
     wrong_type = F.raise_error(
-        F.concat(F.lit("column is "), type, F.lit(", and traceparent is read from binary or string"))
+        F.concat(F.lit("column is "), column_type, F.lit(", and traceparent is read from binary or string"))
     )
 
     def fail(check: Check) -> Sql:
         if errors == "raise":
-            return raised("traceparent: ", check._replace(code=f"{check.code}, byte {bytes[check]}"), f": {KEEP_ROWS}")
+            return raised(
+                "traceparent: ", check._replace(code=f"{check.code}, byte {byte_of[check]}"), f": {KEEP_ROWS}"
+            )
         return F.lit(None)
 
-    result = guarded([*bytes], value, fail)
+    result = guarded([*byte_of], value, fail)
     if errors == "column":
-        found = guarded(
-            [*bytes], F.lit(None), lambda check: F.array(reported(check.code, check.message, byte=bytes[check]))
+        reports = guarded(
+            [*byte_of], F.lit(None), lambda check: F.array(reported(check.code, check.message, byte=byte_of[check]))
         )
-        result = F.struct(value=result, error=found)
-    return F.when(type.rlike("^(string|binary)"), result).otherwise(wrong_type)
+        result = F.struct(value=result, error=reports)
+    return F.when(column_type.rlike("^(string|binary)"), result).otherwise(wrong_type)
 
 
 _PARENT = re.sub(r"\?P<\w+>", "", rf"(?s)\A{PARENT_FORM}\z")

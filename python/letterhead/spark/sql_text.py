@@ -154,7 +154,7 @@ class Sql:
 
 
 class _Operator(Sql):
-    """An expression of an operator, and how tightly it binds its operands: looser ones need parentheses."""
+    """Expression of an operator. ``level`` is its precedence: operands of a lower one get parentheses."""
 
     def __init__(self, level: int, parts: tuple[str | Sql, ...], build: Callable[[], Column]) -> None:
         super().__init__(parts, build)
