@@ -166,7 +166,7 @@ def has_headers(type: pa.DataType, *, drops_fields: bool = False) -> bool:
     """Return whether a column of a type has headers, in any shape that operations read."""
     import pyarrow as pa
 
-    lists = header_lists_type(type, drops_fields=drops_fields)
+    lists: Any = header_lists_type(type, drops_fields=drops_fields)
     if not (is_list(lists) and pa.types.is_struct(lists.value_type)):
         return False
     names = {field.name for field in lists.value_type}
