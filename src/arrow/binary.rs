@@ -8,11 +8,11 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer
 
 use super::input::Bytes;
 use crate::kernel::bitmap::Validity;
-use crate::kernel::buffer::{Runs, Utf8};
+use crate::kernel::buffer::{BinaryValues, Utf8};
 use crate::kernel::lists::{Offsets, never_decrease};
 use crate::kernel::views::{ViewParts, Views, Window};
 
-fn parts(runs: Runs) -> (OffsetBuffer<i32>, Buffer) {
+fn parts(runs: BinaryValues) -> (OffsetBuffer<i32>, Buffer) {
     let (offsets, bytes) = runs.into_parts();
     debug_assert!(offsets[0] == 0 && offsets.is_sorted());
     // SAFETY: the offsets begin with 0 and are lengths of bytes that only grew between them.
@@ -34,7 +34,7 @@ pub fn list_offsets(ends: Vec<i32>) -> OffsetBuffer<i32> {
 }
 
 /// A column of text.
-pub fn text(runs: Utf8<Runs>, nulls: Option<NullBuffer>) -> ArrayRef {
+pub fn text(runs: Utf8<BinaryValues>, nulls: Option<NullBuffer>) -> ArrayRef {
     let (offsets, bytes) = parts(runs.into_inner());
     debug_assert!(StringArray::try_new(offsets.clone(), bytes.clone(), nulls.clone()).is_ok());
     assert!(nulls.as_ref().is_none_or(|nulls| nulls.len() == offsets.len() - 1), "one bit for each value");
@@ -43,7 +43,7 @@ pub fn text(runs: Utf8<Runs>, nulls: Option<NullBuffer>) -> ArrayRef {
 }
 
 /// A column of bytes.
-pub fn binary(runs: Runs, nulls: Option<NullBuffer>) -> ArrayRef {
+pub fn binary(runs: BinaryValues, nulls: Option<NullBuffer>) -> ArrayRef {
     let (offsets, bytes) = parts(runs);
     Arc::new(BinaryArray::new(offsets, bytes, nulls))
 }

@@ -14,7 +14,7 @@ use super::binary::{self, ViewInput};
 use super::lists::Lists;
 use crate::kernel::ROWS;
 use crate::kernel::bitmap::Validity;
-use crate::kernel::buffer::{Progress, Runs, Utf8, Values as _};
+use crate::kernel::buffer::{BinaryValues, Progress, Utf8, Values as _};
 use crate::kernel::scan::{self, RawValue};
 use crate::kernel::views::Views;
 use crate::memory;
@@ -37,8 +37,8 @@ pub enum Data {
     Decimal(Vec<i128>),
     Float32(Vec<f32>),
     Float64(Vec<f64>),
-    Text(Utf8<Runs>),
-    Bytes(Runs),
+    Text(Utf8<BinaryValues>),
+    Bytes(BinaryValues),
     TextViews(Utf8<Views>),
     ByteViews(Views),
     /// Lists and their elements.
@@ -93,7 +93,7 @@ impl Column {
             DataType::Float32 => Data::Float32(Vec::new()),
             DataType::Float64 => Data::Float64(Vec::new()),
             DataType::Utf8 => Data::Text(Utf8::default()),
-            DataType::Binary => Data::Bytes(Runs::default()),
+            DataType::Binary => Data::Bytes(BinaryValues::default()),
             DataType::Utf8View => Data::TextViews(input.text_views()),
             DataType::BinaryView => Data::ByteViews(input.views()),
             DataType::List(element) => {
@@ -204,7 +204,7 @@ impl Column {
 
     /// The runs of a column of bytes, and their validity.
     #[inline]
-    pub fn runs_mut(&mut self) -> (&mut Runs, &mut Validity) {
+    pub fn runs_mut(&mut self) -> (&mut BinaryValues, &mut Validity) {
         match &mut self.data {
             Data::Bytes(runs) => (runs, &mut self.valid),
             _ => no_value_of(&self.of),

@@ -16,7 +16,7 @@ use crate::error::Code;
 use crate::header::{Header, Key};
 use crate::kernel::RowBlock;
 use crate::kernel::bitmap::Validity;
-use crate::kernel::buffer::{Progress, Runs, Utf8, Values as _};
+use crate::kernel::buffer::{BinaryValues, Progress, Utf8, Values as _};
 use crate::kernel::decode::{self, ListColumns, max_bytes};
 use crate::kernel::keys;
 use crate::kernel::layout::WireLayout;
@@ -33,11 +33,11 @@ const HEADERS: &str = "headers";
 /// The growing columns of headers, which are the items of lists.
 struct HeaderColumns {
     /// Names of the types of keys, where these are kept as text or bits.
-    key_types: Option<Utf8<Runs>>,
+    key_types: Option<Utf8<BinaryValues>>,
     /// No key is null: its validity is not used.
     keys: Column,
     /// Names of the types, if the format has types; null for a null value.
-    types: Option<Utf8<Runs>>,
+    types: Option<Utf8<BinaryValues>>,
     values: Column,
 }
 
@@ -49,7 +49,7 @@ impl HeaderColumns {
         HeaderColumns { key_types: names("key_type"), keys, types: names("type"), values }
     }
 
-    fn names(&mut self) -> impl Iterator<Item = &mut Utf8<Runs>> {
+    fn names(&mut self) -> impl Iterator<Item = &mut Utf8<BinaryValues>> {
         self.key_types.iter_mut().chain(&mut self.types)
     }
 

@@ -17,7 +17,7 @@ use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, binary_column, schema, written_type};
 use crate::error::{Direction, Error};
 use crate::header::{Header, RequestedKey};
-use crate::kernel::buffer::{Progress, Runs};
+use crate::kernel::buffer::{BinaryValues, Progress};
 use crate::kernel::edit::{Hit, find};
 use crate::kernel::keys::{Keep, KeySet, Requested};
 use crate::kernel::layout::{TEXT, WireLayout};
@@ -193,7 +193,7 @@ struct EditSink<'a, 'e> {
 
 impl<'a, 'e> EditSink<'a, 'e> {
     fn new(editor: &'e Editor<'e>, columns: &'e [NewColumn<'a>]) -> Self {
-        let requested = |(place, key): (usize, &RequestedKey)| {
+        let requested = |(index, key): (usize, &RequestedKey)| {
             let (key, key_type) = match key {
                 RequestedKey::Text(text) => (text.as_bytes().to_vec(), TEXT),
                 RequestedKey::Typed(value_type, bits) => {
@@ -201,7 +201,7 @@ impl<'a, 'e> EditSink<'a, 'e> {
                 }
                 RequestedKey::Int(_) => return None,
             };
-            Some(Requested { key, key_type: Some(key_type), keep: Keep::All, value_type: None, place })
+            Some(Requested { key, key_type: Some(key_type), keep: Keep::All, value_type: None, index })
         };
         let keys = editor.edit().entries.iter().map(|entry| &entry.key).enumerate();
         EditSink {
@@ -246,7 +246,7 @@ impl<'a, 'e> EditSink<'a, 'e> {
             _ => Piece { data: &column.buffers()[0], start: column.before(row), end: column.before(row + 1) },
         };
         let mut hits = &hits[..];
-        messages.runs_mut().0.push_written_runs(ends, |out, ends| {
+        messages.runs_mut().0.push_written_values(ends, |out, ends| {
             let (before, mut log) = (out.len(), Fast::new(OnLoss::Raise));
             // The bytes from `from` to `until` are not copied yet.
             let (mut data, mut from, mut until) = (&[][..], 0, 0);
@@ -290,7 +290,7 @@ fn splice_one<R: Log>(
     row: &RowEdit<'_, RowValues<'_, '_>>,
     counts: &mut Counts,
     log: &mut R,
-    messages: &mut Runs,
+    messages: &mut BinaryValues,
 ) -> Result {
     messages.push_written(|out| {
         let mut from = 0;

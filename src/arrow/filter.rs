@@ -26,7 +26,7 @@ use crate::arrow::types::Dialect;
 use crate::error::{Error, unknown_name};
 use crate::header::Header;
 use crate::kernel::RowBlock;
-use crate::kernel::buffer::{Progress, Runs};
+use crate::kernel::buffer::{BinaryValues, Progress};
 use crate::kernel::keys::KeySet;
 use crate::kernel::layout::WireLayout;
 use crate::kernel::lists::ListBlock;
@@ -344,7 +344,7 @@ impl Test {
 
     /// Tests at most 64 places, nulls among them, in a loop for the column's type.
     fn holds_for(&self, data: &Data, places: Range<usize>) -> u64 {
-        let of_runs = |runs: &Runs| self.holds_of(places.clone().map(|place| Element::Bytes(runs.get(place))));
+        let of_runs = |runs: &BinaryValues| self.holds_of(places.clone().map(|place| Element::Bytes(runs.get(place))));
         macro_rules! loops {
             ($($of:ident)*; $($float:ident)*) => {
                 match data {

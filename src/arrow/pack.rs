@@ -25,7 +25,7 @@ use crate::charset::Charset;
 use crate::encoding::{Encoding, in_range, is_integer, read_text, typed, untyped};
 use crate::error::{Code, Direction, Error, ErrorDetail, bad_length};
 use crate::header::{Header, RequestedKey};
-use crate::kernel::buffer::{Runs, Values as _};
+use crate::kernel::buffer::{BinaryValues, Values as _};
 use crate::limits::Limits;
 use crate::log::{EitherLog, Log, OnError, Result};
 use crate::memory;
@@ -139,7 +139,7 @@ fn stored(of: Type, format: &Info) -> Result<Option<ValueType>, String> {
 /// The values of a column as the bytes of headers.
 struct EncodedColumn<'a> {
     value_type: Option<ValueType>,
-    values: Runs,
+    values: BinaryValues,
     /// Which values are null, or in a list that is null.
     nulls: Option<NullBuffer>,
     /// The places of the values of each row, if the column is one of lists.
@@ -153,7 +153,7 @@ impl<'a> EncodedColumn<'a> {
     /// One value for each list, with a separator between its elements.
     fn joined(self, separator: &[u8], skips_nulls: bool, format: &Info) -> Result<EncodedColumn<'a>, Failed> {
         let Some(lists) = self.lists else { return Ok(self) };
-        let (mut values, mut joined, mut has_value) = (Runs::default(), Vec::new(), Vec::new());
+        let (mut values, mut joined, mut has_value) = (BinaryValues::default(), Vec::new(), Vec::new());
         let separators = Finder::new(separator);
         for row in 0..lists.len() {
             joined.clear();
@@ -295,7 +295,7 @@ fn encode<'a>(
         _ => Encoding::Bytes(ByteOrder::Big),
     };
     let (offset, nulls) = (places.start, nulls_of(array, lists));
-    let mut writer = ValueWriter { of, scalar: of.scalar, encoding, truncates, nulls, values: Runs::default() };
+    let mut writer = ValueWriter { of, scalar: of.scalar, encoding, truncates, nulls, values: BinaryValues::default() };
     writer.values.reserve(places.len(), places.len() * of.scalar.width().unwrap_or(16));
     let written = match of.coding {
         Coding::Text(form) => writer.write_form(form, array, places),
@@ -316,8 +316,8 @@ fn encode<'a>(
 }
 
 /// Bytes as text, value by value.
-fn in_base(base: BaseEncoding, values: &Runs) -> Runs {
-    let (mut texts, mut text) = (Runs::default(), Vec::new());
+fn in_base(base: BaseEncoding, values: &BinaryValues) -> BinaryValues {
+    let (mut texts, mut text) = (BinaryValues::default(), Vec::new());
     for place in 0..values.count() {
         text.clear();
         base.write(values.get(place), &mut text);
@@ -339,7 +339,7 @@ struct ValueWriter {
     encoding: Encoding,
     truncates: bool,
     nulls: Option<NullBuffer>,
-    values: Runs,
+    values: BinaryValues,
 }
 
 impl ValueWriter {

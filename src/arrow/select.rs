@@ -169,7 +169,7 @@ impl SelectSink {
     ) -> Self {
         let slot = |selection| Slot::new(selection, dialect, order, has_types, views);
         let slots: Vec<_> = selections.iter().map(slot).collect();
-        let requested = |(place, slot): (usize, &Slot)| {
+        let requested = |(index, slot): (usize, &Slot)| {
             let (key_type, key) = match &slot.selection.key {
                 RequestedKey::Text(text) => (TEXT, text.clone().into_bytes()),
                 RequestedKey::Typed(value_type, bits) => (*value_type, bits_of(*value_type, bits, order).into_owned()),
@@ -181,7 +181,7 @@ impl SelectSink {
                 (None, _) => Keep::All,
             };
             let value_type = has_types.then_some(ValueType::Named(slot.selection.of.scalar));
-            Some(Requested { key, key_type: Some(key_type), keep, value_type, place })
+            Some(Requested { key, key_type: Some(key_type), keep, value_type, index })
         };
         let has_keys = !selections.iter().any(Selection::is_of_every_header);
         let keys = has_keys.then(|| slots.iter().enumerate().filter_map(requested).collect()).and_then(KeySet::new);
@@ -263,7 +263,7 @@ impl SelectSink {
                 while let Some(hit) = hits.next_if(|hit| hit.row == row) {
                     let occurrence =
                         Occurrence { index: 0, value_type: hit.value_type, value: hit.value.bytes(), at: None };
-                    slots[hit.place].take(&mut occurrences[hit.place], occurrence);
+                    slots[hit.index].take(&mut occurrences[hit.index], occurrence);
                 }
                 let rest = slots.iter_mut().zip(&*occurrences).enumerate();
                 let mut rest = rest.filter(|(_, (slot, _))| slot.plain.is_none()).map(|(place, slot)| {

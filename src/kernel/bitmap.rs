@@ -53,10 +53,10 @@ impl Validity {
 
     /// Appends at most 64 places: those whose bit is set hold a value.
     #[inline]
-    pub fn push_word(&mut self, valid: u64, places: usize) {
-        debug_assert!(places <= 64);
-        self.reserve(places);
-        let nulls = if places == 64 { !valid } else { !valid & ((1 << places) - 1) };
+    pub fn push_word(&mut self, valid: u64, count: usize) {
+        debug_assert!(count <= 64);
+        self.reserve(count);
+        let nulls = if count == 64 { !valid } else { !valid & ((1 << count) - 1) };
         if nulls != 0 {
             let (word, bit) = (self.count / 64, self.count % 64);
             self.words[word] &= !(nulls << bit);
@@ -64,16 +64,16 @@ impl Validity {
                 self.words[word + 1] &= !(nulls >> (64 - bit));
             }
         }
-        self.count += places;
+        self.count += count;
     }
 
     /// A bit for each of the 64 places from one on; it is set after the last.
     #[inline]
-    pub fn word(&self, place: usize) -> u64 {
-        let word = |at: usize| self.words.get(at).copied().unwrap_or(u64::MAX);
-        match (place / 64, place % 64) {
-            (at, 0) => word(at),
-            (at, bit) => word(at) >> bit | word(at + 1) << (64 - bit),
+    pub fn word(&self, index: usize) -> u64 {
+        let word = |number: usize| self.words.get(number).copied().unwrap_or(u64::MAX);
+        match (index / 64, index % 64) {
+            (number, 0) => word(number),
+            (number, bit) => word(number) >> bit | word(number + 1) << (64 - bit),
         }
     }
 
@@ -81,9 +81,9 @@ impl Validity {
     pub fn extend(&mut self, other: &Validity) {
         let mut left = other.count;
         for word in &other.words {
-            let places = left.min(64);
-            self.push_word(*word, places);
-            left -= places;
+            let count = left.min(64);
+            self.push_word(*word, count);
+            left -= count;
         }
     }
 
@@ -93,16 +93,16 @@ impl Validity {
         let before = Validity { words: self.words.get(first..).unwrap_or_default().to_vec(), count: self.count };
         self.truncate(from);
         for range in kept {
-            for place in range.clone().step_by(64) {
-                self.push_word(before.word(place - first * 64), 64.min(range.end - place));
+            for index in range.clone().step_by(64) {
+                self.push_word(before.word(index - first * 64), 64.min(range.end - index));
             }
         }
     }
 
     /// Marks a place, of those that room was made for, as null.
     #[inline]
-    pub fn clear(&mut self, place: usize) {
-        self.words[place / 64] &= !(1 << (place % 64));
+    pub fn clear(&mut self, index: usize) {
+        self.words[index / 64] &= !(1 << (index % 64));
     }
 
     /// This many places: those that are new were made room for, and some of them may have been cleared before.

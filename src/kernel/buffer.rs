@@ -15,16 +15,16 @@ use crate::value_type::{MAX_NAME_LEN, ValueType};
 const MAX_OFFSET: usize = i32::MAX as usize;
 
 /// Consecutive byte strings and their ends: the data of a binary or text column.
-pub struct Runs {
+pub struct BinaryValues {
     offsets: Vec<i32>,
     bytes: Vec<u8>,
     /// The runs before the first whose end may be too large for an offset. That run has to be taken back.
     fitting: usize,
 }
 
-impl Default for Runs {
+impl Default for BinaryValues {
     fn default() -> Self {
-        Runs { offsets: vec![0], bytes: Vec::new(), fitting: usize::MAX }
+        BinaryValues { offsets: vec![0], bytes: Vec::new(), fitting: usize::MAX }
     }
 }
 
@@ -127,13 +127,13 @@ impl Progress {
     }
 }
 
-impl Runs {
+impl BinaryValues {
     /// Appends a run whose bytes come last first.
     #[inline]
-    pub fn push_reversed(&mut self, run: &[u8]) {
-        memory::reserve(&mut self.bytes, run.len());
-        self.bytes.extend(run.iter().rev());
-        self.end_run();
+    pub fn push_reversed(&mut self, value: &[u8]) {
+        memory::reserve(&mut self.bytes, value.len());
+        self.bytes.extend(value.iter().rev());
+        self.end_value();
     }
 
     /// Appends a run of the bytes that `write` appends to the bytes of the other runs; nothing if it fails.
@@ -141,9 +141,9 @@ impl Runs {
     pub fn push_written<T, E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<T, E>) -> Result<T, E> {
         let before = self.bytes.len();
         let written = write(&mut self.bytes);
-        assert!(self.bytes.len() >= before, "bytes of other runs were removed");
+        assert!(self.bytes.len() >= before, "bytes of other values were removed");
         match &written {
-            Ok(_) => self.end_run(),
+            Ok(_) => self.end_value(),
             Err(_) => self.bytes.truncate(before),
         }
         written
@@ -151,19 +151,19 @@ impl Runs {
 
     /// Appends runs of the bytes that `write` appends to the bytes of the other runs. It also appends where each run ends,
     /// counted from the first of its bytes.
-    pub fn push_written_runs(&mut self, ends: &mut Vec<usize>, write: impl FnOnce(&mut Vec<u8>, &mut Vec<usize>)) {
+    pub fn push_written_values(&mut self, ends: &mut Vec<usize>, write: impl FnOnce(&mut Vec<u8>, &mut Vec<usize>)) {
         let (before, count) = (self.bytes.len(), self.count());
         ends.clear();
         write(&mut self.bytes, ends);
-        let added = self.bytes.len().checked_sub(before).expect("bytes of other runs were removed");
-        assert!(ends.is_sorted() && ends.last().copied().unwrap_or(0) == added, "runs end where their bytes end");
+        let added = self.bytes.len().checked_sub(before).expect("bytes of other values were removed");
+        assert!(ends.is_sorted() && ends.last().copied().unwrap_or(0) == added, "values end where their bytes end");
         memory::reserve(&mut self.offsets, ends.len());
         self.offsets.extend(ends.iter().map(|end| offset(before + end)));
         self.check_end(count);
     }
 
     #[inline]
-    fn end_run(&mut self) {
+    fn end_value(&mut self) {
         self.check_end(self.count());
         memory::push(&mut self.offsets, offset(self.bytes.len()));
     }
@@ -181,43 +181,43 @@ impl Runs {
         self.bytes.len()
     }
 
-    pub fn reserve(&mut self, runs: usize, bytes: usize) {
-        memory::reserve_exact(&mut self.offsets, runs);
+    pub fn reserve(&mut self, values: usize, bytes: usize) {
+        memory::reserve_exact(&mut self.offsets, values);
         memory::reserve_exact(&mut self.bytes, bytes.saturating_add(COPY));
     }
 
     /// Reserves memory for runs, and for the estimated rest where memory moves anyway.
     #[inline(always)]
-    pub fn reserve_rest(&mut self, runs: usize, bytes: usize, progress: Progress) {
-        progress.reserve(&mut self.offsets, runs);
+    pub fn reserve_rest(&mut self, count: usize, bytes: usize, progress: Progress) {
+        progress.reserve(&mut self.offsets, count);
         progress.reserve(&mut self.bytes, bytes.saturating_add(COPY));
     }
 
     /// Appends the runs of another column.
-    pub fn extend(&mut self, other: &Runs, progress: Progress) {
+    pub fn extend(&mut self, other: &BinaryValues, progress: Progress) {
         let base = offset(self.bytes.len());
         progress.reserve(&mut self.bytes, other.bytes.len() + COPY);
         extend_past_caches(&mut self.bytes, &other.bytes);
-        assert_eq!(other.fitting, usize::MAX, "a run that is too large was not taken back");
+        assert_eq!(other.fitting, usize::MAX, "a value that is too large was not removed");
         self.check_end(self.count());
         extend_ends(&mut self.offsets, &other.offsets, base, progress);
     }
 
     /// Removes the runs from one on, except those in some ranges, each of which is after the one before it.
     pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
-        let (mut runs, mut len, mut next) = (from, self.offsets[from] as usize, from);
+        let (mut count, mut len, mut next) = (from, self.offsets[from] as usize, from);
         for range in kept {
             assert!(next <= range.start && range.start <= range.end, "ranges overlap");
             next = range.end;
             let (start, end) = (self.offsets[range.start] as usize, self.offsets[range.end] as usize);
             self.bytes.copy_within(start..end, len);
-            for run in range.clone() {
-                runs += 1;
-                self.offsets[runs] = offset(self.offsets[run + 1] as usize - start + len);
+            for value in range.clone() {
+                count += 1;
+                self.offsets[count] = offset(self.offsets[value + 1] as usize - start + len);
             }
             len += end - start;
         }
-        self.truncate(runs);
+        self.truncate(count);
     }
 
     /// The first run from `from` on that is not UTF-8, given that those before it are.
@@ -232,18 +232,18 @@ impl Runs {
         if simdutf8::basic::from_utf8(bytes).is_ok() && ends.iter().all(begins) {
             return None;
         }
-        let run = |ends: &[i32]| &bytes[ends[0] as usize - start..ends[1] as usize - start];
-        ends.windows(2).position(|ends| std::str::from_utf8(run(ends)).is_err()).map(|place| from + place)
+        let value = |ends: &[i32]| &bytes[ends[0] as usize - start..ends[1] as usize - start];
+        ends.windows(2).position(|ends| std::str::from_utf8(value(ends)).is_err()).map(|index| from + index)
     }
 
     #[inline]
-    pub fn get(&self, run: usize) -> &[u8] {
-        &self.bytes[self.offsets[run] as usize..self.offsets[run + 1] as usize]
+    pub fn get(&self, value: usize) -> &[u8] {
+        &self.bytes[self.offsets[value] as usize..self.offsets[value + 1] as usize]
     }
 
     /// Where the runs end, the first at 0, and their bytes.
     pub fn into_parts(self) -> (Vec<i32>, Vec<u8>) {
-        assert_eq!(self.fitting, usize::MAX, "a run that is too large was not taken back");
+        assert_eq!(self.fitting, usize::MAX, "a value that is too large was not removed");
         (shrunk(self.offsets), shrunk(self.bytes))
     }
 }
@@ -270,7 +270,7 @@ pub fn shrunk<T: Copy>(elements: Vec<T>) -> Vec<T> {
 }
 
 // SAFETY: the writer has memory for all runs and bytes, and `COPY` bytes more.
-unsafe impl Values for Runs {
+unsafe impl Values for BinaryValues {
     type Writer<'w> = Writer<'w>;
 
     #[inline]
@@ -279,15 +279,15 @@ unsafe impl Values for Runs {
     }
 
     #[inline]
-    fn push(&mut self, run: &[u8]) {
-        memory::extend(&mut self.bytes, run);
-        self.end_run();
+    fn push(&mut self, value: &[u8]) {
+        memory::extend(&mut self.bytes, value);
+        self.end_value();
     }
 
     /// Back to this many runs.
-    fn truncate(&mut self, runs: usize) {
-        self.offsets.truncate(runs.saturating_add(1));
-        if runs <= self.fitting {
+    fn truncate(&mut self, values: usize) {
+        self.offsets.truncate(values.saturating_add(1));
+        if values <= self.fitting {
             self.fitting = usize::MAX;
             let end = self.offsets.last().map_or(0, |end| *end as usize);
             self.bytes.truncate(end);
@@ -295,10 +295,10 @@ unsafe impl Values for Runs {
     }
 
     #[inline(always)]
-    fn writer(&mut self, runs: usize, bytes: usize, progress: Progress) -> Writer<'_> {
-        self.reserve_rest(runs, bytes, progress);
+    fn writer(&mut self, values: usize, bytes: usize, progress: Progress) -> Writer<'_> {
+        self.reserve_rest(values, bytes, progress);
         let (count, len) = (self.offsets.len(), self.bytes.len());
-        Writer { ends: self.offsets.as_mut_ptr(), count, start: self.bytes.as_mut_ptr(), len, runs: self }
+        Writer { ends: self.offsets.as_mut_ptr(), count, start: self.bytes.as_mut_ptr(), len, values: self }
     }
 }
 
@@ -336,20 +336,20 @@ impl<V: Values> Utf8<V> {
     }
 }
 
-impl Utf8<Runs> {
+impl Utf8<BinaryValues> {
     /// Appends the name of a type, or nothing.
     #[inline]
-    pub fn push_name(&mut self, of: Option<ValueType>) {
-        let (name, len) = of.map_or(([0; MAX_NAME_LEN], 0), ValueType::padded_name);
+    pub fn push_name(&mut self, value_type: Option<ValueType>) {
+        let (name, len) = value_type.map_or(([0; MAX_NAME_LEN], 0), ValueType::padded_name);
         let before = self.0.bytes.len();
         // A copy of a fixed size needs no call of memcpy.
         memory::extend(&mut self.0.bytes, &name);
         self.0.bytes.truncate(before + len);
-        self.0.end_run();
+        self.0.end_value();
     }
 
-    pub fn reserve(&mut self, runs: usize, bytes: usize) {
-        self.0.reserve(runs, bytes);
+    pub fn reserve(&mut self, values: usize, bytes: usize) {
+        self.0.reserve(values, bytes);
     }
 
     pub fn extend(&mut self, other: &Self, progress: Progress) {
@@ -371,12 +371,12 @@ fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
     let (head, rest) = bytes.split_at(head);
     let (lanes, tail) = rest.as_chunks::<16>();
     to.extend_from_slice(head);
-    let place = to.spare_capacity_mut().as_mut_ptr().cast::<__m128i>();
+    let target = to.spare_capacity_mut().as_mut_ptr().cast::<__m128i>();
     // SAFETY: memory for all bytes was reserved, so that the lanes fit after the head, where the place is
     // aligned to 16 bytes if there are any lanes. All of them are written before the length counts them.
     unsafe {
         for (number, lane) in lanes.iter().enumerate() {
-            _mm_stream_si128(place.add(number), _mm_loadu_si128(lane.as_ptr().cast()));
+            _mm_stream_si128(target.add(number), _mm_loadu_si128(lane.as_ptr().cast()));
         }
         // Other threads see these bytes before what is written after them.
         _mm_sfence();
@@ -400,7 +400,7 @@ pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, progress: Pro
 /// The end of growing runs. When the writer is dropped, the appended bytes become part of the runs, except after a panic,
 /// when they may not be valid for the column.
 pub struct Writer<'r> {
-    runs: &'r mut Runs,
+    values: &'r mut BinaryValues,
     ends: *mut i32,
     count: usize,
     start: *mut u8,
@@ -410,7 +410,7 @@ pub struct Writer<'r> {
 impl Writer<'_> {
     /// Where the next run begins: `COPY` bytes are writable there beyond those that the writer was made for.
     #[inline(always)]
-    pub fn place(&mut self) -> *mut u8 {
+    pub fn end(&mut self) -> *mut u8 {
         // SAFETY: `len` is at most the capacity of the bytes.
         unsafe { self.start.add(self.len) }
     }
@@ -421,9 +421,9 @@ impl Writer<'_> {
     ///
     /// They were written, and the writer was made for this run and these bytes.
     #[inline(always)]
-    pub unsafe fn end_run(&mut self, len: usize) {
+    pub unsafe fn end_value(&mut self, len: usize) {
         self.len += len;
-        debug_assert!(self.len <= self.runs.bytes.capacity() && self.count < self.runs.offsets.capacity());
+        debug_assert!(self.len <= self.values.bytes.capacity() && self.count < self.values.offsets.capacity());
         // SAFETY: room for the run was reserved. Drop detects wrapped offsets.
         unsafe { self.ends.add(self.count).write(offset(self.len)) };
         self.count += 1;
@@ -438,8 +438,8 @@ impl Writer<'_> {
     pub unsafe fn push_padded(&mut self, (bytes, len): ([u8; 8], usize)) {
         // SAFETY: `COPY` bytes are writable at the place, of which `len` are kept.
         unsafe {
-            self.place().cast::<[u8; 8]>().write_unaligned(bytes);
-            self.end_run(len);
+            self.end().cast::<[u8; 8]>().write_unaligned(bytes);
+            self.end_value(len);
         }
     }
 }
@@ -454,15 +454,15 @@ unsafe impl ValueWriter for Writer<'_> {
     #[inline(always)]
     unsafe fn push_empty(&mut self) {
         // SAFETY: the caller's contract.
-        unsafe { self.end_run(0) };
+        unsafe { self.end_value(0) };
     }
 
     #[inline(always)]
     unsafe fn push_short(&mut self, from: *const u8, len: usize) {
         // SAFETY: the caller's contract; `COPY` bytes are writable at the place.
         unsafe {
-            copy(from, self.place());
-            self.end_run(len);
+            copy(from, self.end());
+            self.end_value(len);
         }
     }
 
@@ -470,8 +470,8 @@ unsafe impl ValueWriter for Writer<'_> {
     unsafe fn push_long(&mut self, from: *const u8, len: usize) {
         // SAFETY: the caller's contract; `COPY` bytes are writable after those of the run.
         unsafe {
-            copy_long(from, self.place(), len);
-            self.end_run(len);
+            copy_long(from, self.end(), len);
+            self.end_value(len);
         }
     }
 
@@ -480,8 +480,8 @@ unsafe impl ValueWriter for Writer<'_> {
         debug_assert!((1..=16).contains(&len));
         // SAFETY: the caller's contract; `COPY` bytes are writable at the place.
         unsafe {
-            write_reversed(from, self.place(), len);
-            self.end_run(len);
+            write_reversed(from, self.end(), len);
+            self.end_value(len);
         }
     }
 }
@@ -492,13 +492,13 @@ impl Drop for Writer<'_> {
         if std::thread::panicking() {
             return;
         }
-        let before = self.runs.count();
+        let before = self.values.count();
         // SAFETY: this many offsets and bytes were written: `end_run` counts them.
         unsafe {
-            self.runs.offsets.set_len(self.count);
-            self.runs.bytes.set_len(self.len);
+            self.values.offsets.set_len(self.count);
+            self.values.bytes.set_len(self.len);
         }
-        self.runs.check_end(before);
+        self.values.check_end(before);
     }
 }
 
@@ -519,7 +519,7 @@ impl<'b> Tail<'b> {
 
     /// Where the next byte goes.
     #[inline(always)]
-    pub fn place(&mut self) -> *mut u8 {
+    pub fn end(&mut self) -> *mut u8 {
         // SAFETY: `len` is at most the capacity of the bytes.
         unsafe { self.start.add(self.len) }
     }

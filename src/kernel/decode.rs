@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::bitmap::Validity;
-use super::buffer::{Progress, Runs, Utf8, ValueWriter, Values, Writer};
+use super::buffer::{BinaryValues, Progress, Utf8, ValueWriter, Values, Writer};
 use super::layout::{HeaderVisitor, IgnoreHeaders, RawHeader, WireLayout, for_each_header};
 use super::scan::{Hits, RowVisitor, SelectHeaders};
 use super::{RowBlock, copy, dispatch, keys};
@@ -11,10 +11,10 @@ use crate::number::offset;
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
 /// The columns of a list of headers.
-pub struct ListColumns<'o, V = Runs> {
+pub struct ListColumns<'o, V = BinaryValues> {
     pub keys: KeyColumns<'o>,
     /// The types of values, in layouts that have them.
-    pub types: Option<&'o mut Utf8<Runs>>,
+    pub types: Option<&'o mut Utf8<BinaryValues>>,
     pub values: &'o mut V,
     pub has_value: &'o mut Validity,
     /// Where the list of each row ends. A row without a message ends where it begins.
@@ -23,9 +23,9 @@ pub struct ListColumns<'o, V = Runs> {
 
 /// The columns of keys.
 pub enum KeyColumns<'o> {
-    Text(&'o mut Utf8<Runs>),
+    Text(&'o mut Utf8<BinaryValues>),
     /// The names of the types of keys, in layouts that have them, and the keys.
-    Typed(&'o mut Utf8<Runs>, &'o mut Runs),
+    Typed(&'o mut Utf8<BinaryValues>, &'o mut BinaryValues),
 }
 
 /// The maximum number of bytes that decoding this many input bytes appends to one column.
@@ -83,17 +83,17 @@ unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
     let mut done = block.rows().len();
     {
         let mut to = AppendHeaders {
-            key_types: key_types.map(|runs| runs.writer(headers, names, progress)),
+            key_types: key_types.map(|column| column.writer(headers, names, progress)),
             keys: keys.writer(headers, bytes, progress),
-            types: types.map(|runs| runs.0.writer(headers, names, progress)),
+            types: types.map(|column| column.0.writer(headers, names, progress)),
             values: out.values.writer(headers, bytes, progress),
             has_value: out.has_value,
             row: 0,
             also,
             bytes: PhantomData::<(&'a [u8], F)>,
         };
-        for (place, row) in block.rows().iter().enumerate() {
-            to.row = place;
+        for (index, row) in block.rows().iter().enumerate() {
+            to.row = index;
             if let Some(row) = row {
                 // SAFETY: the row has `SLACK` bytes after it. A header takes `MIN_LEN` bytes of its row at least, and its
                 // parts are in it, so that the writers were made for all headers of the block; each name takes
@@ -103,7 +103,7 @@ unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
                         .is_some_and(|begin| for_each_header::<F, _>(*row, begin, limit, &mut to))
                 };
                 if !is_whole {
-                    done = place;
+                    done = index;
                     break;
                 }
             }
@@ -171,14 +171,14 @@ impl<'a, F: WireLayout, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for App
             if !self.also.header(self.row, header) {
                 return false;
             }
-            copy(key, self.keys.place());
+            copy(key, self.keys.end());
             if null {
                 self.has_value.clear(self.values.count());
                 self.values.push_empty();
             } else {
                 self.values.push_short(value, value_len);
             }
-            self.keys.end_run(key_len);
+            self.keys.end_value(key_len);
         }
         true
     }
@@ -214,10 +214,10 @@ impl<'a, F: WireLayout, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for App
 ///
 /// The writer was made for it.
 #[inline(always)]
-unsafe fn push_name(names: &mut Option<Writer<'_>>, of: Option<ValueType>) {
-    if let (Some(names), Some(of)) = (names, of) {
+unsafe fn push_name(names: &mut Option<Writer<'_>>, value_type: Option<ValueType>) {
+    if let (Some(names), Some(value_type)) = (names, value_type) {
         // SAFETY: the caller's contract; a name has `MAX_NAME_LEN` bytes at most.
-        unsafe { names.push_padded(of.padded_name()) };
+        unsafe { names.push_padded(value_type.padded_name()) };
     }
 }
 
@@ -227,10 +227,10 @@ unsafe fn push_name(names: &mut Option<Writer<'_>>, of: Option<ValueType>) {
 ///
 /// The writer was made for it; it is readable, with `COPY` bytes after it.
 #[inline(always)]
-unsafe fn append<F: WireLayout>(from: *const u8, len: usize, of: Option<ValueType>, to: &mut impl ValueWriter) {
+unsafe fn append<F: WireLayout>(from: *const u8, len: usize, value_type: Option<ValueType>, to: &mut impl ValueWriter) {
     // SAFETY: the caller's contract; a number has between 1 and 16 bytes.
     unsafe {
-        if F::TYPED && of.and_then(ValueType::width).is_some() {
+        if F::TYPED && value_type.and_then(ValueType::width).is_some() {
             to.push_reversed(from, len);
         } else {
             to.push_long(from, len);

@@ -81,7 +81,7 @@ impl<'a, F: WireLayout> RowVisitor<'a> for Layout<'_, '_, 'a, F> {
         // SAFETY: the caller's contract: at least `COPY` bytes are readable at the key.
         unsafe {
             keys.find::<F>(key, key_len, key_type.or(Some(TEXT)), |requested| {
-                memory::push(hits, hit(Some(requested.place)));
+                memory::push(hits, hit(Some(requested.index)));
                 is_other = false;
                 true
             });

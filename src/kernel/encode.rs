@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::buffer::{Progress, Runs, Values as _, Writer};
+use super::buffer::{BinaryValues, Progress, Values as _, Writer};
 use super::layout::{RawHeader, Rules, WireLayout};
 use super::lists::ListBlock;
 use super::scan::{RowVisitor, Scratch, scan_block};
@@ -23,7 +23,7 @@ fn max_written<F: WireLayout>(bytes: usize, headers: usize, rows: usize) -> usiz
 dispatch! {
     /// Encodes rows until one has to be left to the slow path, and returns how many were encoded. Rows without a
     /// list are encoded as no headers.
-    pub fn encode<F: WireLayout>(lists: &ListBlock<'_>, rules: Rules, progress: Progress, out: &mut Runs) -> usize {
+    pub fn encode<F: WireLayout>(lists: &ListBlock<'_>, rules: Rules, progress: Progress, out: &mut BinaryValues) -> usize {
         let (rows, bytes) = (lists.row_count(), max_bytes::<F>(lists));
         // SAFETY: the writer was made for these rows.
         unsafe { lists.for_each_row::<F, _>(&mut EncodeHeaders::<F, true>::new(out.writer(rows, bytes, progress), rules)) }
@@ -44,7 +44,7 @@ dispatch! {
         rules: Rules,
         scratch: &mut Scratch,
         progress: Progress,
-        out: &mut Runs,
+        out: &mut BinaryValues,
     ) -> usize {
         let (before, rules) = (out.count(), Rules { refuses_nulls: true, ..rules });
         let to = out.writer(block.rows().len(), max_converted::<S, F>(block), progress);
@@ -65,17 +65,17 @@ struct EncodeHeaders<'w, F, const COUNTED: bool> {
     to: Writer<'w>,
     /// Where the row begins, and where its next header goes.
     row: *mut u8,
-    at: *mut u8,
+    next: *mut u8,
     /// Headers of the row so far, unless they are counted before.
     headers: usize,
     rules: Rules,
-    frame: PhantomData<F>,
+    layout: PhantomData<F>,
 }
 
 impl<'w, F, const COUNTED: bool> EncodeHeaders<'w, F, COUNTED> {
     fn new(mut to: Writer<'w>, rules: Rules) -> Self {
-        let row = to.place();
-        EncodeHeaders { to, row, at: row, headers: 0, rules, frame: PhantomData }
+        let row = to.end();
+        EncodeHeaders { to, row, next: row, headers: 0, rules, layout: PhantomData }
     }
 }
 
@@ -91,11 +91,11 @@ impl<'a, F: WireLayout, const COUNTED: bool> RowVisitor<'a> for EncodeHeaders<'_
 
     #[inline(always)]
     unsafe fn begin(&mut self, headers: Option<usize>) {
-        self.row = self.to.place();
+        self.row = self.to.end();
         self.headers = 0;
         // SAFETY: the writer was made for a count of each row. An unknown count is written as 1, which takes one byte.
         let len = unsafe { F::write_count(self.row, headers.unwrap_or(1)) };
-        self.at = self.row.wrapping_add(len);
+        self.next = self.row.wrapping_add(len);
     }
 
     #[inline(always)]
@@ -105,9 +105,9 @@ impl<'a, F: WireLayout, const COUNTED: bool> RowVisitor<'a> for EncodeHeaders<'_
         }
         // SAFETY: the writer was made for all keys and values of the block and for the framing of each header, and has
         // `COPY` bytes more; the caller's contract.
-        match unsafe { F::write(self.at, &header, self.rules) } {
+        match unsafe { F::write(self.next, &header, self.rules) } {
             Some(len) => {
-                self.at = self.at.wrapping_add(len);
+                self.next = self.next.wrapping_add(len);
                 true
             }
             None => false,
@@ -118,18 +118,18 @@ impl<'a, F: WireLayout, const COUNTED: bool> RowVisitor<'a> for EncodeHeaders<'_
     unsafe fn end(&mut self) -> bool {
         if !COUNTED && F::MAX_COUNT > 0 {
             match self.headers {
-                0 => self.at = self.row,
+                0 => self.next = self.row,
                 // SAFETY: as in `begin`; this many headers have a count of one byte.
                 headers @ 1..=MAX_IN_BYTE => _ = unsafe { F::write_count(self.row, headers) },
                 _ => return false,
             }
         }
-        let len = self.at.addr() - self.row.addr();
+        let len = self.next.addr() - self.row.addr();
         if len > self.rules.max_bytes {
             return false;
         }
         // SAFETY: this many bytes of the row were written.
-        unsafe { self.to.end_run(len) };
+        unsafe { self.to.end_value(len) };
         true
     }
 }

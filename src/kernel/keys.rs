@@ -30,7 +30,7 @@ pub struct Requested {
     /// For layouts with types of values: the only one that a lane accepts.
     pub value_type: Option<ValueType>,
     /// The caller's number of the key.
-    pub place: usize,
+    pub index: usize,
 }
 
 pub struct KeySet {
@@ -55,7 +55,7 @@ pub(super) struct Entry {
 const NONE: u32 = u32::MAX;
 
 /// The fewest places of a table: most keys of messages find none of the entries.
-const MIN_PLACES: usize = 256;
+const MIN_SLOTS: usize = 256;
 
 /// Masks of the first bytes of a word.
 const MASKS: [u128; WORD + 1] = {
@@ -99,8 +99,8 @@ fn slot_of(head: u128, shift: u32) -> usize {
 impl KeySet {
     /// `None` if there are too many.
     pub fn new(requested: Vec<Requested>) -> Option<Self> {
-        let places = requested.len().checked_mul(2)?.next_power_of_two().max(MIN_PLACES);
-        let (table, shift) = (vec![NONE; places], u64::BITS - places.ilog2());
+        let slots = requested.len().checked_mul(2)?.next_power_of_two().max(MIN_SLOTS);
+        let (table, shift) = (vec![NONE; slots], u64::BITS - slots.ilog2());
         let mut keys = KeySet { lens: 0, table, shift, entries: Vec::with_capacity(requested.len()) };
         for requested in requested {
             keys.lens |= bit_of(requested.key.len());
@@ -108,8 +108,8 @@ impl KeySet {
             word.iter_mut().zip(&requested.key).for_each(|(to, byte)| *to = *byte);
             let head = u128::from_le_bytes(word);
             let slot = &mut keys.table[slot_of(head, shift)];
-            let place = u32::try_from(keys.entries.len()).ok().filter(|place| *place != NONE)?;
-            let next = std::mem::replace(slot, place);
+            let index = u32::try_from(keys.entries.len()).ok().filter(|index| *index != NONE)?;
+            let next = std::mem::replace(slot, index);
             keys.entries.push(Entry { head, requested, next });
         }
         Some(keys)
@@ -125,7 +125,7 @@ impl KeySet {
         &self,
         key: *const u8,
         len: usize,
-        of: Option<ValueType>,
+        key_type: Option<ValueType>,
         mut visit: impl FnMut(&Requested) -> bool,
     ) -> bool {
         if self.lens & bit_of(len) == 0 {
@@ -140,7 +140,7 @@ impl KeySet {
             let is_same = entry.head == head
                 && requested.key.len() == len
                 && (len <= WORD || unsafe { std::slice::from_raw_parts(key, len) } == requested.key)
-                && (!F::TYPED_KEYS || of == requested.key_type);
+                && (!F::TYPED_KEYS || key_type == requested.key_type);
             if is_same && !visit(requested) {
                 return false;
             }

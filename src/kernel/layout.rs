@@ -82,7 +82,7 @@ pub trait HeaderVisitor {
 #[derive(Clone, Copy)]
 pub struct Begin {
     /// Where the first header begins.
-    pub at: usize,
+    pub offset: usize,
     /// How many headers there are, if the layout has a count.
     pub count: Option<usize>,
 }
@@ -142,7 +142,7 @@ pub unsafe trait WireLayout: 'static {
     /// `at` is in the row or at its end, which has `SLACK` bytes after it. A header that begins at the end is not inside the
     /// row. The visitor was created for this row, and this header was not passed to it before.
     #[inline(always)]
-    unsafe fn header<T: HeaderVisitor>(_at: *const u8, _end: *const u8, _visitor: &mut T) -> Option<*const u8> {
+    unsafe fn header<T: HeaderVisitor>(_start: *const u8, _end: *const u8, _visitor: &mut T) -> Option<*const u8> {
         None
     }
 
@@ -202,29 +202,29 @@ pub(super) unsafe fn for_each_header<F: WireLayout, T: HeaderVisitor>(
     limit: usize,
     visitor: &mut T,
 ) -> bool {
-    let Begin { at, count } = begin;
+    let Begin { offset, count } = begin;
     if count.is_some_and(|count| count > limit) {
         return false;
     }
-    let (mut at, end) = (row.start().wrapping_add(at), row.end());
+    let (mut start, end) = (row.start().wrapping_add(offset), row.end());
     // A count ends the loop where there is one. It is compared long before the lengths that lead to the end of the row are
     // known, so that a wrong prediction of the last header costs less.
     let mut left = count.unwrap_or(limit);
     loop {
-        while left > 0 && (count.is_some() || at < end) {
+        while left > 0 && (count.is_some() || start < end) {
             // SAFETY: `Span` has `SLACK` bytes after the row, and `at` is where it begins or a header in it ends.
-            match unsafe { F::header(at, end, visitor) } {
-                Some(next) => (at, left) = (next, left - 1),
+            match unsafe { F::header(start, end, visitor) } {
+                Some(next) => (start, left) = (next, left - 1),
                 None => break,
             }
         }
-        if left == 0 || count.is_none() && at == end {
-            return at == end;
+        if left == 0 || count.is_none() && start == end {
+            return start == end;
         }
         // SAFETY: as above.
-        match unsafe { irregular::<F>(row, at) } {
+        match unsafe { irregular::<F>(row, start) } {
             // SAFETY: as above; the parts that a layout finds are in the row.
-            Some(header) if unsafe { visitor.long(header) } => (at, left) = (header.end(), left - 1),
+            Some(header) if unsafe { visitor.long(header) } => (start, left) = (header.end(), left - 1),
             _ => return false,
         }
     }
@@ -238,14 +238,14 @@ pub(super) unsafe fn for_each_header<F: WireLayout, T: HeaderVisitor>(
 /// As for [`WireLayout::header`].
 #[cold]
 #[inline(never)]
-unsafe fn irregular<F: WireLayout>(row: Span<'_>, at: *const u8) -> Option<RawHeader> {
+unsafe fn irregular<F: WireLayout>(row: Span<'_>, start: *const u8) -> Option<RawHeader> {
     // SAFETY: the caller's contract.
-    if unsafe { F::header(at, row.end(), &mut IgnoreHeaders) }.is_some() {
+    if unsafe { F::header(start, row.end(), &mut IgnoreHeaders) }.is_some() {
         return None;
     }
     let HeaderOffsets { key, key_len, value, value_len, is_null } =
-        F::irregular(row.bytes().get(at.addr() - row.start().addr()..)?)?;
-    Some(RawHeader::untyped(at.wrapping_add(key), key_len, at.wrapping_add(value), value_len, is_null))
+        F::irregular(row.bytes().get(start.addr() - row.start().addr()..)?)?;
+    Some(RawHeader::untyped(start.wrapping_add(key), key_len, start.wrapping_add(value), value_len, is_null))
 }
 
 /// The layouts without kernels: the slow path reads and writes them.
@@ -261,15 +261,15 @@ unsafe impl WireLayout for NoKernels {}
 /// As for [`WireLayout::header`]; `header` was read at `at`, and its key and the start of its value are in the row or in the
 /// `SLACK` bytes after it.
 #[inline(always)]
-pub(super) unsafe fn take_long<T: HeaderVisitor>(
-    at: *const u8,
+pub(super) unsafe fn pass_long<T: HeaderVisitor>(
+    start: *const u8,
     header: RawHeader,
     end: *const u8,
     visitor: &mut T,
 ) -> Option<*const u8> {
     fetch_ahead(header.value);
-    let len = header.value.addr() - at.addr() + header.value_len;
+    let len = header.value.addr() - start.addr() + header.value_len;
     // SAFETY: the caller's contract, and the value ends in the row.
-    let is_taken = len <= end.addr() - at.addr() && unsafe { visitor.long(header) };
-    if is_taken { Some(header.end()) } else { None }
+    let is_passed = len <= end.addr() - start.addr() && unsafe { visitor.long(header) };
+    if is_passed { Some(header.end()) } else { None }
 }

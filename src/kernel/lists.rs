@@ -12,7 +12,7 @@ use crate::value_type::{MAX_NAME_LEN, ValueType};
 #[derive(Debug, Clone, Copy)]
 pub struct Offsets<'a> {
     offsets: &'a [i32],
-    places: (usize, usize),
+    range: (usize, usize),
 }
 
 impl<'a> Offsets<'a> {
@@ -20,15 +20,13 @@ impl<'a> Offsets<'a> {
     ///
     /// From the first of the places to the end of the last, offsets are not negative and never decrease. Of no places, none
     /// is read.
-    pub unsafe fn new_unchecked(offsets: &'a [i32], places: Range<usize>) -> Self {
-        debug_assert!(
-            places.is_empty() || offsets[places.start] >= 0 && offsets[places.start..=places.end].is_sorted()
-        );
-        Offsets { offsets, places: (places.start, places.end) }
+    pub unsafe fn new_unchecked(offsets: &'a [i32], range: Range<usize>) -> Self {
+        debug_assert!(range.is_empty() || offsets[range.start] >= 0 && offsets[range.start..=range.end].is_sorted());
+        Offsets { offsets, range: (range.start, range.end) }
     }
 
-    fn covers(self, places: &Range<usize>) -> bool {
-        self.places.0 <= places.start && places.end <= self.places.1
+    fn covers(self, range: &Range<usize>) -> bool {
+        self.range.0 <= range.start && range.end <= self.range.1
     }
 }
 
@@ -48,16 +46,16 @@ pub struct Bits<'a> {
 }
 
 impl Bits<'_> {
-    fn covers(self, places: usize) -> bool {
-        self.offset.checked_add(places).is_some_and(|bits| bits.div_ceil(8) <= self.bytes.len())
+    fn covers(self, count: usize) -> bool {
+        self.offset.checked_add(count).is_some_and(|bits| bits.div_ceil(8) <= self.bytes.len())
     }
 
     /// # Safety
     ///
     /// `covers(place + 1)`.
     #[inline(always)]
-    unsafe fn get(self, place: usize) -> bool {
-        let bit = self.offset + place;
+    unsafe fn get(self, index: usize) -> bool {
+        let bit = self.offset + index;
         // SAFETY: the caller's contract.
         unsafe { *self.bytes.get_unchecked(bit / 8) >> (bit % 8) & 1 == 1 }
     }
@@ -82,7 +80,7 @@ pub struct Columns<'a> {
     /// Which values are not null, unless all are.
     has_value: Option<Bits<'a>>,
     /// The places that rows may have.
-    places: (usize, usize),
+    range: (usize, usize),
 }
 
 impl<'a> Columns<'a> {
@@ -93,18 +91,18 @@ impl<'a> Columns<'a> {
         types: Option<Names<'a>>,
         values: Strings<'a>,
         has_value: Option<Bits<'a>>,
-        places: Range<usize>,
+        range: Range<usize>,
     ) -> Option<Self> {
         let bits = [has_value, key_types.and_then(|names| names.has_type), types.and_then(|names| names.has_type)];
-        let is_covered = bits.into_iter().flatten().all(|bits| bits.covers(places.end))
-            && [keys, values].iter().all(|strings| strings.offsets.covers(&places));
-        is_covered.then_some(Columns { key_types, keys, types, values, has_value, places: (places.start, places.end) })
+        let is_covered = bits.into_iter().flatten().all(|bits| bits.covers(range.end))
+            && [keys, values].iter().all(|strings| strings.offsets.covers(&range));
+        is_covered.then_some(Columns { key_types, keys, types, values, has_value, range: (range.start, range.end) })
     }
 
     /// The bytes of the keys and values at some places, if kernels can read them: the places are among those of these
     /// columns, and `COPY` bytes follow the last key and the last value.
     fn byte_len(&self, first: usize, last: usize) -> Option<usize> {
-        if first < self.places.0 || last > self.places.1 {
+        if first < self.range.0 || last > self.range.1 {
             return None;
         }
         Some(self.keys.byte_len(first, last)? + self.values.byte_len(first, last)?)
@@ -125,8 +123,8 @@ impl Strings<'_> {
 
     /// The type whose name is the string at a place.
     #[inline(always)]
-    fn type_at(self, place: usize) -> Option<ValueType> {
-        let &[start, end] = self.offsets.offsets.get(place..place + 2)? else { return None };
+    fn type_of(self, index: usize) -> Option<ValueType> {
+        let &[start, end] = self.offsets.offsets.get(index..index + 2)? else { return None };
         let name = self.bytes.get(usize::try_from(start).ok()?..)?.first_chunk::<MAX_NAME_LEN>()?;
         ValueType::of_padded(*name, usize::try_from(end.checked_sub(start)?).ok()?)
     }
@@ -137,12 +135,12 @@ impl Strings<'_> {
     ///
     /// It is a place that `byte_len` has accepted.
     #[inline(always)]
-    unsafe fn get(self, place: usize) -> (*const u8, usize) {
+    unsafe fn get(self, index: usize) -> (*const u8, usize) {
         let offsets = self.offsets.offsets;
         // SAFETY: `byte_len` saw that the offsets are there, and that the last of them is in the bytes. `Columns::new`
         // saw that these are places at which offsets are not negative and never decrease.
         unsafe {
-            let (start, end) = (*offsets.get_unchecked(place), *offsets.get_unchecked(place + 1));
+            let (start, end) = (*offsets.get_unchecked(index), *offsets.get_unchecked(index + 1));
             (self.bytes.as_ptr().add(start as usize), (end - start) as usize)
         }
     }
@@ -168,11 +166,11 @@ impl<'a> ListBlock<'a> {
     /// Takes rows, one fewer than the offsets: as many from the first on as make a block that kernels can
     /// read. Returns how many.
     #[inline]
-    pub fn fill<O: Copy>(&mut self, offsets: &[O], nulls: u64, place: impl Fn(O) -> usize) -> usize {
+    pub fn fill<O: Copy>(&mut self, offsets: &[O], nulls: u64, to_index: impl Fn(O) -> usize) -> usize {
         // No rows, so that a panic of `place` does not leave the ends of other rows.
         self.len = 0;
         let mut rows = offsets.len().saturating_sub(1).min(ROWS);
-        self.ends.iter_mut().zip(&offsets[..rows + 1]).for_each(|(end, offset)| *end = place(*offset));
+        self.ends.iter_mut().zip(&offsets[..rows + 1]).for_each(|(end, offset)| *end = to_index(*offset));
         if !self.ends[..rows + 1].is_sorted() {
             rows = 0;
         }
@@ -224,16 +222,16 @@ impl<'a> ListBlock<'a> {
     pub(super) unsafe fn for_each_row<F: WireLayout, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
         // A copy, which nothing that is written can change.
         let columns = self.columns;
-        for place in 0..self.len {
-            let (first, last) = (self.ends[place], self.ends[place + 1]);
+        for row in 0..self.len {
+            let (first, last) = (self.ends[row], self.ends[row + 1]);
             // SAFETY: the caller's contract; `fill` had the places accepted, and the columns live for `'a`.
             let is_whole = unsafe {
-                match self.nulls >> place & 1 {
+                match self.nulls >> row & 1 {
                     0 => {
                         visit.begin(Some(last - first));
                         let mut is_whole = true;
-                        for at in first..last {
-                            is_whole = columns.header::<F>(at).is_some_and(|header| visit.header(place, header));
+                        for index in first..last {
+                            is_whole = columns.header::<F>(index).is_some_and(|header| visit.header(row, header));
                             if !is_whole {
                                 break;
                             }
@@ -244,7 +242,7 @@ impl<'a> ListBlock<'a> {
                 }
             };
             if !is_whole {
-                return place;
+                return row;
             }
         }
         self.len
@@ -258,14 +256,14 @@ impl Columns<'_> {
     ///
     /// `byte_len` has accepted the place.
     #[inline(always)]
-    unsafe fn header<F: WireLayout>(self, at: usize) -> Option<RawHeader> {
+    unsafe fn header<F: WireLayout>(self, index: usize) -> Option<RawHeader> {
         let Columns { key_types, keys, types, values, has_value, .. } = self;
         // SAFETY: the caller's contract; `COPY` bytes follow the last of the row, and after those before it.
         unsafe {
-            let ((key, key_len), (value, value_len)) = (keys.get(at), values.get(at));
-            let is_null = has_value.is_some_and(|bits| !bits.get(at));
-            let key_type = if F::TYPED_KEYS { type_at(key_types, at).ok()? } else { None };
-            let value_type = if F::TYPED { type_at(types, at).ok()? } else { None };
+            let ((key, key_len), (value, value_len)) = (keys.get(index), values.get(index));
+            let is_null = has_value.is_some_and(|bits| !bits.get(index));
+            let key_type = if F::TYPED_KEYS { type_of(key_types, index).ok()? } else { None };
+            let value_type = if F::TYPED { type_of(types, index).ok()? } else { None };
             let value_len = if is_null { 0 } else { value_len };
             Some(RawHeader { key, key_len, key_type, value, value_len, is_null, value_type })
         }
@@ -281,13 +279,13 @@ struct SlowPath;
 ///
 /// The place is one of the columns'.
 #[inline(always)]
-unsafe fn type_at(names: Option<Names<'_>>, place: usize) -> Result<Option<ValueType>, SlowPath> {
+unsafe fn type_of(names: Option<Names<'_>>, index: usize) -> Result<Option<ValueType>, SlowPath> {
     let Some(Names { names, has_type }) = names else { return Ok(None) };
     // SAFETY: `Columns::new` saw that the bits cover all places.
-    if has_type.is_some_and(|bits| unsafe { !bits.get(place) }) {
+    if has_type.is_some_and(|bits| unsafe { !bits.get(index) }) {
         return Ok(None);
     }
-    names.type_at(place).map(Some).ok_or(SlowPath)
+    names.type_of(index).map(Some).ok_or(SlowPath)
 }
 
 dispatch! {

@@ -278,18 +278,18 @@ unsafe fn write_reversed(from: *const u8, to: *mut u8, len: usize) {
 macro_rules! dispatch {
     (
         $(#[$meta:meta])*
-        pub fn $name:ident<$($life:lifetime,)* $($generic:ident: $bound:path),*>($($arg:ident: $of:ty),* $(,)?) -> $out:ty
+        pub fn $name:ident<$($life:lifetime,)* $($generic:ident: $bound:path),*>($($arg:ident: $type:ty),* $(,)?) -> $out:ty
             $body:block
     ) => {
         $(#[$meta])*
-        pub fn $name<$($life,)* $($generic: $bound),*>($($arg: $of),*) -> $out {
+        pub fn $name<$($life,)* $($generic: $bound),*>($($arg: $type),*) -> $out {
             #[inline(always)]
-            fn body<$($life,)* $($generic: $bound),*>($($arg: $of),*) -> $out $body
+            fn body<$($life,)* $($generic: $bound),*>($($arg: $type),*) -> $out $body
 
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-                fn with_avx2<$($life,)* $($generic: $bound),*>($($arg: $of),*) -> $out {
+                fn with_avx2<$($life,)* $($generic: $bound),*>($($arg: $type),*) -> $out {
                     body::<$($generic),*>($($arg),*)
                 }
                 if $crate::kernel::has_avx2() {

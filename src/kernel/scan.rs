@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use simdutf8::basic::from_utf8;
 
-use super::buffer::{Progress, Runs, Tail, Utf8, Values as _};
+use super::buffer::{BinaryValues, Progress, Tail, Utf8, Values as _};
 use super::keys::{Keep, KeySet, Requested};
 use super::layout::{HeaderVisitor, IgnoreHeaders, RawHeader, TEXT, WireLayout, for_each_header};
 use super::views::Views;
@@ -61,31 +61,31 @@ impl<'a> RawValue<'a> {
 
 /// Appends values to runs, a run without bytes for those that are null or were not found; returns a bit for each value,
 /// which are 64 at most.
-pub fn append(values: &[RawValue<'_>], progress: Progress, out: &mut Runs) -> u64 {
+pub fn append(values: &[RawValue<'_>], progress: Progress, out: &mut BinaryValues) -> u64 {
     assert!(values.len() <= ROWS, "a word has a bit for each value");
     // At most 64 lengths of 31 bits each.
     let bytes: u64 = values.iter().map(|value| value.len() as u64).sum();
     let mut writer = out.writer(values.len(), usize::try_from(bytes).unwrap_or(usize::MAX), progress);
     let mut valid = 0;
-    for (place, value) in values.iter().enumerate() {
+    for (index, value) in values.iter().enumerate() {
         // SAFETY: the writer was made for all values, and has `COPY` bytes more. Those that are not null have as many
         // readable bytes as `RawValue::new` demands.
         unsafe {
             if value.len >= 0 {
-                copy_long(value.start, writer.place(), value.len());
-                valid |= 1 << place;
+                copy_long(value.start, writer.end(), value.len());
+                valid |= 1 << index;
             }
-            writer.end_run(value.len());
+            writer.end_value(value.len());
         }
     }
     valid
 }
 
 /// As `append`, up to the first value that is not UTF-8; also returns how many there were before it.
-pub fn append_text(values: &[RawValue<'_>], progress: Progress, out: &mut Utf8<Runs>) -> (u64, usize) {
+pub fn append_text(values: &[RawValue<'_>], progress: Progress, out: &mut Utf8<BinaryValues>) -> (u64, usize) {
     let before = out.count();
     let valid = append(values, progress, &mut out.0);
-    let done = out.first_not_text(before).map_or(values.len(), |run| run - before);
+    let done = out.first_not_text(before).map_or(values.len(), |index| index - before);
     out.truncate(before + done);
     (valid, done)
 }
@@ -102,12 +102,12 @@ pub fn append_text_views(values: &[RawValue<'_>], out: &mut Utf8<Views>) -> (u64
 
 fn push_views(values: &[RawValue<'_>], out: &mut Views, is_accepted: impl Fn(&[u8]) -> bool) -> (u64, usize) {
     let mut valid = 0;
-    for (place, value) in values.iter().enumerate() {
+    for (index, value) in values.iter().enumerate() {
         let bytes = value.bytes();
         if !bytes.is_none_or(&is_accepted) {
-            return (valid, place);
+            return (valid, index);
         }
-        valid |= u64::from(bytes.is_some()) << place;
+        valid |= u64::from(bytes.is_some()) << index;
         out.push(bytes.unwrap_or_default());
     }
     (valid, values.len())
@@ -115,10 +115,10 @@ fn push_views(values: &[RawValue<'_>], out: &mut Views, is_accepted: impl Fn(&[u
 
 /// A value of a key of which every value is requested.
 #[derive(Clone, Copy)]
-pub struct Hit<'a> {
+pub struct SelectedValue<'a> {
     pub row: usize,
     /// The caller's number of the key.
-    pub place: usize,
+    pub index: usize,
     pub value: RawValue<'a>,
     pub value_type: Option<ValueType>,
 }
@@ -129,20 +129,20 @@ pub struct Hits<'a> {
     /// A lane of `ROWS` values for each place.
     lanes: Vec<RawValue<'a>>,
     /// In the order of the headers.
-    pub every: Vec<Hit<'a>>,
+    pub every: Vec<SelectedValue<'a>>,
 }
 
 impl<'a> Hits<'a> {
     /// Empties the lanes of this many places.
-    pub fn clear(&mut self, places: usize) {
+    pub fn clear(&mut self, keys: usize) {
         self.lanes.clear();
-        self.lanes.resize(places.saturating_mul(ROWS), RawValue::MISSING);
+        self.lanes.resize(keys.saturating_mul(ROWS), RawValue::MISSING);
         self.every.clear();
     }
 
     /// The values of a place, row by row.
-    pub fn lane(&self, place: usize) -> &[RawValue<'a>] {
-        &self.lanes[place * ROWS..][..ROWS]
+    pub fn lane(&self, index: usize) -> &[RawValue<'a>] {
+        &self.lanes[index * ROWS..][..ROWS]
     }
 }
 
@@ -193,12 +193,12 @@ impl<'a> RowVisitor<'a> for IgnoreHeaders {
 pub(super) struct SelectHeaders<'k, 'h, 'a, F> {
     keys: &'k KeySet,
     hits: &'h mut Hits<'a>,
-    frame: PhantomData<F>,
+    layout: PhantomData<F>,
 }
 
 impl<'k, 'h, 'a, F> SelectHeaders<'k, 'h, 'a, F> {
     pub fn new(keys: &'k KeySet, hits: &'h mut Hits<'a>) -> Self {
-        SelectHeaders { keys, hits, frame: PhantomData }
+        SelectHeaders { keys, hits, layout: PhantomData }
     }
 }
 
@@ -210,7 +210,7 @@ impl<'a, F: WireLayout> RowVisitor<'a> for SelectHeaders<'_, '_, 'a, F> {
         // SAFETY: the caller's contract.
         unsafe {
             keys.find::<F>(key, key_len, key_type.or(Some(TEXT)), |requested| {
-                hits.take::<F>(row, requested, RawValue::new(value, value_len, is_null), value_type)
+                hits.keep::<F>(row, requested, RawValue::new(value, value_len, is_null), value_type)
             })
         }
     }
@@ -218,7 +218,7 @@ impl<'a, F: WireLayout> RowVisitor<'a> for SelectHeaders<'_, '_, 'a, F> {
 
 impl<'a> Hits<'a> {
     #[inline(always)]
-    fn take<F: WireLayout>(
+    fn keep<F: WireLayout>(
         &mut self,
         row: usize,
         requested: &Requested,
@@ -226,13 +226,13 @@ impl<'a> Hits<'a> {
         value_type: Option<ValueType>,
     ) -> bool {
         if requested.keep == Keep::All {
-            memory::push(&mut self.every, Hit { row, place: requested.place, value, value_type });
+            memory::push(&mut self.every, SelectedValue { row, index: requested.index, value, value_type });
             return true;
         }
         if F::TYPED && value_type != requested.value_type {
             return false;
         }
-        let lane = &mut self.lanes[requested.place * ROWS + row];
+        let lane = &mut self.lanes[requested.index * ROWS + row];
         if requested.keep == Keep::Last || lane.is_missing() {
             *lane = value;
         }
@@ -311,17 +311,17 @@ pub(super) unsafe fn scan_block<'a, F: WireLayout, V: RowVisitor<'a>>(
     let bytes = if F::TYPED_KEYS { 0 } else { block.byte_len() };
     let mut odd_keys = Tail::new(&mut scratch.0, bytes);
     let mut done = block.rows().len();
-    for (place, row) in block.rows().iter().enumerate() {
+    for (index, row) in block.rows().iter().enumerate() {
         // SAFETY: the keys of the block, with a byte after each, have at most as many bytes as the block; the caller's
         // contract.
         let is_whole = unsafe {
             match row {
-                Some(row) => scan_row::<F, V>(place, *row, limit, &mut odd_keys, visit),
+                Some(row) => scan_row::<F, V>(index, *row, limit, &mut odd_keys, visit),
                 None => visit.null(),
             }
         };
         if !is_whole {
-            done = place;
+            done = index;
             break;
         }
     }
@@ -337,7 +337,7 @@ pub(super) unsafe fn scan_block<'a, F: WireLayout, V: RowVisitor<'a>>(
 /// `odd_keys` has room for the keys of the row and a byte after each; `visit` was created for the row.
 #[inline(always)]
 unsafe fn scan_row<'a, F: WireLayout, V: RowVisitor<'a>>(
-    place: usize,
+    index: usize,
     row: Span<'a>,
     limit: usize,
     odd_keys: &mut Tail<'_>,
@@ -347,14 +347,14 @@ unsafe fn scan_row<'a, F: WireLayout, V: RowVisitor<'a>>(
     unsafe {
         let Some(begin) = F::begin(row.start(), row.len()) else { return false };
         visit.begin(begin.count);
-        let mut scan = Scan { place, odd_keys, visit, bytes: PhantomData::<(&'a [u8], F)> };
+        let mut scan = Scan { index, odd_keys, visit, bytes: PhantomData::<(&'a [u8], F)> };
         for_each_header::<F, _>(row, begin, limit, &mut scan) && scan.visit.end()
     }
 }
 
 /// The headers of a row, as they are scanned.
 struct Scan<'s, 't, 'a, F, V> {
-    place: usize,
+    index: usize,
     odd_keys: &'s mut Tail<'t>,
     visit: &'s mut V,
     bytes: PhantomData<(&'a [u8], F)>,
@@ -367,7 +367,7 @@ impl<'a, F: WireLayout, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F,
         // SAFETY: the caller's contract.
         unsafe {
             note_short_key(key, key_len, self.odd_keys);
-            self.visit.header(self.place, header)
+            self.visit.header(self.index, header)
         }
     }
 
@@ -376,7 +376,7 @@ impl<'a, F: WireLayout, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F,
         // SAFETY: the caller's contract.
         unsafe {
             note_key::<F>(header.key, header.key_len, self.odd_keys);
-            self.visit.header(self.place, header)
+            self.visit.header(self.index, header)
         }
     }
 }
@@ -392,7 +392,7 @@ unsafe fn note_short_key(key: *const u8, len: usize, odd_keys: &mut Tail<'_>) {
     // of each copy would depend on the key before it.
     unsafe {
         if has_high_bit(key, len) {
-            copy(key, odd_keys.place());
+            copy(key, odd_keys.end());
             odd_keys.keep(len + 1);
         }
     }
@@ -410,8 +410,8 @@ unsafe fn note_key<F: WireLayout>(key: *const u8, len: usize, odd_keys: &mut Tai
     }
     // SAFETY: there is room for the key and the byte after it, and up to 63 bytes more.
     unsafe {
-        copy_long(key, odd_keys.place(), len);
-        odd_keys.place().add(len).write(0);
+        copy_long(key, odd_keys.end(), len);
+        odd_keys.end().add(len).write(0);
         odd_keys.keep(len + 1);
     }
 }

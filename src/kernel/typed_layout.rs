@@ -9,7 +9,7 @@
 //!            └────────┴─────┴────────┴──────┴───────┘
 //! ```
 
-use super::layout::{Begin, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, take_long};
+use super::layout::{Begin, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, pass_long};
 use super::{copy_long, write_reversed};
 use crate::number::length;
 use crate::value::Checks;
@@ -42,9 +42,9 @@ impl<T: Types> TypedLayout<T> {
     ///
     /// Four bytes are readable.
     #[inline(always)]
-    unsafe fn len(at: *const u8) -> Option<usize> {
+    unsafe fn len(start: *const u8) -> Option<usize> {
         // SAFETY: the caller's contract.
-        let len = u32::from_le_bytes(unsafe { at.cast::<[u8; 4]>().read() }) as usize;
+        let len = u32::from_le_bytes(unsafe { start.cast::<[u8; 4]>().read() }) as usize;
         fits(len).then_some(len)
     }
 
@@ -54,24 +54,25 @@ impl<T: Types> TypedLayout<T> {
     ///
     /// As for [`WireLayout::header`].
     #[inline(always)]
-    unsafe fn regular(at: *const u8) -> Option<RawHeader> {
+    unsafe fn regular(start: *const u8) -> Option<RawHeader> {
         // SAFETY: `at` is in the row or at its end, and what is read ends at most `SLACK` bytes after it: two heads of
         // five bytes and a key of at most 255.
         let header = unsafe {
-            let (key_type, place) = match T::TYPED_KEYS {
-                true => (Some(T::CODES.value_type(*at)?), at.add(1)),
-                false => (None, at),
+            let (key_type, key_head) = match T::TYPED_KEYS {
+                true => (Some(T::CODES.value_type(*start)?), start.add(1)),
+                false => (None, start),
             };
-            let key_len = Self::len(place)?;
-            let key = place.add(4);
-            let place = key.add(key_len);
-            let value_type = Some(T::CODES.value_type(*place)?);
-            let value_len = Self::len(place.add(1))?;
-            RawHeader { key, key_len, key_type, value: place.add(HEAD), value_len, is_null: false, value_type }
+            let key_len = Self::len(key_head)?;
+            let key = key_head.add(4);
+            let value_head = key.add(key_len);
+            let value_type = Some(T::CODES.value_type(*value_head)?);
+            let value_len = Self::len(value_head.add(1))?;
+            RawHeader { key, key_len, key_type, value: value_head.add(HEAD), value_len, is_null: false, value_type }
         };
         // The slow path takes values of another size than their type, where they are allowed.
-        let has_size =
-            |of: Option<ValueType>, len: usize| of.and_then(ValueType::width).is_none_or(|width| width == len);
+        let has_size = |value_type: Option<ValueType>, len: usize| {
+            value_type.and_then(ValueType::width).is_none_or(|width| width == len)
+        };
         let is_regular = has_size(header.value_type, header.value_len) && has_size(header.key_type, header.key_len);
         is_regular.then_some(header)
     }
@@ -90,13 +91,13 @@ unsafe impl<T: Types> WireLayout for TypedLayout<T> {
 
     #[inline(always)]
     unsafe fn begin(_start: *const u8, _len: usize) -> Option<Begin> {
-        Some(Begin { at: 0, count: None })
+        Some(Begin { offset: 0, count: None })
     }
 
     #[inline(always)]
-    unsafe fn header<K: HeaderVisitor>(at: *const u8, end: *const u8, visitor: &mut K) -> Option<*const u8> {
+    unsafe fn header<K: HeaderVisitor>(start: *const u8, end: *const u8, visitor: &mut K) -> Option<*const u8> {
         // SAFETY: the caller's contract.
-        unsafe { take_long(at, Self::regular(at)?, end, visitor) }
+        unsafe { pass_long(start, Self::regular(start)?, end, visitor) }
     }
 
     #[inline(always)]
@@ -116,8 +117,8 @@ unsafe impl<T: Types> WireLayout for TypedLayout<T> {
                     4 + header.key_len
                 }
             };
-            let of = header.value_type.or(rules.default_type)?;
-            Some(key_len + Self::write_part(to.add(key_len), of, header.value, header.value_len)?)
+            let value_type = header.value_type.or(rules.default_type)?;
+            Some(key_len + Self::write_part(to.add(key_len), value_type, header.value, header.value_len)?)
         }
     }
 }
@@ -129,9 +130,9 @@ impl<T: Types> TypedLayout<T> {
     ///
     /// As for [`WireLayout::write`].
     #[inline(always)]
-    unsafe fn write_part(to: *mut u8, of: ValueType, from: *const u8, len: usize) -> Option<usize> {
-        let code = T::CODES.code(of)?;
-        let width = of.width();
+    unsafe fn write_part(to: *mut u8, value_type: ValueType, from: *const u8, len: usize) -> Option<usize> {
+        let code = T::CODES.code(value_type)?;
+        let width = value_type.width();
         if width.is_some_and(|width| width != len) {
             return None;
         }
@@ -167,21 +168,21 @@ unsafe impl WireLayout for Kip82Layout {
         unsafe {
             to.cast::<[u8; 4]>().write(length(key_len).to_be_bytes());
             copy_long(header.key, to.add(4), key_len);
-            let place = to.add(4 + key_len);
+            let value_head = to.add(4 + key_len);
             if header.is_null {
-                place.cast::<[u8; 4]>().write([0; 4]);
+                value_head.cast::<[u8; 4]>().write([0; 4]);
                 return Some(8 + key_len);
             }
-            let of = header.value_type.or(rules.default_type)?;
-            let code = TypeCodes::Kip82.code(of)?;
-            let is_checked = of == ValueType::Named(Scalar::Binary)
-                || Checks::Value.check(of, std::slice::from_raw_parts(header.value, value_len)).is_ok();
+            let value_type = header.value_type.or(rules.default_type)?;
+            let code = TypeCodes::Kip82.code(value_type)?;
+            let is_checked = value_type == ValueType::Named(Scalar::Binary)
+                || Checks::Value.check(value_type, std::slice::from_raw_parts(header.value, value_len)).is_ok();
             if !is_checked {
                 return None;
             }
-            place.cast::<[u8; 4]>().write(length(1 + value_len).to_be_bytes());
-            place.add(4).write(code);
-            copy_long(header.value, place.add(5), value_len);
+            value_head.cast::<[u8; 4]>().write(length(1 + value_len).to_be_bytes());
+            value_head.add(4).write(code);
+            copy_long(header.value, value_head.add(5), value_len);
         }
         Some(9 + key_len + value_len)
     }

@@ -7,7 +7,7 @@
 //! ```
 
 use super::layout::{
-    Begin, HeaderOffsets, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, take_long,
+    Begin, HeaderOffsets, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, pass_long,
 };
 use super::{COPY, copy, copy_long, has_high_bit, write_reversed};
 use crate::number;
@@ -34,9 +34,9 @@ const NULL: u8 = 0x01;
 ///
 /// Two bytes are readable at `at`.
 #[inline(always)]
-unsafe fn two_byte_length(at: *const u8) -> Option<usize> {
+unsafe fn two_byte_length(start: *const u8) -> Option<usize> {
     // SAFETY: the caller's contract.
-    let bits = usize::from(u16::from_le_bytes(unsafe { at.cast::<[u8; 2]>().read() }));
+    let bits = usize::from(u16::from_le_bytes(unsafe { start.cast::<[u8; 2]>().read() }));
     (bits & 0x8081 == 0x0080).then_some((bits & 0x7f | bits >> 8 << 7) >> 1)
 }
 
@@ -53,57 +53,62 @@ unsafe impl WireLayout for VarintLayout {
     #[inline(always)]
     unsafe fn begin(start: *const u8, len: usize) -> Option<Begin> {
         if len == 0 {
-            return Some(Begin { at: 0, count: Some(0) });
+            return Some(Begin { offset: 0, count: Some(0) });
         }
         // SAFETY: the row and the bytes after it are readable. A count that extends beyond the row is detected by where the
         // headers end.
         unsafe {
             let first = *start;
             match first & LONG_OR_NEGATIVE {
-                0 => Some(Begin { at: 1, count: Some(usize::from(first >> 1)) }),
-                _ => two_byte_length(start).filter(|_| len >= 2).map(|count| Begin { at: 2, count: Some(count) }),
+                0 => Some(Begin { offset: 1, count: Some(usize::from(first >> 1)) }),
+                _ => two_byte_length(start).filter(|_| len >= 2).map(|count| Begin { offset: 2, count: Some(count) }),
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn header<T: HeaderVisitor>(at: *const u8, end: *const u8, visitor: &mut T) -> Option<*const u8> {
+    unsafe fn header<T: HeaderVisitor>(start: *const u8, end: *const u8, visitor: &mut T) -> Option<*const u8> {
         // SAFETY: `at` is in the row or at its end. A key of at most 63 bytes ends, with the length after it, at most 66
         // bytes further on, and a value of at most 63 bytes another 63, which is inside `SLACK`. A longer key is compared
         // with the end of the row before the length after it is read.
         unsafe {
-            let first = *at;
+            let first = *start;
             if first & LONG_OR_NEGATIVE == 0 {
-                let (key, key_len) = (at.add(1), usize::from(first >> 1));
-                let place = key.add(key_len);
-                let second = *place;
-                let value = place.add(1);
+                let (key, key_len) = (start.add(1), usize::from(first >> 1));
+                let value_head = key.add(key_len);
+                let second = *value_head;
+                let value = value_head.add(1);
                 if second & LONG_OR_NEGATIVE == 0 {
                     let value_len = usize::from(second >> 1);
                     let next = value.add(value_len);
-                    let is_taken = next <= end && visitor.short(key, key_len, value, value_len, false);
-                    return if is_taken { Some(next) } else { None };
+                    let is_passed = next <= end && visitor.short(key, key_len, value, value_len, false);
+                    return if is_passed { Some(next) } else { None };
                 }
                 if second == NULL {
-                    let is_taken = value <= end && visitor.short(key, key_len, value, 0, true);
-                    return if is_taken { Some(value) } else { None };
+                    let is_passed = value <= end && visitor.short(key, key_len, value, 0, true);
+                    return if is_passed { Some(value) } else { None };
                 }
-                let value_len = two_byte_length(place)?;
-                return take_long(at, RawHeader::untyped(key, key_len, place.add(2), value_len, false), end, visitor);
+                let value_len = two_byte_length(value_head)?;
+                return pass_long(
+                    start,
+                    RawHeader::untyped(key, key_len, value_head.add(2), value_len, false),
+                    end,
+                    visitor,
+                );
             }
-            let key_len = two_byte_length(at)?;
-            if 2 + key_len >= end.addr() - at.addr() {
+            let key_len = two_byte_length(start)?;
+            if 2 + key_len >= end.addr() - start.addr() {
                 return None;
             }
-            let key = at.add(2);
-            let place = key.add(key_len);
-            let second = *place;
+            let key = start.add(2);
+            let value_head = key.add(key_len);
+            let second = *value_head;
             let (value, value_len, is_null) = match second {
-                NULL => (place.add(1), 0, true),
-                byte if byte & LONG_OR_NEGATIVE == 0 => (place.add(1), usize::from(byte >> 1), false),
-                _ => (place.add(2), two_byte_length(place)?, false),
+                NULL => (value_head.add(1), 0, true),
+                byte if byte & LONG_OR_NEGATIVE == 0 => (value_head.add(1), usize::from(byte >> 1), false),
+                _ => (value_head.add(2), two_byte_length(value_head)?, false),
             };
-            take_long(at, RawHeader::untyped(key, key_len, value, value_len, is_null), end, visitor)
+            pass_long(start, RawHeader::untyped(key, key_len, value, value_len, is_null), end, visitor)
         }
     }
 
@@ -125,15 +130,15 @@ unsafe impl WireLayout for VarintLayout {
         let (key_len, value_len) = (header.key_len, header.value_len);
         // SAFETY: the caller's contract: the key, the value, two lengths and `COPY` bytes are writable.
         unsafe {
-            if let Some(of) = header.value_type {
-                return write_untyped(to, header, of, rules.untyped?);
+            if let Some(value_type) = header.value_type {
+                return write_untyped(to, header, value_type, rules.untyped?);
             }
             if (key_len | value_len) < 64 {
                 to.write(byte(key_len << 1));
                 copy(header.key, to.add(1));
-                let place = to.add(1 + key_len);
-                place.write(if header.is_null { NULL } else { byte(value_len << 1) });
-                copy(header.value, place.add(1));
+                let value_head = to.add(1 + key_len);
+                value_head.write(if header.is_null { NULL } else { byte(value_len << 1) });
+                copy(header.value, value_head.add(1));
                 return Some(2 + key_len + value_len);
             }
             let mut len = write_length(to, header.key_len);
@@ -156,19 +161,19 @@ unsafe impl WireLayout for VarintLayout {
 ///
 /// As for [`WireLayout::write`]; the value was found by [`TypedLayout`].
 #[inline(always)]
-unsafe fn write_untyped(to: *mut u8, header: &RawHeader, of: ValueType, order: ByteOrder) -> Option<usize> {
+unsafe fn write_untyped(to: *mut u8, header: &RawHeader, value_type: ValueType, order: ByteOrder) -> Option<usize> {
     let RawHeader { key, key_len, value, value_len, .. } = *header;
     // SAFETY: the caller's contract: the parts, two lengths and `COPY` bytes are writable, and `COPY` bytes are readable at
     // either part; a value with a width has between 1 and 16 bytes.
     unsafe {
-        let is_text = |part, len| {
-            len < COPY && !has_high_bit(part, len)
-                || simdutf8::basic::from_utf8(std::slice::from_raw_parts(part, len)).is_ok()
+        let is_text = |text, len| {
+            len < COPY && !has_high_bit(text, len)
+                || simdutf8::basic::from_utf8(std::slice::from_raw_parts(text, len)).is_ok()
         };
-        if header.key_type.is_some_and(|of| of != TEXT || !is_text(key, key_len)) {
+        if header.key_type.is_some_and(|key_type| key_type != TEXT || !is_text(key, key_len)) {
             return None;
         }
-        let is_value = match of {
+        let is_value = match value_type {
             TEXT => is_text(value, value_len),
             ValueType::Named(Scalar::Bool) => *value <= 1,
             _ => true,
@@ -180,7 +185,7 @@ unsafe fn write_untyped(to: *mut u8, header: &RawHeader, of: ValueType, order: B
         copy_long(key, to.add(len), key_len);
         len += key_len;
         len += write_length(to.add(len), value_len);
-        if order == ByteOrder::Big && of.width().is_some() {
+        if order == ByteOrder::Big && value_type.width().is_some() {
             write_reversed(value, to.add(len), value_len);
         } else {
             copy_long(value, to.add(len), value_len);
@@ -215,14 +220,14 @@ unsafe fn write_length(to: *mut u8, len: usize) -> usize {
 }
 
 /// A length of any encoding, and where it ends; the inner `None` is -1. The bytes that it counts are inside the row.
-fn length(row: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
-    let rest = row.get(at..)?;
+fn length(row: &[u8], offset: usize) -> Option<(usize, Option<usize>)> {
+    let rest = row.get(offset..)?;
     let ParsedVarint::Read { bits, len, lost: false } = varint::read(rest) else { return None };
     match varint::unzigzag(bits) {
-        -1 => Some((at + len, None)),
+        -1 => Some((offset + len, None)),
         value => {
             let counted = usize::try_from(value).ok()?;
-            (counted <= rest.len() - len).then_some((at + len, Some(counted)))
+            (counted <= rest.len() - len).then_some((offset + len, Some(counted)))
         }
     }
 }

@@ -130,13 +130,13 @@ impl Views {
             return u128::from_le_bytes(bytes) | len as u128;
         }
         let first = u32::from_le_bytes([value[0], value[1], value[2], value[3]]);
-        let (buffer, offset) = self.place(value);
+        let (buffer, offset) = self.locate(value);
         len as u128 | u128::from(first) << 32 | u128::from(buffer) << 64 | (offset as u128) << 96
     }
 
     /// The buffer of a value and the offset in it.
     #[inline(always)]
-    fn place(&mut self, value: &[u8]) -> (u32, usize) {
+    fn locate(&mut self, value: &[u8]) -> (u32, usize) {
         let (start, len) = (value.as_ptr().addr(), value.len());
         if let Some(window) = self.windows.get(self.last)
             && let Some(offset) = window.offset(start, len)
@@ -144,19 +144,19 @@ impl Views {
             self.refers = true;
             return (window.buffer, offset);
         }
-        self.place_elsewhere(value)
+        self.locate_elsewhere(value)
     }
 
     #[cold]
     #[inline(never)]
-    fn place_elsewhere(&mut self, value: &[u8]) -> (u32, usize) {
+    fn locate_elsewhere(&mut self, value: &[u8]) -> (u32, usize) {
         let (start, len) = (value.as_ptr().addr(), value.len());
         let after = self.windows.partition_point(|window| window.start <= start);
-        if let Some(place) = after.checked_sub(1)
-            && let Some(offset) = self.windows[place].offset(start, len).filter(|_| len <= MAX_OFFSET)
+        if let Some(index) = after.checked_sub(1)
+            && let Some(offset) = self.windows[index].offset(start, len).filter(|_| len <= MAX_OFFSET)
         {
-            (self.last, self.refers) = (place, true);
-            return (self.windows[place].buffer, offset);
+            (self.last, self.refers) = (index, true);
+            return (self.windows[index].buffer, offset);
         }
         let offset = self.own.len();
         self.check_end(len);

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::bitmap::Validity;
-use super::buffer::{Progress, Runs, Utf8, Values as _};
+use super::buffer::{BinaryValues, Progress, Utf8, Values as _};
 use super::decode::{self, decode, decode_and_select};
 use super::encode::{convert, encode, max_converted};
 use super::keys::{Keep, KeySet, Requested};
@@ -90,7 +90,7 @@ fn decoded_by<'a>(
     rows: &'a Rows,
     read: impl FnOnce(&RowBlock<'a>, &mut decode::ListColumns<'_>) -> usize,
 ) -> (usize, Vec<Vec<Header>>) {
-    let (mut keys, mut values) = (Utf8::<Runs>::default(), Runs::default());
+    let (mut keys, mut values) = (Utf8::<BinaryValues>::default(), BinaryValues::default());
     let (mut has_value, mut ends) = (Validity::default(), vec![0]);
     let mut lists = decode::ListColumns {
         keys: decode::KeyColumns::Text(&mut keys),
@@ -107,7 +107,7 @@ fn decoded_by<'a>(
     (done, ends.windows(2).map(|ends| (ends[0]..ends[1]).map(|at| header(at as usize)).collect()).collect())
 }
 
-fn runs(runs: Runs) -> Vec<Vec<u8>> {
+fn runs(runs: BinaryValues) -> Vec<Vec<u8>> {
     let (offsets, bytes) = runs.into_parts();
     offsets.windows(2).map(|ends| bytes[ends[0] as usize..ends[1] as usize].to_vec()).collect()
 }
@@ -213,8 +213,8 @@ fn without_slack_there_is_no_span() {
     assert!(Span::new(&buffer, usize::MAX, usize::MAX).is_none());
 }
 
-fn wanted(place: usize, key: &[u8], keep: Keep) -> Requested {
-    Requested { key: key.to_vec(), key_type: Some(TEXT), keep, value_type: None, place }
+fn wanted(index: usize, key: &[u8], keep: Keep) -> Requested {
+    Requested { key: key.to_vec(), key_type: Some(TEXT), keep, value_type: None, index }
 }
 
 #[test]
@@ -245,12 +245,12 @@ fn select_finds_the_values_of_wanted_keys() {
     hits.clear(5);
     assert_eq!(select::<VarintLayout>(&block, MANY, &mut Scratch::default(), &keys, &mut hits), 3);
     let lane =
-        |place| hits.lane(place)[..3].iter().map(|value| (value.is_missing(), value.bytes())).collect::<Vec<_>>();
+        |index| hits.lane(index)[..3].iter().map(|value| (value.is_missing(), value.bytes())).collect::<Vec<_>>();
     assert_eq!(lane(0), [(false, None), (true, None), (true, None)]);
     assert_eq!(lane(1), [(false, Some(&b"1"[..])), (true, None), (true, None)]);
     assert_eq!(lane(2), [(false, Some(&b"2"[..])), (true, None), (true, None)]);
     assert_eq!(lane(3), [(true, None), (true, None), (false, Some(&text(70)[..]))]);
-    let every: Vec<_> = hits.every.iter().map(|hit| (hit.row, hit.place, hit.value.bytes())).collect();
+    let every: Vec<_> = hits.every.iter().map(|hit| (hit.row, hit.index, hit.value.bytes())).collect();
     assert_eq!(every, [(2, 4, Some(&b"a"[..])), (2, 4, None)]);
 }
 
@@ -297,11 +297,11 @@ fn headers_of_all_lengths_are_encoded() {
             );
             let mut lists = ListBlock::new(columns.unwrap());
             assert_eq!(lists.fill(&[0, 2, 2, 2, 3], 0b10, |place: usize| place), 4);
-            let mut out = Runs::default();
+            let mut out = BinaryValues::default();
             assert_eq!(encode::<VarintLayout>(&lists, RULES, PROGRESS, &mut out), 4);
             let expected = [written(&headers[..2]), vec![], vec![], written(&headers[2..])];
             assert_eq!(runs(out), expected, "{key_len} {value_len:?}");
-            let mut out = Runs::default();
+            let mut out = BinaryValues::default();
             let refused = Rules { refuses_nulls: true, ..RULES };
             assert_eq!(encode::<VarintLayout>(&lists, refused, PROGRESS, &mut out), 1);
         }
@@ -387,7 +387,7 @@ fn typed_headers_are_decoded_and_written_back() {
         .collect();
     let row = typed(&headers);
     let rows = Rows::of(&[row.clone(), vec![], row[..14].to_vec(), row.clone()]);
-    let (mut names, mut columns): ([Utf8<Runs>; 2], [Runs; 2]) = Default::default();
+    let (mut names, mut columns): ([Utf8<BinaryValues>; 2], [BinaryValues; 2]) = Default::default();
     let (mut has_value, mut ends) = (Validity::default(), vec![0]);
     let ([key_types, types], [keys, values]) = (&mut names, &mut columns);
     let mut lists = decode::ListColumns {
@@ -407,7 +407,7 @@ fn typed_headers_are_decoded_and_written_back() {
     let names = |names| Some(Names { names, has_type: None });
     let mut lists = ListBlock::new(Columns::new(names(key_types), keys, names(types), values, None, 0..12).unwrap());
     assert_eq!(lists.fill(&[0, 12], 0, |place: usize| place), 1);
-    let mut out = Runs::default();
+    let mut out = BinaryValues::default();
     // A code without a name is written by the slow path.
     assert_eq!(encode::<TypedLayout<Iggy>>(&lists, RULES, PROGRESS, &mut out), 0);
     let mut lists = ListBlock::new(Columns::new(names(key_types), keys, names(types), values, None, 0..12).unwrap());
@@ -438,7 +438,7 @@ fn a_block_is_written_in_another_layout() {
     let rows = Rows::of(&[written(&headers), vec![], written(&headers[1..]), vec![1], written(&headers)]);
     let binary = Rules { default_type: Some(ValueType::Named(Scalar::Binary)), ..RULES };
     let mut scratch = Scratch::default();
-    let mut out = Runs::default();
+    let mut out = BinaryValues::default();
     assert_eq!(convert::<VarintLayout, Kip82Layout>(&rows.block(), MANY, binary, &mut scratch, PROGRESS, &mut out), 3);
     let header = |(key, value): &Header| {
         let value = value.as_ref().map(|value| [&[9][..], value].concat()).unwrap_or_default();
@@ -460,7 +460,7 @@ fn a_block_is_written_in_another_layout() {
 fn a_rejected_header_ends_its_row() {
     let rows = Rows::of(&[written(&[(text(3000), None)])]);
     let binary = Rules { default_type: Some(ValueType::Named(Scalar::Binary)), ..RULES };
-    let mut out = Runs::default();
+    let mut out = BinaryValues::default();
     let done = convert::<VarintLayout, TypedLayout<Iggy>>(
         &rows.block(),
         MANY,
@@ -483,7 +483,7 @@ fn a_block_loses_its_types() {
         written(&values.map(|value| (text(70), Some(value.to_vec()))))
     };
     let convert = |rows: &[Vec<u8>], untyped| {
-        let (rows, mut out) = (Rows::of(rows), Runs::default());
+        let (rows, mut out) = (Rows::of(rows), BinaryValues::default());
         let rules = Rules { untyped, ..RULES };
         let done = convert::<TypedLayout<Iggy>, VarintLayout>(
             &rows.block(),
@@ -528,7 +528,7 @@ fn a_row_counts_with_all_of_its_bytes() {
         decode::<VarintLayout, _>(&block, MANY, PROGRESS, lists)
     };
     assert_eq!(decoded_by(&rows, read), (2, vec![headers.to_vec(), headers.to_vec()]));
-    let mut out = Runs::default();
+    let mut out = BinaryValues::default();
     assert_eq!(
         convert::<VarintLayout, VarintLayout>(&block, MANY, RULES, &mut Scratch::default(), PROGRESS, &mut out),
         2
@@ -563,15 +563,15 @@ fn sizes_of_memory_do_not_wrap() {
 #[test]
 #[should_panic = "ranges overlap"]
 fn ranges_that_overlap_are_refused() {
-    let mut texts = Utf8::<Runs>::default();
+    let mut texts = Utf8::<BinaryValues>::default();
     ["a\u{e9}", "\u{e9}b", "\u{e9}"].iter().for_each(|text| texts.push(text));
     texts.retain(0, &[1..3, 0..2]);
 }
 
 #[test]
-#[should_panic = "bytes of other runs were removed"]
+#[should_panic = "bytes of other values were removed"]
 fn bytes_of_other_runs_cannot_be_removed() {
-    let mut out = Runs::default();
+    let mut out = BinaryValues::default();
     out.push(b"abc");
     let _ = out.push_written(|bytes| {
         bytes.clear();
@@ -581,7 +581,7 @@ fn bytes_of_other_runs_cannot_be_removed() {
 
 #[test]
 fn a_run_that_could_not_be_written_leaves_nothing() {
-    let mut out = Runs::default();
+    let mut out = BinaryValues::default();
     out.push(b"abc");
     let failed = out.push_written(|bytes| {
         bytes.extend(b"half");
@@ -598,7 +598,7 @@ fn a_run_that_could_not_be_written_leaves_nothing() {
 
 #[test]
 fn a_panic_leaves_a_column_as_it_was() {
-    let mut texts = Utf8::<Runs>::default();
+    let mut texts = Utf8::<BinaryValues>::default();
     texts.push("before");
     let half_written = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let mut writer = texts.0.writer(1, 8, PROGRESS);
@@ -712,7 +712,7 @@ proptest! {
         // A count of more than two bytes is left to the slow path, and none of these has one.
         prop_assert_eq!((done, &found), (expected.len(), &expected));
         prop_assert_eq!(validated(&rows), done);
-        let mut out = Runs::default();
+        let mut out = BinaryValues::default();
         let block = rows.block();
         prop_assert_eq!(convert::<VarintLayout, VarintLayout>(&block, MANY, RULES, &mut Scratch::default(), PROGRESS, &mut out), done);
         let plain = expected.iter().map(|headers| if headers.is_empty() { vec![] } else { written(headers) });
@@ -742,7 +742,7 @@ proptest! {
     #[test]
     fn runs_in_some_ranges_are_kept(texts in proptest::collection::vec(".{0,9}", 1..40), from in 0..40usize, mask: u64) {
         let from = from.min(texts.len());
-        let mut out = Runs::default();
+        let mut out = BinaryValues::default();
         texts.iter().for_each(|text| out.push(text.as_bytes()));
         let kept: Vec<_> = (from..texts.len()).filter(|place| mask >> place & 1 == 1).collect();
         out.retain(from, &kept.iter().map(|place| *place..place + 1).collect::<Vec<_>>());
