@@ -19,7 +19,7 @@ pub fn position(offset: impl Into<i64>) -> usize {
     offset as usize
 }
 
-/// Offset after so many bytes or elements. One that wraps is detected by [`crate::kernel::buffer::Runs`], or by the limit of the
+/// Offset after so many bytes or elements. One that wraps is detected by [`crate::kernel::buffer::BinaryValues`], or by the limit of the
 /// rows, and is taken back before it is read.
 #[inline(always)]
 pub fn offset(len: usize) -> i32 {

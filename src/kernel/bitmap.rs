@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use crate::memory;
 
-/// Which places of a growing column hold a value: a bit for each, the first in the lowest bit of the first word.
+/// Bitmap over the values of a growing column, the first in the lowest bit of the first word. A bit is set unless the value
+/// is null.
 ///
-/// Bits after the last place are ones, so that appending valid places only increments the count.
+/// Bits after the last value are ones, so that appending values that are not null only increments the count.
 #[derive(Default)]
 pub struct Validity {
     words: Vec<u64>,
@@ -35,7 +36,7 @@ impl Validity {
         self.words.resize(words + 16, u64::MAX);
     }
 
-    /// Appends one place.
+    /// Appends one bit.
     #[inline]
     pub fn push(&mut self, valid: bool) {
         self.push_all(1);
@@ -44,14 +45,14 @@ impl Validity {
         }
     }
 
-    /// Appends valid places.
+    /// Appends bits that are set.
     #[inline]
     pub fn push_all(&mut self, more: usize) {
         self.reserve(more);
         self.count += more;
     }
 
-    /// Appends at most 64 places: those whose bit is set hold a value.
+    /// Appends the lowest `count` bits of `valid`, at most 64.
     #[inline]
     pub fn push_word(&mut self, valid: u64, count: usize) {
         debug_assert!(count <= 64);
@@ -67,7 +68,7 @@ impl Validity {
         self.count += count;
     }
 
-    /// A bit for each of the 64 places from one on; it is set after the last.
+    /// The 64 bits from `index` on. Bits after the last value are set.
     #[inline]
     pub fn word(&self, index: usize) -> u64 {
         let word = |number: usize| self.words.get(number).copied().unwrap_or(u64::MAX);
@@ -77,7 +78,7 @@ impl Validity {
         }
     }
 
-    /// Appends the places of another column.
+    /// Appends the bits of another column.
     pub fn extend(&mut self, other: &Validity) {
         let mut left = other.count;
         for word in &other.words {
@@ -87,7 +88,7 @@ impl Validity {
         }
     }
 
-    /// Removes the places from one on, except those in some ranges, each of which is after the one before it.
+    /// Removes the bits from `from` on, except those in the given ranges, which are sorted and do not overlap.
     pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
         let first = from / 64;
         let before = Validity { words: self.words.get(first..).unwrap_or_default().to_vec(), count: self.count };
@@ -99,20 +100,20 @@ impl Validity {
         }
     }
 
-    /// Marks a place, of those that room was made for, as null.
+    /// Marks a value as null. Memory for its bit was reserved.
     #[inline]
     pub fn clear(&mut self, index: usize) {
         self.words[index / 64] &= !(1 << (index % 64));
     }
 
-    /// This many places: those that are new were made room for, and some of them may have been cleared before.
+    /// Sets the number of values. Memory for the bits of new ones was reserved, and some may have been cleared.
     #[inline]
     pub fn set_count(&mut self, count: usize) {
         debug_assert!(count <= self.words.len() * 64);
         self.count = count;
     }
 
-    /// Truncates to an earlier count, or forgets what was cleared after the last place.
+    /// Truncates to an earlier count. Bits that were cleared after the last value are set again.
     pub fn truncate(&mut self, count: usize) {
         self.count = self.count.min(count);
         let whole = self.count / 64;
@@ -122,7 +123,7 @@ impl Validity {
         }
     }
 
-    /// The bits, least significant byte first; `None` when every place holds a value.
+    /// The bits, least significant byte first; `None` if no value is null.
     pub fn into_bits(mut self) -> Option<Vec<u64>> {
         self.words.truncate(self.count.div_ceil(64));
         if self.words.iter().all(|word| *word == u64::MAX) {

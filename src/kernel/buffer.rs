@@ -1,4 +1,4 @@
-//! Growing buffers that kernels append to: byte runs with offsets, and text.
+//! Growing columns that kernels append to: [`BinaryValues`], and [`Utf8`] for text.
 
 use std::alloc::{Layout, realloc};
 use std::mem::ManuallyDrop;
@@ -11,14 +11,14 @@ use crate::memory;
 use crate::number::offset;
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
-/// The largest offset of a column.
+/// Maximum offset of a column.
 const MAX_OFFSET: usize = i32::MAX as usize;
 
-/// Consecutive byte strings and their ends: the data of a binary or text column.
+/// A growing column of byte strings: consecutive bytes, and offsets of their ends.
 pub struct BinaryValues {
     offsets: Vec<i32>,
     bytes: Vec<u8>,
-    /// The runs before the first whose end may be too large for an offset. That run has to be taken back.
+    /// Number of values before the first whose end may be too large for an offset. That value has to be removed.
     fitting: usize,
 }
 
@@ -32,7 +32,7 @@ impl Default for BinaryValues {
 ///
 /// # Safety
 ///
-/// `writer` reserves memory for what it promises, beside what its `ValueWriter` may write after a value.
+/// `writer` reserves memory for the values, and for the bytes that its `ValueWriter` may write after a value.
 pub unsafe trait Values {
     type Writer<'w>: ValueWriter
     where
@@ -43,19 +43,19 @@ pub unsafe trait Values {
     /// Appends a value.
     fn push(&mut self, value: &[u8]);
 
-    /// Back to this many values.
+    /// Truncates to this many values.
     fn truncate(&mut self, count: usize);
 
     /// A writer that appends at most `count` values of at most `bytes` bytes together.
     fn writer(&mut self, count: usize, bytes: usize, progress: Progress) -> Self::Writer<'_>;
 }
 
-/// The end of a growing column of values.
+/// Appends to a growing column of values, in memory that was reserved.
 ///
 /// # Safety
 ///
-/// A value that is appended has the bytes that were passed, `count` is the number of values, and nothing else is read or
-/// written than what the contract of each function allows.
+/// A value that is appended has the bytes that were passed, `count` is the number of values, and each function reads and
+/// writes only what its contract allows.
 pub unsafe trait ValueWriter {
     fn count(&self) -> usize;
 
@@ -81,7 +81,7 @@ pub unsafe trait ValueWriter {
     /// `from`.
     unsafe fn push_long(&mut self, from: *const u8, len: usize);
 
-    /// Appends a value of at most 16 bytes, the last first.
+    /// Appends at most 16 bytes in reverse order.
     ///
     /// # Safety
     ///
@@ -89,12 +89,12 @@ pub unsafe trait ValueWriter {
     unsafe fn push_reversed(&mut self, from: *const u8, len: usize);
 }
 
-/// How much of the input was processed, to estimate the memory for the rest.
+/// Share of the input that was processed, to estimate the memory for the rest.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress {
-    /// Input bytes that the output so far was made from.
+    /// Number of input bytes that were processed.
     pub bytes: usize,
-    /// Input bytes in all.
+    /// Number of all input bytes.
     pub all: usize,
 }
 
@@ -107,7 +107,7 @@ impl Progress {
         }
     }
 
-    /// Reserves memory for `more` elements, and for the estimated rest where memory moves anyway.
+    /// Reserves memory for `more` elements. If the vector has to grow, it grows to the estimated final length.
     #[inline(always)]
     pub fn reserve<T>(self, out: &mut Vec<T>, more: usize) {
         if out.capacity() - out.len() < more {
@@ -128,7 +128,7 @@ impl Progress {
 }
 
 impl BinaryValues {
-    /// Appends a run whose bytes come last first.
+    /// Appends the bytes of a value in reverse order.
     #[inline]
     pub fn push_reversed(&mut self, value: &[u8]) {
         memory::reserve(&mut self.bytes, value.len());
@@ -136,7 +136,7 @@ impl BinaryValues {
         self.end_value();
     }
 
-    /// Appends a run of the bytes that `write` appends to the bytes of the other runs; nothing if it fails.
+    /// Appends a value of the bytes that `write` appends to those of the other values; none if it fails.
     #[inline]
     pub fn push_written<T, E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<T, E>) -> Result<T, E> {
         let before = self.bytes.len();
@@ -149,8 +149,8 @@ impl BinaryValues {
         written
     }
 
-    /// Appends runs of the bytes that `write` appends to the bytes of the other runs. It also appends where each run ends,
-    /// counted from the first of its bytes.
+    /// Appends values of the bytes that `write` appends to those of the other values. It also appends the end of each value,
+    /// counted from the first appended byte.
     pub fn push_written_values(&mut self, ends: &mut Vec<usize>, write: impl FnOnce(&mut Vec<u8>, &mut Vec<usize>)) {
         let (before, count) = (self.bytes.len(), self.count());
         ends.clear();
@@ -168,7 +168,7 @@ impl BinaryValues {
         memory::push(&mut self.offsets, offset(self.bytes.len()));
     }
 
-    /// Notes whether the runs after the first `before` have ends that are too large for an offset.
+    /// Notes if the values after the first `before` have ends that are too large for an offset.
     #[inline(always)]
     fn check_end(&mut self, before: usize) {
         if self.bytes.len() > MAX_OFFSET {
@@ -186,14 +186,14 @@ impl BinaryValues {
         memory::reserve_exact(&mut self.bytes, bytes.saturating_add(COPY));
     }
 
-    /// Reserves memory for runs, and for the estimated rest where memory moves anyway.
+    /// Reserves memory for values. Buffers that have to grow, grow to the estimated final length.
     #[inline(always)]
     pub fn reserve_rest(&mut self, count: usize, bytes: usize, progress: Progress) {
         progress.reserve(&mut self.offsets, count);
         progress.reserve(&mut self.bytes, bytes.saturating_add(COPY));
     }
 
-    /// Appends the runs of another column.
+    /// Appends the values of another column.
     pub fn extend(&mut self, other: &BinaryValues, progress: Progress) {
         let base = offset(self.bytes.len());
         progress.reserve(&mut self.bytes, other.bytes.len() + COPY);
@@ -203,7 +203,7 @@ impl BinaryValues {
         extend_ends(&mut self.offsets, &other.offsets, base, progress);
     }
 
-    /// Removes the runs from one on, except those in some ranges, each of which is after the one before it.
+    /// Removes the values from `from` on, except those in the given ranges, which are sorted and do not overlap.
     pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
         let (mut count, mut len, mut next) = (from, self.offsets[from] as usize, from);
         for range in kept {
@@ -220,7 +220,7 @@ impl BinaryValues {
         self.truncate(count);
     }
 
-    /// The first run from `from` on that is not UTF-8, given that those before it are.
+    /// Index of the first value from `from` on that is not UTF-8, given that those before it are.
     pub fn first_not_text(&self, from: usize) -> Option<usize> {
         let start = self.offsets[from] as usize;
         let bytes = &self.bytes[start..];
@@ -241,15 +241,15 @@ impl BinaryValues {
         &self.bytes[self.offsets[value] as usize..self.offsets[value + 1] as usize]
     }
 
-    /// Where the runs end, the first at 0, and their bytes.
+    /// The offsets of the values, the first of which is 0, and their bytes.
     pub fn into_parts(self) -> (Vec<i32>, Vec<u8>) {
         assert_eq!(self.fitting, usize::MAX, "a value that is too large was not removed");
         (shrunk(self.offsets), shrunk(self.bytes))
     }
 }
 
-/// Returns the memory of a vector that is not used, where it is most of it. The standard library would end the process where
-/// an allocator has to copy the elements and has no memory for that.
+/// Shrinks a vector that uses less than half of its memory. The standard library would abort the process if the allocator
+/// has to copy the elements and has no memory for that.
 pub fn shrunk<T: Copy>(elements: Vec<T>) -> Vec<T> {
     let (len, capacity) = (elements.len(), elements.capacity());
     let Ok(layout) = Layout::array::<T>(capacity) else { return elements };
@@ -269,7 +269,7 @@ pub fn shrunk<T: Copy>(elements: Vec<T>) -> Vec<T> {
     unsafe { Vec::from_raw_parts(start, len, capacity) }
 }
 
-// SAFETY: the writer has memory for all runs and bytes, and `COPY` bytes more.
+// SAFETY: the writer has memory for all values and bytes, and `COPY` bytes more.
 unsafe impl Values for BinaryValues {
     type Writer<'w> = Writer<'w>;
 
@@ -284,7 +284,6 @@ unsafe impl Values for BinaryValues {
         self.end_value();
     }
 
-    /// Back to this many runs.
     fn truncate(&mut self, values: usize) {
         self.offsets.truncate(values.saturating_add(1));
         if values <= self.fitting {
@@ -302,7 +301,7 @@ unsafe impl Values for BinaryValues {
     }
 }
 
-/// A growing column of text. Outside of the kernels, which validate what they append, only text can be appended.
+/// A growing column of text. Kernels validate the bytes that they append; other code can append only `str`.
 #[derive(Default)]
 pub struct Utf8<V>(pub(super) V);
 
@@ -337,7 +336,7 @@ impl<V: Values> Utf8<V> {
 }
 
 impl Utf8<BinaryValues> {
-    /// Appends the name of a type, or nothing.
+    /// Appends the name of a type, or an empty value.
     #[inline]
     pub fn push_name(&mut self, value_type: Option<ValueType>) {
         let (name, len) = value_type.map_or(([0; MAX_NAME_LEN], 0), ValueType::padded_name);
@@ -361,7 +360,7 @@ impl Utf8<BinaryValues> {
     }
 }
 
-/// Appends many bytes past the caches: the memory that they go to is not read before it is written.
+/// Appends many bytes with stores that bypass the caches, so that the target is not read before it is written.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
@@ -372,7 +371,7 @@ fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
     let (lanes, tail) = rest.as_chunks::<16>();
     to.extend_from_slice(head);
     let target = to.spare_capacity_mut().as_mut_ptr().cast::<__m128i>();
-    // SAFETY: memory for all bytes was reserved, so that the lanes fit after the head, where the place is
+    // SAFETY: memory for all bytes was reserved, so that the lanes fit after the head, where the target is
     // aligned to 16 bytes if there are any lanes. All of them are written before the length counts them.
     unsafe {
         for (number, lane) in lanes.iter().enumerate() {
@@ -390,15 +389,15 @@ fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
     to.extend_from_slice(bytes);
 }
 
-/// Appends the ends of other runs, all but the first, after `base` bytes or elements.
+/// Appends the offsets of another column, except the first, after `base` bytes or elements.
 pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, progress: Progress) {
     progress.reserve(ends, others.len());
-    // An end that wraps is taken back before it is read.
+    // A value whose end wraps is removed before it is read.
     ends.extend(others[1..].iter().map(|end| end.wrapping_add(base)));
 }
 
-/// The end of growing runs. When the writer is dropped, the appended bytes become part of the runs, except after a panic,
-/// when they may not be valid for the column.
+/// Appends to a growing column of byte strings. When the writer is dropped, the appended bytes become part of the column,
+/// except after a panic, when they may not be valid for it.
 pub struct Writer<'r> {
     values: &'r mut BinaryValues,
     ends: *mut i32,
@@ -408,35 +407,35 @@ pub struct Writer<'r> {
 }
 
 impl Writer<'_> {
-    /// Where the next run begins: `COPY` bytes are writable there beyond those that the writer was made for.
+    /// End of the bytes, where the next value begins. `COPY` bytes more than those that the writer was made for are writable.
     #[inline(always)]
     pub fn end(&mut self) -> *mut u8 {
         // SAFETY: `len` is at most the capacity of the bytes.
         unsafe { self.start.add(self.len) }
     }
 
-    /// Ends a run of bytes that were written to `place`.
+    /// Ends a value of bytes that were written to `end`.
     ///
     /// # Safety
     ///
-    /// They were written, and the writer was made for this run and these bytes.
+    /// They were written, and the writer was made for this value and these bytes.
     #[inline(always)]
     pub unsafe fn end_value(&mut self, len: usize) {
         self.len += len;
         debug_assert!(self.len <= self.values.bytes.capacity() && self.count < self.values.offsets.capacity());
-        // SAFETY: room for the run was reserved. Drop detects wrapped offsets.
+        // SAFETY: room for the value was reserved. Drop detects wrapped offsets.
         unsafe { self.ends.add(self.count).write(offset(self.len)) };
         self.count += 1;
     }
 
-    /// Appends a run of at most 8 bytes.
+    /// Appends a value of at most 8 bytes.
     ///
     /// # Safety
     ///
-    /// The writer was made for this run and its bytes.
+    /// The writer was made for this value and its bytes.
     #[inline(always)]
     pub unsafe fn push_padded(&mut self, (bytes, len): ([u8; 8], usize)) {
-        // SAFETY: `COPY` bytes are writable at the place, of which `len` are kept.
+        // SAFETY: `COPY` bytes are writable at the end, of which `len` are kept.
         unsafe {
             self.end().cast::<[u8; 8]>().write_unaligned(bytes);
             self.end_value(len);
@@ -444,7 +443,7 @@ impl Writer<'_> {
     }
 }
 
-// SAFETY: a run is the first `len` of the bytes that are copied, and `end_run` counts it.
+// SAFETY: a value is the first `len` of the bytes that are copied, and `end_value` counts it.
 unsafe impl ValueWriter for Writer<'_> {
     #[inline(always)]
     fn count(&self) -> usize {
@@ -459,7 +458,7 @@ unsafe impl ValueWriter for Writer<'_> {
 
     #[inline(always)]
     unsafe fn push_short(&mut self, from: *const u8, len: usize) {
-        // SAFETY: the caller's contract; `COPY` bytes are writable at the place.
+        // SAFETY: the caller's contract; `COPY` bytes are writable at the end.
         unsafe {
             copy(from, self.end());
             self.end_value(len);
@@ -468,7 +467,7 @@ unsafe impl ValueWriter for Writer<'_> {
 
     #[inline(always)]
     unsafe fn push_long(&mut self, from: *const u8, len: usize) {
-        // SAFETY: the caller's contract; `COPY` bytes are writable after those of the run.
+        // SAFETY: the caller's contract; `COPY` bytes are writable after those of the value.
         unsafe {
             copy_long(from, self.end(), len);
             self.end_value(len);
@@ -478,7 +477,7 @@ unsafe impl ValueWriter for Writer<'_> {
     #[inline(always)]
     unsafe fn push_reversed(&mut self, from: *const u8, len: usize) {
         debug_assert!((1..=16).contains(&len));
-        // SAFETY: the caller's contract; `COPY` bytes are writable at the place.
+        // SAFETY: the caller's contract; `COPY` bytes are writable at the end.
         unsafe {
             write_reversed(from, self.end(), len);
             self.end_value(len);
@@ -493,7 +492,7 @@ impl Drop for Writer<'_> {
             return;
         }
         let before = self.values.count();
-        // SAFETY: this many offsets and bytes were written: `end_run` counts them.
+        // SAFETY: this many offsets and bytes were written: `end_value` counts them.
         unsafe {
             self.values.offsets.set_len(self.count);
             self.values.bytes.set_len(self.len);
@@ -517,14 +516,14 @@ impl<'b> Tail<'b> {
         Tail { start: bytes.as_mut_ptr(), len: bytes.len(), bytes }
     }
 
-    /// Where the next byte goes.
+    /// End of the bytes, where the next one is written.
     #[inline(always)]
     pub fn end(&mut self) -> *mut u8 {
         // SAFETY: `len` is at most the capacity of the bytes.
         unsafe { self.start.add(self.len) }
     }
 
-    /// Keeps this many bytes that were written to `place`.
+    /// Keeps this many bytes that were written to `end`.
     ///
     /// # Safety
     ///

@@ -17,7 +17,7 @@ pub struct ListColumns<'o, V = BinaryValues> {
     pub types: Option<&'o mut Utf8<BinaryValues>>,
     pub values: &'o mut V,
     pub has_value: &'o mut Validity,
-    /// Where the list of each row ends. A row without a message ends where it begins.
+    /// End of the list of each row. The list of a row without a message is empty.
     pub ends: &'o mut Vec<i32>,
 }
 
@@ -28,13 +28,14 @@ pub enum KeyColumns<'o> {
     Typed(&'o mut Utf8<BinaryValues>, &'o mut BinaryValues),
 }
 
-/// The maximum number of bytes that decoding this many input bytes appends to one column.
+/// Maximum number of bytes that decoding this many input bytes appends to one column.
 pub fn max_bytes<F: WireLayout>(input: usize) -> usize {
     if F::TYPED { input.max((input / F::MIN_LEN).saturating_mul(MAX_NAME_LEN)) } else { input }
 }
 
 dispatch! {
-    /// Decodes rows until one is not readable or has more than `limit` headers, and returns how many were decoded.
+    /// Decodes rows up to the first that is not readable or has more than `limit` headers, and returns the number of rows
+    /// that were decoded.
     pub fn decode<F: WireLayout, V: Values>(block: &RowBlock<'_>, limit: usize, progress: Progress, out: &mut ListColumns<'_, V>) -> usize {
         // SAFETY: it keeps nothing.
         unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut IgnoreHeaders) }
@@ -42,8 +43,8 @@ dispatch! {
 }
 
 dispatch! {
-    /// As `decode`, and collects the values of the requested keys in `hits`, which were cleared. Those of rows that were not
-    /// decoded may be among them.
+    /// As `decode`, and collects the values of the requested keys in `hits`, which were cleared. They may include values of
+    /// rows that were not decoded.
     pub fn decode_and_select<'a, F: WireLayout, V: Values>(
         block: &RowBlock<'a>,
         limit: usize,
@@ -59,7 +60,7 @@ dispatch! {
 
 /// # Safety
 ///
-/// `also` was created for this block, and needs no calls but of `header`.
+/// `also` was created for this block, and needs only calls of `header`.
 #[inline(always)]
 unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
     block: &RowBlock<'a>,
@@ -95,8 +96,8 @@ unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
         for (index, row) in block.rows().iter().enumerate() {
             to.row = index;
             if let Some(row) = row {
-                // SAFETY: the row has `SLACK` bytes after it. A header takes `MIN_LEN` bytes of its row at least, and its
-                // parts are in it, so that the writers were made for all headers of the block; each name takes
+                // SAFETY: the row has `SLACK` bytes after it. A header takes `MIN_LEN` bytes of its row at least, and
+                // contains its key and value, so that the writers were made for all headers of the block; each name takes
                 // `MAX_NAME_LEN` bytes at most. The caller's contract.
                 let is_whole = unsafe {
                     F::begin(row.start(), row.len())
@@ -121,7 +122,7 @@ unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
         // The first row that ends after this key; rows before it are complete.
         done = out.ends[first_row..].partition_point(|end| *end as usize <= key);
         out.truncate(first_row + done);
-        // Whatever the ends say, the column has nothing but text.
+        // The column must contain only text, even if the ends are wrong.
         if let KeyColumns::Text(keys) = &mut out.keys {
             keys.truncate(key);
         }
@@ -130,7 +131,7 @@ unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
 }
 
 impl<V: Values> ListColumns<'_, V> {
-    /// Back to this many ends.
+    /// Truncates to this many rows.
     fn truncate(&mut self, ends: usize) {
         self.ends.truncate(ends);
         let headers = self.ends.last().map_or(0, |end| *end as usize);
@@ -155,9 +156,9 @@ struct AppendHeaders<'w, 's, 'a, F, W, S> {
     types: Option<Writer<'w>>,
     values: W,
     has_value: &'w mut Validity,
-    /// The place of the row in the block.
+    /// Index of the row in the block.
     row: usize,
-    /// Sees each header, and may reject it, before it is kept.
+    /// Visitor of each header before it is appended, which may reject it.
     also: &'s mut S,
     bytes: PhantomData<(&'a [u8], F)>,
 }
@@ -185,13 +186,12 @@ impl<'a, F: WireLayout, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for App
 
     #[inline(always)]
     unsafe fn long(&mut self, header: RawHeader) -> bool {
-        // SAFETY: as above: copies may read and write up to 63 bytes after a part, which are reserved.
+        // SAFETY: as above: copies may read and write up to 63 bytes after a key or value, which are reserved.
         unsafe {
             if !self.also.header(self.row, header) {
                 return false;
             }
-            // The conditions are constants, without which layouts without types would keep the writers of names in
-            // registers.
+            // Without these constant conditions, layouts without types would keep the writers of names in registers.
             if F::TYPED_KEYS {
                 push_name(&mut self.key_types, header.key_type);
             }
@@ -221,7 +221,7 @@ unsafe fn push_name(names: &mut Option<Writer<'_>>, value_type: Option<ValueType
     }
 }
 
-/// Appends a part, the most significant byte of a number first.
+/// Appends a key or value, numbers in big-endian order.
 ///
 /// # Safety
 ///

@@ -9,20 +9,20 @@ use super::scan::{RowVisitor, Scratch, scan_block};
 use super::varint_layout::MAX_IN_BYTE;
 use super::{RowBlock, dispatch};
 
-/// The largest number of bytes that encoding these rows appends; `usize::MAX` if it is not less.
+/// Maximum number of bytes that encoding these rows appends, saturated at `usize::MAX`.
 pub fn max_bytes<F: WireLayout>(lists: &ListBlock<'_>) -> usize {
     max_written::<F>(lists.byte_len(), lists.header_count(), lists.row_count())
 }
 
-/// The bytes of keys and values, and of what a layout writes around them.
+/// Maximum number of bytes of keys, values, their framing and the counts of rows.
 fn max_written<F: WireLayout>(bytes: usize, headers: usize, rows: usize) -> usize {
     let (framing, counts) = (headers.saturating_mul(F::MAX_FRAMING), rows.saturating_mul(F::MAX_COUNT));
     bytes.saturating_add(framing).saturating_add(counts)
 }
 
 dispatch! {
-    /// Encodes rows until one has to be left to the slow path, and returns how many were encoded. Rows without a
-    /// list are encoded as no headers.
+    /// Encodes rows up to the first that the slow path has to read, and returns the number of rows that were encoded.
+    /// Rows without a list are encoded as no headers.
     pub fn encode<F: WireLayout>(lists: &ListBlock<'_>, rules: Rules, progress: Progress, out: &mut BinaryValues) -> usize {
         let (rows, bytes) = (lists.row_count(), max_bytes::<F>(lists));
         // SAFETY: the writer was made for these rows.
@@ -30,14 +30,14 @@ dispatch! {
     }
 }
 
-/// The largest number of bytes that converting a block of layout `S` to layout `F` appends; `usize::MAX` if it is not less.
+/// Maximum number of bytes that converting a block of layout `S` to layout `F` appends, saturated at `usize::MAX`.
 pub fn max_converted<S: WireLayout, F: WireLayout>(block: &RowBlock<'_>) -> usize {
     max_written::<F>(block.byte_len(), block.byte_len() / S::MIN_LEN, block.rows().len())
 }
 
 dispatch! {
-    /// Writes rows of layout `S` in layout `F`, up to the first that has to be left to the slow path, as a row
-    /// without a message is. Returns how many were written.
+    /// Writes rows of layout `S` in layout `F`, up to the first that the slow path has to read, such as a row without a
+    /// message. Returns the number of rows that were written.
     pub fn convert<S: WireLayout, F: WireLayout>(
         block: &RowBlock<'_>,
         limit: usize,
@@ -60,10 +60,10 @@ dispatch! {
     }
 }
 
-/// Writes the rows for which its writer was made. `COUNTED`: how many headers a row has is known when it begins.
+/// Writes the rows for which its writer was made. `COUNTED`: the number of headers of a row is known when it begins.
 struct EncodeHeaders<'w, F, const COUNTED: bool> {
     to: Writer<'w>,
-    /// Where the row begins, and where its next header goes.
+    /// Start of the row, and of its next header.
     row: *mut u8,
     next: *mut u8,
     /// Headers of the row so far, unless they are counted before.

@@ -1,5 +1,5 @@
-//! The keys that are selected: their lengths, then a hash table in which most other keys have no entry, then one masked
-//! comparison.
+//! [`KeySet`]: the requested keys. A key is looked up by its length, in a hash table in which most other keys have no
+//! entry, and by one masked comparison.
 
 use super::layout::WireLayout;
 use crate::number::fitting;
@@ -15,49 +15,49 @@ pub enum Keep {
     Last,
     /// The first value of a row goes to a lane.
     First,
-    /// Every value is a hit of its own.
+    /// All values, in their order.
     All,
 }
 
 /// A requested key.
 #[derive(Debug, Clone)]
 pub struct Requested {
-    /// As in the input.
+    /// Bytes of the key as in the input.
     pub key: Vec<u8>,
     /// The type of the key, in layouts with types of keys.
     pub key_type: Option<ValueType>,
     pub keep: Keep,
-    /// For layouts with types of values: the only one that a lane accepts.
+    /// In layouts with types of values: the only type that a lane accepts.
     pub value_type: Option<ValueType>,
-    /// The caller's number of the key.
+    /// Index that the caller gave the key.
     pub index: usize,
 }
 
 pub struct KeySet {
-    /// Lengths of the requested keys, modulo 64, as bits.
+    /// Bitmask over the lengths of the requested keys, modulo 64.
     lens: u64,
-    /// By the first bits of a hash: the entry to begin with, or `NONE`. It has at least twice as many places as keys.
+    /// Index of the first entry for the first bits of a hash, or `NONE`. It has at least twice as many slots as keys.
     table: Vec<u32>,
-    /// The bits of a hash that do not count.
+    /// Number of low bits of a hash that are ignored.
     shift: u32,
     entries: Vec<Entry>,
 }
 
 pub(super) struct Entry {
-    /// The first bytes, padded with zeros.
+    /// First bytes of the key, padded with zeros.
     head: u128,
     requested: Requested,
-    /// The next entry with this hash, or `NONE`.
+    /// Index of the next entry with this hash, or `NONE`.
     next: u32,
 }
 
-/// No entry: there are never so many.
+/// Index of no entry: there are never so many.
 const NONE: u32 = u32::MAX;
 
-/// The fewest places of a table: most keys of messages find none of the entries.
+/// Minimum number of slots of a table: most keys of messages have no entry.
 const MIN_SLOTS: usize = 256;
 
-/// Masks of the first bytes of a word.
+/// Masks for the first bytes of a word, by their number.
 const MASKS: [u128; WORD + 1] = {
     let mut masks = [0; WORD + 1];
     let mut len = 1;
@@ -84,7 +84,7 @@ fn bit_of(len: usize) -> u64 {
     1 << (len % 64)
 }
 
-/// The first bytes of a key, spread over all bits. Keys such as `x-header-0001` differ in the last of them alone.
+/// Hashes the first bytes of a key. Keys such as `x-header-0001` differ in the last of them only.
 #[inline(always)]
 fn hash(head: u128) -> u64 {
     ((head & 0xffff_ffff_ffff_ffff) as u64).wrapping_add((head >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -97,7 +97,7 @@ fn slot_of(head: u128, shift: u32) -> usize {
 }
 
 impl KeySet {
-    /// `None` if there are too many.
+    /// Returns `None` if there are too many keys.
     pub fn new(requested: Vec<Requested>) -> Option<Self> {
         let slots = requested.len().checked_mul(2)?.next_power_of_two().max(MIN_SLOTS);
         let (table, shift) = (vec![NONE; slots], u64::BITS - slots.ilog2());

@@ -1,5 +1,4 @@
-//! [`WireLayout`]: where the parts of a header are, and how it is written; one implementation for each layout that has
-//! kernels.
+//! [`WireLayout`]: finds the key and the value of a header, and writes headers. Each layout with kernels implements it.
 
 use super::{Span, fetch_ahead};
 use crate::value::ByteOrder;
@@ -35,7 +34,7 @@ impl RawHeader {
         RawHeader { key, key_len, key_type: None, value, value_len, is_null, value_type: None }
     }
 
-    /// Where the next header begins.
+    /// End of the header, where the next one begins.
     #[inline(always)]
     pub(super) fn end(&self) -> *const u8 {
         self.value.wrapping_add(self.value_len)
@@ -45,24 +44,24 @@ impl RawHeader {
 /// How a writer treats headers that its layout cannot carry as they are.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rules {
-    /// The type of values that have none.
+    /// Type of values without one.
     pub default_type: Option<ValueType>,
-    /// The order of bytes in which numbers are written where values have no types: that their types are lost is agreed.
+    /// Byte order of numbers in a layout without types, if the caller accepts the loss of their types.
     pub untyped: Option<ByteOrder>,
     /// Leaves out values that are null, and keys and values of a length that the layout cannot carry.
     pub drops: bool,
     /// Leaves rows without a list to the slow path, which rejects them.
     pub refuses_nulls: bool,
-    /// The most bytes that the headers of a row may take.
+    /// Maximum number of bytes of the headers of a row.
     pub max_bytes: usize,
 }
 
 /// Receives each header of a row once. If it returns false, the row is left to the slow path.
 ///
-/// A frame calls it in each of its branches, so that what a branch knows is not stored and tested again.
+/// A layout calls it in each of its branches, so that the result of a test is not stored and tested again.
 pub trait HeaderVisitor {
-    /// A header without types, with a key and a value of at most 63 bytes each, so that one copy takes either. A null
-    /// has no bytes.
+    /// A header without types, with a key and a value of at most 63 bytes each, so that one copy suffices for either.
+    /// A null has no bytes.
     ///
     /// # Safety
     ///
@@ -81,9 +80,9 @@ pub trait HeaderVisitor {
 /// The beginning of a row.
 #[derive(Clone, Copy)]
 pub struct Begin {
-    /// Where the first header begins.
+    /// Offset of the first header in the row.
     pub offset: usize,
-    /// How many headers there are, if the layout has a count.
+    /// Number of headers, if the layout has a count.
     pub count: Option<usize>,
 }
 
@@ -102,24 +101,24 @@ pub enum ReadableLayout {
 /// # Safety
 ///
 /// Kernels copy the headers of `header` and `irregular`, and write where `write` may write, without another check. `header`
-/// passes the visitor one header at most, and none if it returns `None` for another reason than the visitor. In all that
-/// they find, key and value are inside the row: `key + key_len <= value` and `value + value_len <= end`. Short
-/// ones have at most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more
-/// bytes than its header.
+/// passes the visitor one header at most, and none if it returns `None` for another reason than the visitor. Key and value
+/// of each header are inside the row: `key + key_len <= value` and `value + value_len <= end`. Those of short headers have
+/// at most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more bytes than
+/// its header.
 ///
 /// A layout that kernels do not read leaves out `begin` and `header`; one that they do not write, `write_count` and
 /// `write`.
 pub unsafe trait WireLayout: 'static {
-    /// The layout that kernels read, if they read this one.
+    /// This layout as a value, if kernels read it.
     const READS: Option<ReadableLayout> = None;
-    /// Kernels write it.
+    /// Whether kernels write it.
     const WRITES: bool = false;
-    /// Values have types.
+    /// Whether values have types.
     const TYPED: bool = false;
     const TYPED_KEYS: bool = false;
-    /// The fewest bytes of a header.
+    /// Minimum length of a header.
     const MIN_LEN: usize = 1;
-    /// The largest number of bytes in front of the headers of a row, and around a key and a value.
+    /// Maximum number of bytes before the headers of a row, and of those around a key and a value.
     const MAX_COUNT: usize = 0;
     const MAX_FRAMING: usize = 0;
 
@@ -133,13 +132,13 @@ pub unsafe trait WireLayout: 'static {
         None
     }
 
-    /// Passes the header at `at` to `visitor`, and returns where the next one begins; `None` if it is not a regular header
-    /// inside the row, or if `visitor` rejects it. (With a variant for each of the two,
+    /// Passes the header at `start` to `visitor`, and returns the start of the next one; `None` if it is not a regular
+    /// header inside the row, or if `visitor` rejects it. (With a variant for each of the two,
     /// `decode` takes 12 more instructions a header.)
     ///
     /// # Safety
     ///
-    /// `at` is in the row or at its end, which has `SLACK` bytes after it. A header that begins at the end is not inside the
+    /// `start` is in the row or at its end, which has `SLACK` bytes after it. A header that begins at the end is not inside the
     /// row. The visitor was created for this row, and this header was not passed to it before.
     #[inline(always)]
     unsafe fn header<T: HeaderVisitor>(_start: *const u8, _end: *const u8, _visitor: &mut T) -> Option<*const u8> {
@@ -189,8 +188,8 @@ impl HeaderVisitor for IgnoreHeaders {
     }
 }
 
-/// Passes the headers of a row to `visitor`; false if the row is not readable or has more than `limit`, and then some of
-/// them may have been passed.
+/// Passes the headers of a row to `visitor`. Returns false if the row is not readable or has more headers than `limit`;
+/// some of them may have been passed.
 ///
 /// # Safety
 ///
@@ -207,12 +206,12 @@ pub(super) unsafe fn for_each_header<F: WireLayout, T: HeaderVisitor>(
         return false;
     }
     let (mut start, end) = (row.start().wrapping_add(offset), row.end());
-    // A count ends the loop where there is one. It is compared long before the lengths that lead to the end of the row are
+    // A count, if any, ends the loop. It is compared long before the lengths that lead to the end of the row are
     // known, so that a wrong prediction of the last header costs less.
     let mut left = count.unwrap_or(limit);
     loop {
         while left > 0 && (count.is_some() || start < end) {
-            // SAFETY: `Span` has `SLACK` bytes after the row, and `at` is where it begins or a header in it ends.
+            // SAFETY: `Span` has `SLACK` bytes after the row, and `start` is the start of the row or the end of a header.
             match unsafe { F::header(start, end, visitor) } {
                 Some(next) => (start, left) = (next, left - 1),
                 None => break,
@@ -223,14 +222,14 @@ pub(super) unsafe fn for_each_header<F: WireLayout, T: HeaderVisitor>(
         }
         // SAFETY: as above.
         match unsafe { irregular::<F>(row, start) } {
-            // SAFETY: as above; the parts that a layout finds are in the row.
+            // SAFETY: as above; a layout finds keys and values inside the row.
             Some(header) if unsafe { visitor.long(header) } => (start, left) = (header.end(), left - 1),
             _ => return false,
         }
     }
 }
 
-/// Parses the header at `at` after [`WireLayout::header`] returned `None`. Returns `None` if the row is not readable, and if the
+/// Parses the header at `start` after [`WireLayout::header`] returned `None`. Returns `None` if the row is not readable, and if the
 /// header is regular: then the visitor has rejected it, and it must not be passed again.
 ///
 /// # Safety
@@ -248,17 +247,17 @@ unsafe fn irregular<F: WireLayout>(row: Span<'_>, start: *const u8) -> Option<Ra
     Some(RawHeader::untyped(start.wrapping_add(key), key_len, start.wrapping_add(value), value_len, is_null))
 }
 
-/// The layouts without kernels: the slow path reads and writes them.
+/// Layout of formats without kernels, which the slow path reads and writes.
 pub struct NoKernels;
 
-// SAFETY: nothing is found, and nothing is written.
+// SAFETY: it finds and writes no headers.
 unsafe impl WireLayout for NoKernels {}
 
-/// Passes the header at `at` to `visitor` if its value ends in the row.
+/// Passes the header at `start` to `visitor` if its value ends in the row.
 ///
 /// # Safety
 ///
-/// As for [`WireLayout::header`]; `header` was read at `at`, and its key and the start of its value are in the row or in the
+/// As for [`WireLayout::header`]; `header` was read at `start`, and its key and the start of its value are in the row or in the
 /// `SLACK` bytes after it.
 #[inline(always)]
 pub(super) unsafe fn pass_long<T: HeaderVisitor>(

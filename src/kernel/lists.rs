@@ -1,4 +1,4 @@
-//! Headers that are columns already: keys and values with 32-bit offsets, and the names of their types.
+//! [`ListBlock`]: headers of list columns, as keys and values with 32-bit offsets, and the names of their types.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::scan::{Hits, RowVisitor, SelectHeaders};
 use super::{BYTES, COPY, ROWS, dispatch};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
-/// Offsets that are not negative and never decrease at some places.
+/// Offsets that are not negative and never decrease in a range of indexes.
 #[derive(Debug, Clone, Copy)]
 pub struct Offsets<'a> {
     offsets: &'a [i32],
@@ -18,8 +18,8 @@ pub struct Offsets<'a> {
 impl<'a> Offsets<'a> {
     /// # Safety
     ///
-    /// From the first of the places to the end of the last, offsets are not negative and never decrease. Of no places, none
-    /// is read.
+    /// Offsets are not negative and never decrease from `range.start` to `range.end`, inclusive. Those of an empty range are
+    /// not read.
     pub unsafe fn new_unchecked(offsets: &'a [i32], range: Range<usize>) -> Self {
         debug_assert!(range.is_empty() || offsets[range.start] >= 0 && offsets[range.start..=range.end].is_sorted());
         Offsets { offsets, range: (range.start, range.end) }
@@ -30,18 +30,18 @@ impl<'a> Offsets<'a> {
     }
 }
 
-/// Byte strings with offsets.
+/// Byte strings and their offsets.
 #[derive(Debug, Clone, Copy)]
 pub struct Strings<'a> {
     pub offsets: Offsets<'a>,
     pub bytes: &'a [u8],
 }
 
-/// Which places hold a value: a bit for each, the first in the lowest bit.
+/// Bitmap over the elements of a column, the first in the lowest bit. A bit is set unless the element is null.
 #[derive(Debug, Clone, Copy)]
 pub struct Bits<'a> {
     pub bytes: &'a [u8],
-    /// The bit of the first place.
+    /// Number of the bit of the first element.
     pub offset: usize,
 }
 
@@ -52,7 +52,7 @@ impl Bits<'_> {
 
     /// # Safety
     ///
-    /// `covers(place + 1)`.
+    /// `covers(index + 1)`.
     #[inline(always)]
     unsafe fn get(self, index: usize) -> bool {
         let bit = self.offset + index;
@@ -61,14 +61,14 @@ impl Bits<'_> {
     }
 }
 
-/// The names of types, and which places have one unless all have.
+/// The names of types, and which headers have one; `None` if all have.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'a> {
     pub names: Strings<'a>,
     pub has_type: Option<Bits<'a>>,
 }
 
-/// The headers of all rows; no key is null.
+/// The columns of the headers of all rows; no key is null.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns<'a> {
     /// The types of keys, if keys have types.
@@ -77,14 +77,14 @@ pub struct Columns<'a> {
     /// The types of values, if values have types.
     types: Option<Names<'a>>,
     values: Strings<'a>,
-    /// Which values are not null, unless all are.
+    /// Which values are not null; `None` if none is.
     has_value: Option<Bits<'a>>,
-    /// The places that rows may have.
+    /// Indexes of the headers that rows may refer to.
     range: (usize, usize),
 }
 
 impl<'a> Columns<'a> {
-    /// The headers at some places; `None` if a bitmap or offsets of keys or values do not cover them.
+    /// The headers in `range`; `None` if a bitmap or offsets of keys or values do not cover it.
     pub fn new(
         key_types: Option<Names<'a>>,
         keys: Strings<'a>,
@@ -99,8 +99,8 @@ impl<'a> Columns<'a> {
         is_covered.then_some(Columns { key_types, keys, types, values, has_value, range: (range.start, range.end) })
     }
 
-    /// The bytes of the keys and values at some places, if kernels can read them: the places are among those of these
-    /// columns, and `COPY` bytes follow the last key and the last value.
+    /// Number of bytes of the keys and values from `first` to `last`, if kernels can read them: the range of these columns
+    /// contains them, and `COPY` bytes follow the last key and the last value.
     fn byte_len(&self, first: usize, last: usize) -> Option<usize> {
         if first < self.range.0 || last > self.range.1 {
             return None;
@@ -113,7 +113,7 @@ impl Strings<'_> {
     /// See `Columns::byte_len`.
     fn byte_len(self, first: usize, last: usize) -> Option<usize> {
         if first >= last {
-            // Where no row has a header, nothing is known about offsets.
+            // The offsets of an empty range were not checked.
             return (first == last).then_some(0);
         }
         let offsets = self.offsets.offsets;
@@ -121,7 +121,7 @@ impl Strings<'_> {
         (end + COPY <= self.bytes.len()).then(|| end - start)
     }
 
-    /// The type whose name is the string at a place.
+    /// The type whose name is a string.
     #[inline(always)]
     fn type_of(self, index: usize) -> Option<ValueType> {
         let &[start, end] = self.offsets.offsets.get(index..index + 2)? else { return None };
@@ -129,16 +129,16 @@ impl Strings<'_> {
         ValueType::of_padded(*name, usize::try_from(end.checked_sub(start)?).ok()?)
     }
 
-    /// Where a string begins, and how long it is.
+    /// Start and length of a string.
     ///
     /// # Safety
     ///
-    /// It is a place that `byte_len` has accepted.
+    /// `byte_len` has accepted a range that contains `index`.
     #[inline(always)]
     unsafe fn get(self, index: usize) -> (*const u8, usize) {
         let offsets = self.offsets.offsets;
         // SAFETY: `byte_len` saw that the offsets are there, and that the last of them is in the bytes. `Columns::new`
-        // saw that these are places at which offsets are not negative and never decrease.
+        // saw that offsets are not negative and never decrease here.
         unsafe {
             let (start, end) = (*offsets.get_unchecked(index), *offsets.get_unchecked(index + 1));
             (self.bytes.as_ptr().add(start as usize), (end - start) as usize)
@@ -146,13 +146,13 @@ impl Strings<'_> {
     }
 }
 
-/// The rows of a list column in one call of a kernel, and their columns.
+/// The rows of a list column in one call of a kernel, and the columns of their headers.
 pub struct ListBlock<'a> {
     columns: Columns<'a>,
-    /// Where each row begins, and where the last ends. They never decrease, and `Columns::byte_len` has accepted the
-    /// places between the first and the last.
+    /// Indexes of the first header of each row, and the end of the last row. They never decrease, and `Columns::byte_len`
+    /// has accepted the range from the first to the last.
     ends: [usize; ROWS + 1],
-    /// A bit for each row without a list.
+    /// Bitmask over the rows without a list.
     nulls: u64,
     len: usize,
     bytes: usize,
@@ -163,11 +163,11 @@ impl<'a> ListBlock<'a> {
         ListBlock { columns, ends: [0; ROWS + 1], nulls: 0, len: 0, bytes: 0 }
     }
 
-    /// Takes rows, one fewer than the offsets: as many from the first on as make a block that kernels can
-    /// read. Returns how many.
+    /// Adds the rows between these offsets, from the first on, until kernels could not read the block. Returns the number
+    /// of rows that were added.
     #[inline]
     pub fn fill<O: Copy>(&mut self, offsets: &[O], nulls: u64, to_index: impl Fn(O) -> usize) -> usize {
-        // No rows, so that a panic of `place` does not leave the ends of other rows.
+        // Empty, so that a panic of `to_index` does not leave the ends of other rows.
         self.len = 0;
         let mut rows = offsets.len().saturating_sub(1).min(ROWS);
         self.ends.iter_mut().zip(&offsets[..rows + 1]).for_each(|(end, offset)| *end = to_index(*offset));
@@ -193,7 +193,7 @@ impl<'a> ListBlock<'a> {
         self.len
     }
 
-    /// Bytes of all keys and values.
+    /// Number of bytes of all keys and values.
     pub fn byte_len(&self) -> usize {
         self.bytes
     }
@@ -202,29 +202,29 @@ impl<'a> ListBlock<'a> {
         self.ends[self.len] - self.ends[0]
     }
 
-    /// Values have a column of types.
+    /// Whether values have a column of types.
     pub fn has_types(&self) -> bool {
         self.columns.types.is_some()
     }
 
-    /// Keys or values have a column of types.
+    /// Whether keys or values have a column of types.
     pub fn is_typed(&self) -> bool {
         self.columns.key_types.is_some() || self.has_types()
     }
 
-    /// Passes the headers of each row to `visit`, and returns how many rows there were before one that is not readable
-    /// or that `visit` rejects. `F` specifies whether keys and values may have types.
+    /// Passes the headers of each row to `visit`, and returns the number of rows before the first that is not
+    /// readable or that `visit` rejects. `F` specifies whether keys and values may have types.
     ///
     /// # Safety
     ///
     /// `visit` was created for these rows.
     #[inline(always)]
     pub(super) unsafe fn for_each_row<F: WireLayout, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
-        // A copy, which nothing that is written can change.
+        // A copy, which stores of the visitor cannot change.
         let columns = self.columns;
         for row in 0..self.len {
             let (first, last) = (self.ends[row], self.ends[row + 1]);
-            // SAFETY: the caller's contract; `fill` had the places accepted, and the columns live for `'a`.
+            // SAFETY: the caller's contract; `byte_len` has accepted the rows, and the columns live for `'a`.
             let is_whole = unsafe {
                 match self.nulls >> row & 1 {
                     0 => {
@@ -250,15 +250,15 @@ impl<'a> ListBlock<'a> {
 }
 
 impl Columns<'_> {
-    /// The header at a place; `None` if the slow path has to read it.
+    /// The header at an index; `None` if the slow path has to read it.
     ///
     /// # Safety
     ///
-    /// `byte_len` has accepted the place.
+    /// `byte_len` has accepted a range that contains `index`.
     #[inline(always)]
     unsafe fn header<F: WireLayout>(self, index: usize) -> Option<RawHeader> {
         let Columns { key_types, keys, types, values, has_value, .. } = self;
-        // SAFETY: the caller's contract; `COPY` bytes follow the last of the row, and after those before it.
+        // SAFETY: the caller's contract; `COPY` bytes follow the last key and value of the row, and all before them.
         unsafe {
             let ((key, key_len), (value, value_len)) = (keys.get(index), values.get(index));
             let is_null = has_value.is_some_and(|bits| !bits.get(index));
@@ -270,18 +270,18 @@ impl Columns<'_> {
     }
 }
 
-/// The slow path has to read a row.
+/// Error of a row that the slow path has to read.
 struct SlowPath;
 
-/// The type at a place, which may have none.
+/// The type of a header, if it has one.
 ///
 /// # Safety
 ///
-/// The place is one of the columns'.
+/// `index` is in the range of the columns.
 #[inline(always)]
 unsafe fn type_of(names: Option<Names<'_>>, index: usize) -> Result<Option<ValueType>, SlowPath> {
     let Some(Names { names, has_type }) = names else { return Ok(None) };
-    // SAFETY: `Columns::new` saw that the bits cover all places.
+    // SAFETY: `Columns::new` saw that the bits cover the range.
     if has_type.is_some_and(|bits| unsafe { !bits.get(index) }) {
         return Ok(None);
     }
@@ -289,7 +289,7 @@ unsafe fn type_of(names: Option<Names<'_>>, index: usize) -> Result<Option<Value
 }
 
 dispatch! {
-    /// Whether offsets never decrease. It has no exit, and is as fast as the memory.
+    /// Whether offsets never decrease. The loop has no early exit, and is as fast as the memory.
     pub fn never_decrease<O: PartialOrd>(offsets: &[O]) -> bool {
         let steps = offsets.iter().zip(offsets.get(1..).unwrap_or_default());
         steps.fold(0, |signs, (start, end)| signs | i32::from(start > end)) == 0
@@ -297,17 +297,17 @@ dispatch! {
 }
 
 dispatch! {
-    /// As `[u8]::is_ascii`, for text that nearly always is.
+    /// As `[u8]::is_ascii`, without an early exit, for text that is nearly always ASCII.
     pub fn is_ascii<>(bytes: &[u8]) -> bool {
         bytes.iter().fold(0, |all, byte| all | byte) < 0x80
     }
 }
 
 dispatch! {
-    /// Reads rows until one has to be left to the slow path, and returns how many there were before it.
+    /// Reads rows up to the first that the slow path has to read, and returns the number of rows before it.
     pub fn validate<F: WireLayout>(lists: &ListBlock<'_>) -> usize {
         match lists.columns {
-            // Nothing can be wrong with these but their offsets, which the caller's library has checked.
+            // Only the offsets of these can be wrong, and the caller's library has checked them.
             Columns { key_types: None, types: None, .. } => lists.len,
             // SAFETY: it keeps nothing.
             _ => unsafe { lists.for_each_row::<F, _>(&mut IgnoreHeaders) },

@@ -25,7 +25,7 @@
 //! and [`dispatch`] chooses at run time.
 //!
 //! Before changing a loop, read this: cold code does not belong in the inner loop (a call there spills every register);
-//! copies have a fixed size and no length test; what is checked per block is not checked per header.
+//! copies have a fixed size and no length test; a check for each block is not repeated for each header.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -49,18 +49,18 @@ mod tests;
 
 pub const ROWS: usize = 64;
 
-/// Bytes of a block, unless one row has more.
+/// Maximum number of bytes of a block with several rows.
 pub const BYTES: usize = 64 << 10;
 
-/// Bytes that are copied at once.
+/// Number of bytes of one copy.
 pub const COPY: usize = 64;
 
-/// Bytes that are readable after each row of a block: what a header that begins in the row can reach before its end is
-/// compared with the end of the row. The longest is a typed header: two types, two lengths of four bytes, a key of 255
+/// Number of readable bytes after each row of a block. A header that begins in the row may be read up to here before its end
+/// is compared with the end of the row. The longest is a typed header: two types, two lengths of four bytes, a key of 255
 /// bytes and one copy from the start of its value.
 pub const SLACK: usize = 5 + 255 + 5 + COPY;
 
-/// The bytes of a row's headers, which have `SLACK` bytes after them in their buffer.
+/// Bytes of a row's headers, which have `SLACK` bytes after them in their buffer.
 #[derive(Clone, Copy)]
 pub struct Span<'a> {
     start: NonNull<u8>,
@@ -76,7 +76,7 @@ impl<'a> Span<'a> {
             return None;
         }
         let len = end - start;
-        // SAFETY: the start is in the buffer. Unlike a slice of the row, the pointer may be used for the bytes after it.
+        // SAFETY: the start is in the buffer. A pointer into the buffer, unlike one into the row, may read bytes after the row.
         let start = unsafe { NonNull::from(buffer).cast::<u8>().add(start) };
         Some(Span { start, len, bytes: PhantomData })
     }
@@ -106,11 +106,11 @@ impl<'a> Span<'a> {
     }
 }
 
-/// The rows in one call of a kernel; `None` if there is no message.
+/// The rows of one call of a kernel; `None` for a row without a message.
 pub struct RowBlock<'a> {
     rows: [Option<Span<'a>>; ROWS],
     len: usize,
-    /// At least the bytes of all rows, by which kernels reserve memory.
+    /// Upper bound of the bytes of all rows, by which kernels reserve memory.
     bytes: usize,
 }
 
@@ -133,13 +133,13 @@ impl<'a> RowBlock<'a> {
         self.count_bytes(row.map_or(0, Span::len));
     }
 
-    /// Counts bytes of messages around their rows.
+    /// Adds bytes of messages that are not headers.
     #[inline(always)]
     pub fn count_bytes(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Removes the rows from one of them on.
+    /// Truncates to this many rows.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
@@ -169,7 +169,7 @@ impl<'a> RowBlock<'a> {
         &self.rows[..self.len]
     }
 
-    /// At least the bytes of all rows.
+    /// Upper bound of the bytes of all rows.
     pub fn byte_len(&self) -> usize {
         self.bytes
     }
@@ -181,13 +181,13 @@ impl Default for RowBlock<'_> {
     }
 }
 
-/// The memory of a vector, empty, for elements that may live for another time.
+/// Clears a vector and reuses its memory for elements with another lifetime.
 pub fn recycled<T, U>(mut memory: Vec<T>) -> Vec<U> {
     memory.clear();
     memory.into_iter().map(|_| unreachable!("it was cleared")).collect()
 }
 
-/// Bytes between a header that is read and the bytes that are fetched ahead of it.
+/// Distance between a header that is read and the bytes that are prefetched.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const AHEAD: usize = 1 << 10;
 
@@ -197,7 +197,7 @@ fn fetch_ahead(from: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: it reads nothing that the program could see, and does not fail for any address.
+        // SAFETY: a prefetch has no visible effect, and does not fail for any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(AHEAD).cast()) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -242,7 +242,7 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
 #[inline(always)]
 unsafe fn has_high_bit(bytes: *const u8, len: usize) -> bool {
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    /// The high bits of as many bytes as are read, and zeros after them.
+    /// High bits of `COPY` bytes, then zeros.
     const MASK: [u64; 2 * COPY / 8] = {
         let mut mask = [0; 2 * COPY / 8];
         let mut word = 0;
@@ -260,7 +260,7 @@ unsafe fn has_high_bit(bytes: *const u8, len: usize) -> bool {
     bytes.iter().zip(mask).fold(0, |high, (bytes, mask)| high | bytes & mask) != 0
 }
 
-/// Writes a number of at most 16 bytes, the last first.
+/// Writes a number of at most 16 bytes in reverse order.
 ///
 /// # Safety
 ///
@@ -305,11 +305,11 @@ pub(crate) use dispatch;
 
 #[cfg(all(test, target_arch = "x86_64"))]
 thread_local! {
-    /// Kernels for the baseline run on this thread, whatever the processor has.
+    /// Whether this thread runs the kernels for the baseline on every processor.
     static ONLY_BASELINE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Whether the processor has what the AVX2 kernels are compiled for.
+/// Whether the processor has the features that the AVX2 kernels are compiled for.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn has_avx2() -> bool {

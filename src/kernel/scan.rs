@@ -21,15 +21,15 @@ pub struct RawValue<'a> {
     bytes: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: it is nothing but a reference to bytes that live for `'a`.
+// SAFETY: it is a reference to bytes that live for `'a`.
 unsafe impl Send for RawValue<'_> {}
 
-/// The length of a null, and of a value that was not found.
+/// Lengths of a null, and of a value that was not found.
 const NULL: i32 = -1;
 const MISSING: i32 = -2;
 
 impl<'a> RawValue<'a> {
-    /// No header has the key.
+    /// Value of a row in which no header has the key.
     pub const MISSING: Self = RawValue { start: std::ptr::null(), len: MISSING, bytes: PhantomData };
 
     /// # Safety
@@ -51,7 +51,7 @@ impl<'a> RawValue<'a> {
         self.len.max(0) as usize
     }
 
-    /// The bytes; `None` of a null, or where there is no header.
+    /// The bytes; `None` for a null, or if no header has the key.
     #[inline(always)]
     pub fn bytes(self) -> Option<&'a [u8]> {
         // SAFETY: the caller of `new` guarantees that the bytes live for `'a`.
@@ -59,8 +59,8 @@ impl<'a> RawValue<'a> {
     }
 }
 
-/// Appends values to runs, a run without bytes for those that are null or were not found; returns a bit for each value,
-/// which are 64 at most.
+/// Appends at most 64 values, without bytes for those that are null or were not found. Returns a bit for each value, which
+/// is set unless it is null.
 pub fn append(values: &[RawValue<'_>], progress: Progress, out: &mut BinaryValues) -> u64 {
     assert!(values.len() <= ROWS, "a word has a bit for each value");
     // At most 64 lengths of 31 bits each.
@@ -69,7 +69,7 @@ pub fn append(values: &[RawValue<'_>], progress: Progress, out: &mut BinaryValue
     let mut valid = 0;
     for (index, value) in values.iter().enumerate() {
         // SAFETY: the writer was made for all values, and has `COPY` bytes more. Those that are not null have as many
-        // readable bytes as `RawValue::new` demands.
+        // readable bytes as `RawValue::new` requires.
         unsafe {
             if value.len >= 0 {
                 copy_long(value.start, writer.end(), value.len());
@@ -81,7 +81,7 @@ pub fn append(values: &[RawValue<'_>], progress: Progress, out: &mut BinaryValue
     valid
 }
 
-/// As `append`, up to the first value that is not UTF-8; also returns how many there were before it.
+/// As `append`, up to the first value that is not UTF-8; also returns the number of values before it.
 pub fn append_text(values: &[RawValue<'_>], progress: Progress, out: &mut Utf8<BinaryValues>) -> (u64, usize) {
     let before = out.count();
     let valid = append(values, progress, &mut out.0);
@@ -95,7 +95,7 @@ pub fn append_views(values: &[RawValue<'_>], out: &mut Views) -> u64 {
     push_views(values, out, |_| true).0
 }
 
-/// As `append_text`, but views.
+/// As `append_text`, for views.
 pub fn append_text_views(values: &[RawValue<'_>], out: &mut Utf8<Views>) -> (u64, usize) {
     push_views(values, &mut out.0, |bytes| from_utf8(bytes).is_ok())
 }
@@ -113,11 +113,11 @@ fn push_views(values: &[RawValue<'_>], out: &mut Views, is_accepted: impl Fn(&[u
     (valid, values.len())
 }
 
-/// A value of a key of which every value is requested.
+/// A value of a key with [`Keep::All`].
 #[derive(Clone, Copy)]
 pub struct SelectedValue<'a> {
     pub row: usize,
-    /// The caller's number of the key.
+    /// Index of the key among those requested.
     pub index: usize,
     pub value: RawValue<'a>,
     pub value_type: Option<ValueType>,
@@ -126,21 +126,21 @@ pub struct SelectedValue<'a> {
 /// The results of a select over a block.
 #[derive(Default)]
 pub struct Hits<'a> {
-    /// A lane of `ROWS` values for each place.
+    /// A lane of `ROWS` values for each key.
     lanes: Vec<RawValue<'a>>,
-    /// In the order of the headers.
+    /// Values of keys with [`Keep::All`], in the order of the headers.
     pub every: Vec<SelectedValue<'a>>,
 }
 
 impl<'a> Hits<'a> {
-    /// Empties the lanes of this many places.
+    /// Empties the lanes, and makes one for each of this many keys.
     pub fn clear(&mut self, keys: usize) {
         self.lanes.clear();
         self.lanes.resize(keys.saturating_mul(ROWS), RawValue::MISSING);
         self.every.clear();
     }
 
-    /// The values of a place, row by row.
+    /// The values of a key, row by row.
     pub fn lane(&self, index: usize) -> &[RawValue<'a>] {
         &self.lanes[index * ROWS..][..ROWS]
     }
@@ -149,7 +149,7 @@ impl<'a> Hits<'a> {
 /// Receives headers row by row. If it returns false, the row is left to the slow path.
 ///
 /// A visitor is created for the rows of one block, and may have reserved memory for just these: each row is passed once, as
-/// a call of `null`, or of `begin`, of `header` for each of its headers, and of `end`. After false comes no other call.
+/// a call of `null`, or of `begin`, of `header` for each of its headers, and of `end`. After a false, the visitor is not called again.
 pub(super) trait RowVisitor<'a> {
     /// A row without headers or a list of them.
     ///
@@ -160,14 +160,14 @@ pub(super) trait RowVisitor<'a> {
         true
     }
 
-    /// A row begins. It has this many headers, unless only its end tells.
+    /// A row begins. Its number of headers is known if the layout has a count.
     ///
     /// # Safety
     ///
     /// As for `null`.
     unsafe fn begin(&mut self, _headers: Option<usize>) {}
 
-    /// The next header of the row at a place in the block.
+    /// The next header of a row, which is given by its index in the block.
     ///
     /// # Safety
     ///
@@ -240,7 +240,7 @@ impl<'a> Hits<'a> {
     }
 }
 
-/// Whether all types of a row have names, for readers that reject other types. False if the row is not readable.
+/// Whether all types of a row have names, for readers that reject other types; false if the row is not readable.
 pub fn has_named_types<F: WireLayout>(row: Span<'_>, limit: usize) -> bool {
     if !F::TYPED {
         return true;
@@ -272,8 +272,8 @@ impl HeaderVisitor for RejectUnnamedTypes {
 pub struct Scratch(Vec<u8>);
 
 dispatch! {
-    /// Reads rows until one is not readable or has more than `limit` headers, and returns how many there were before
-    /// it.
+    /// Reads rows up to the first that is not readable or has more than `limit` headers, and returns the number of rows
+    /// before it.
     pub fn validate<F: WireLayout>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize {
         // SAFETY: it keeps nothing.
         unsafe { scan_block::<F, _>(block, limit, scratch, &mut IgnoreHeaders) }
@@ -294,8 +294,8 @@ dispatch! {
     }
 }
 
-/// Passes the headers of rows to `visit`, up to the first row that is not readable or that `visit` rejects; returns how
-/// many rows precede it. Headers of rows after it may have been visited if a key is not UTF-8.
+/// Passes the headers of rows to `visit`, up to the first row that is not readable or that `visit` rejects; returns the
+/// number of rows before it. Headers of later rows may have been visited if a key is not UTF-8.
 ///
 /// # Safety
 ///
@@ -352,7 +352,7 @@ unsafe fn scan_row<'a, F: WireLayout, V: RowVisitor<'a>>(
     }
 }
 
-/// The headers of a row, as they are scanned.
+/// Passes the headers of a row to the visitor of rows, and keeps keys that may not be UTF-8.
 struct Scan<'s, 't, 'a, F, V> {
     index: usize,
     odd_keys: &'s mut Tail<'t>,
@@ -388,8 +388,8 @@ impl<'a, F: WireLayout, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F,
 /// As for [`scan_row`]; `COPY` bytes are readable at the key.
 #[inline(always)]
 unsafe fn note_short_key(key: *const u8, len: usize, odd_keys: &mut Tail<'_>) {
-    // SAFETY: the caller's contract. A branch that is rarely wrong costs less than copying in any case: then the place
-    // of each copy would depend on the key before it.
+    // SAFETY: the caller's contract. A branch that is rarely mispredicted costs less than a copy of every key, whose
+    // target would depend on the key before it.
     unsafe {
         if has_high_bit(key, len) {
             copy(key, odd_keys.end());

@@ -24,10 +24,10 @@ pub trait Types: 'static {
 /// Headers of `iggy` and `iggy-2023`.
 pub struct TypedLayout<T>(std::marker::PhantomData<T>);
 
-/// The fewest and the most bytes of a key, and of a value.
+/// Minimum and maximum length of a key, and of a value.
 pub const PART_LEN: (usize, usize) = (1, 255);
 
-/// A type and a length.
+/// Length of a type and a length.
 const HEAD: usize = 5;
 
 #[inline(always)]
@@ -36,7 +36,7 @@ fn fits(len: usize) -> bool {
 }
 
 impl<T: Types> TypedLayout<T> {
-    /// The length of a key or of a value.
+    /// Reads the length of a key or of a value.
     ///
     /// # Safety
     ///
@@ -48,14 +48,14 @@ impl<T: Types> TypedLayout<T> {
         fits(len).then_some(len)
     }
 
-    /// A header that is regular, whose value may end after the row.
+    /// Reads a regular header, whose value may end after the row.
     ///
     /// # Safety
     ///
     /// As for [`WireLayout::header`].
     #[inline(always)]
     unsafe fn regular(start: *const u8) -> Option<RawHeader> {
-        // SAFETY: `at` is in the row or at its end, and what is read ends at most `SLACK` bytes after it: two heads of
+        // SAFETY: `start` is in the row or at its end, and what is read ends at most `SLACK` bytes after it: two heads of
         // five bytes and a key of at most 255.
         let header = unsafe {
             let (key_type, key_head) = match T::TYPED_KEYS {
@@ -78,7 +78,7 @@ impl<T: Types> TypedLayout<T> {
     }
 }
 
-// SAFETY: `header` compares the end of the value with the end of the row before it passes parts on, and passes
+// SAFETY: `header` compares the end of the value with the end of the row before it passes a header on, and passes
 // none as short. A header has two lengths of at most 255 and the bytes between them.
 unsafe impl<T: Types> WireLayout for TypedLayout<T> {
     const READS: Option<ReadableLayout> =
@@ -103,7 +103,7 @@ unsafe impl<T: Types> WireLayout for TypedLayout<T> {
     #[inline(always)]
     unsafe fn write(to: *mut u8, header: &RawHeader, rules: Rules) -> Option<usize> {
         if header.is_null || !fits(header.key_len) || !fits(header.value_len) {
-            // Other errors of a part with a type are left to the slow path.
+            // Other errors of keys and values with a type are left to the slow path.
             let has_types = header.key_type.is_some() || header.value_type.is_some();
             return (rules.drops && !has_types).then_some(0);
         }
@@ -124,7 +124,7 @@ unsafe impl<T: Types> WireLayout for TypedLayout<T> {
 }
 
 impl<T: Types> TypedLayout<T> {
-    /// Writes a type, a length and a part, whose most significant byte comes first in a list and last here.
+    /// Writes a type, a length, and a key or value. Numbers are big-endian in a list and little-endian here.
     ///
     /// # Safety
     ///
@@ -136,7 +136,7 @@ impl<T: Types> TypedLayout<T> {
         if width.is_some_and(|width| width != len) {
             return None;
         }
-        // SAFETY: the caller's contract; a part with a width has between 1 and 16 bytes.
+        // SAFETY: the caller's contract; a number has between 1 and 16 bytes.
         unsafe {
             to.write(code);
             to.add(1).cast::<[u8; 4]>().write(length(len).to_le_bytes());
@@ -154,7 +154,7 @@ impl<T: Types> TypedLayout<T> {
 /// big-endian.
 pub struct Kip82Layout;
 
-// SAFETY: nothing is found; a header is written in its framing, its key and its value.
+// SAFETY: it finds no headers; a written header has the length of its framing, key and value.
 unsafe impl WireLayout for Kip82Layout {
     const WRITES: bool = true;
     const TYPED: bool = true;

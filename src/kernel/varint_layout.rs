@@ -19,20 +19,20 @@ use crate::varint::{self, ParsedVarint};
 /// Headers of `kafka`.
 pub struct VarintLayout;
 
-/// Neither of these bits is set in a length of one byte that is not negative.
+/// Bits that are clear in a length of one byte that is not negative.
 const LONG_OR_NEGATIVE: u8 = 0x81;
 
 /// Largest count of headers that takes one byte.
 pub const MAX_IN_BYTE: usize = 63;
 
-/// The byte of the length -1.
+/// Byte of the length -1.
 const NULL: u8 = 0x01;
 
-/// A length of two bytes that is not negative, and nothing else.
+/// Reads a length of two bytes; `None` if it is negative or has another number of bytes.
 ///
 /// # Safety
 ///
-/// Two bytes are readable at `at`.
+/// Two bytes are readable at `start`.
 #[inline(always)]
 unsafe fn two_byte_length(start: *const u8) -> Option<usize> {
     // SAFETY: the caller's contract.
@@ -40,9 +40,8 @@ unsafe fn two_byte_length(start: *const u8) -> Option<usize> {
     (bits & 0x8081 == 0x0080).then_some((bits & 0x7f | bits >> 8 << 7) >> 1)
 }
 
-// SAFETY: `header` compares the end of the value with the end of the row before it passes parts on, and the key ends
-// where the length of the value begins; lengths of one byte are at most 63. `irregular` takes both parts from the row's
-// slice.
+// SAFETY: `header` compares the end of the value with the end of the row before it passes them on, and the key ends
+// where the length of the value begins; lengths of one byte are at most 63. `irregular` takes both from the row's slice.
 unsafe impl WireLayout for VarintLayout {
     const READS: Option<ReadableLayout> = Some(ReadableLayout::Varint);
     const WRITES: bool = true;
@@ -55,8 +54,8 @@ unsafe impl WireLayout for VarintLayout {
         if len == 0 {
             return Some(Begin { offset: 0, count: Some(0) });
         }
-        // SAFETY: the row and the bytes after it are readable. A count that extends beyond the row is detected by where the
-        // headers end.
+        // SAFETY: the row and the bytes after it are readable. A count that extends beyond the row is detected at the
+        // end of the headers.
         unsafe {
             let first = *start;
             match first & LONG_OR_NEGATIVE {
@@ -68,7 +67,7 @@ unsafe impl WireLayout for VarintLayout {
 
     #[inline(always)]
     unsafe fn header<T: HeaderVisitor>(start: *const u8, end: *const u8, visitor: &mut T) -> Option<*const u8> {
-        // SAFETY: `at` is in the row or at its end. A key of at most 63 bytes ends, with the length after it, at most 66
+        // SAFETY: `start` is in the row or at its end. A key of at most 63 bytes ends, with the length after it, at most 66
         // bytes further on, and a value of at most 63 bytes another 63, which is inside `SLACK`. A longer key is compared
         // with the end of the row before the length after it is read.
         unsafe {
@@ -163,8 +162,8 @@ unsafe impl WireLayout for VarintLayout {
 #[inline(always)]
 unsafe fn write_untyped(to: *mut u8, header: &RawHeader, value_type: ValueType, order: ByteOrder) -> Option<usize> {
     let RawHeader { key, key_len, value, value_len, .. } = *header;
-    // SAFETY: the caller's contract: the parts, two lengths and `COPY` bytes are writable, and `COPY` bytes are readable at
-    // either part; a value with a width has between 1 and 16 bytes.
+    // SAFETY: the caller's contract: key and value, two lengths and `COPY` bytes are writable, and `COPY` bytes are readable at
+    // either; a value with a width has between 1 and 16 bytes.
     unsafe {
         let is_text = |text, len| {
             len < COPY && !has_high_bit(text, len)
@@ -194,7 +193,7 @@ unsafe fn write_untyped(to: *mut u8, header: &RawHeader, value_type: ValueType, 
     }
 }
 
-/// Writes a length as a zig-zag varint of at most five bytes, and returns how many.
+/// Writes a length as a zig-zag varint, and returns its number of bytes, at most five.
 ///
 /// # Safety
 ///
@@ -219,7 +218,8 @@ unsafe fn write_length(to: *mut u8, len: usize) -> usize {
     }
 }
 
-/// A length of any encoding, and where it ends; the inner `None` is -1. The bytes that it counts are inside the row.
+/// Reads a length of any number of bytes; returns its end, and the length, or `None` for -1. The bytes that it counts are
+/// inside the row.
 fn length(row: &[u8], offset: usize) -> Option<(usize, Option<usize>)> {
     let rest = row.get(offset..)?;
     let ParsedVarint::Read { bits, len, lost: false } = varint::read(rest) else { return None };

@@ -1,4 +1,5 @@
-//! Values as Arrow views: up to 12 bytes inside the view, longer ones as places in the buffers of the input.
+//! [`Views`]: values as Arrow views. Values up to 12 bytes are inside the view, longer ones are an offset in a buffer of the
+//! input.
 //!
 //! ```text
 //!   ┌────────┬─────────────────────────────┐   up to 12 bytes
@@ -16,16 +17,16 @@ use super::buffer::{Progress, Utf8, ValueWriter, Values};
 use crate::memory;
 use crate::number::fitting;
 
-/// The longest value inside a view.
+/// Maximum length of a value inside a view.
 const INLINE: usize = 12;
 
-/// The largest offset in a buffer, and the longest value.
+/// Maximum offset in a buffer, and length of a value.
 const MAX_OFFSET: usize = i32::MAX as usize;
 
-/// The bits of the length of a view, and of the number of its buffer.
+/// Mask of the length of a view, and of the number of its buffer.
 const LOW_WORD: u128 = u32::MAX as u128;
 
-/// The bytes of a buffer, by their addresses.
+/// Address range of a buffer of the input.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     start: usize,
@@ -34,7 +35,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Windows of these buffers, which views call by their numbers.
+    /// The windows of these buffers, which views refer to by their index.
     pub fn all<'b>(buffers: impl Iterator<Item = &'b [u8]>) -> Arc<[Window]> {
         let window = |(number, bytes): (usize, &[u8])| Window {
             start: bytes.as_ptr().addr(),
@@ -60,19 +61,19 @@ pub struct Views {
     /// Longer values outside the windows. Views refer to this buffer by the number after the last window.
     own: Vec<u8>,
     windows: Arc<[Window]>,
-    /// The window that the last value lay in.
+    /// Index of the window that contains the last value.
     last: usize,
     refers: bool,
-    /// The values before the first whose offset may be too large. That value has to be taken back.
+    /// Number of values before the first whose offset may be too large. That value has to be removed.
     fitting: usize,
 }
 
-/// The columns of views and of bytes outside the input.
+/// The buffers of a finished column.
 pub struct ViewParts {
     pub views: Vec<u128>,
     pub own: Vec<u8>,
     pub windows: Arc<[Window]>,
-    /// Some view, perhaps one that was taken back, refers to the input.
+    /// A view, perhaps one that was removed, refers to the input.
     pub refers: bool,
 }
 
@@ -82,7 +83,7 @@ impl Views {
         Views { views: Vec::new(), own: Vec::new(), windows, last: 0, refers: false, fitting: usize::MAX }
     }
 
-    /// Appends a value whose bytes come last first.
+    /// Appends the bytes of a value in reverse order.
     pub fn push_reversed(&mut self, value: &[u8]) {
         let reversed: Vec<u8> = value.iter().rev().copied().collect();
         self.push(&reversed);
@@ -161,7 +162,7 @@ impl Views {
         let offset = self.own.len();
         self.check_end(len);
         memory::extend(&mut self.own, value);
-        // An offset that is too large is taken back before the view is read.
+        // A value whose offset is too large is removed before the view is read.
         (self.own_buffer(), offset & u32::MAX as usize)
     }
 
@@ -170,7 +171,7 @@ impl Views {
         fitting(self.windows.len())
     }
 
-    /// Notes whether values of this many bytes have ends that are too large for an offset.
+    /// Notes if the end of the next values, of this many bytes, is too large for an offset.
     fn check_end(&mut self, bytes: usize) {
         if bytes > MAX_OFFSET.saturating_sub(self.own.len()) {
             self.fitting = self.fitting.min(self.views.len());
@@ -209,7 +210,7 @@ unsafe impl Values for Views {
         memory::push(&mut self.views, view);
     }
 
-    /// Back to this many values. Their own bytes stay, and nothing refers to them.
+    /// Truncates to this many values. Bytes outside the input stay, without a view that refers to them.
     fn truncate(&mut self, count: usize) {
         self.views.truncate(count);
         if count <= self.fitting {
@@ -224,7 +225,7 @@ unsafe impl Values for Views {
     }
 }
 
-/// The end of a growing column of views. What was appended belongs to the column when the writer is dropped.
+/// Appends to a growing column of views. When the writer is dropped, the appended views become part of the column.
 pub struct ViewWriter<'w> {
     views: &'w mut Views,
     start: *mut u128,
