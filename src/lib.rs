@@ -7,6 +7,7 @@ pub mod arrow;
 pub mod base_encoding;
 pub mod charset;
 pub mod codec;
+pub mod connect;
 pub mod cursor;
 pub mod encoding;
 pub mod error;

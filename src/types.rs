@@ -1,12 +1,13 @@
 //! The types that a user names, and how values are read as one of them.
 //!
 //! ```text
-//!   type     name[:be|le|text|guid|reversed|json|varlen|amqp|utf-16le|utf-16be|latin-1][:base64|hex], or text with a form of
-//!            its own, see [`text_form`]
+//!   type     name[:be|le|text|guid|reversed|json|connect|varlen|amqp|utf-16le|utf-16be|latin-1][:base64|hex], or text with a
+//!            form of its own, see [`text_form`]
 //!   int32    ┌──┬──┬──┬──┐  most significant byte first (`:be`, the default) or last (`:le`)
 //!            └──┴──┴──┴──┘
 //!   int32:text   "-42"       ASCII digits
 //!   int32:json   -42, "-42"  JSON, see [`json`]
+//!   int32:connect {"schema":{"type":"int32"},"payload":-42}   JSON with its schema, see [`connect`]
 //!   int32:varlen d6, ff ff ff ff ff d6   a two's complement of any number of bytes, most significant byte first
 //!   uuid:guid    the first three groups little-endian, as .NET's `Guid` has them; `uuid:reversed`: all sixteen bytes
 //!   int32:amqp   71 ff ff ff d6, 54 d6   an AMQP 1.0 primitive, which specifies its encoding: see [`amqp`]
@@ -32,6 +33,7 @@ pub enum Coding {
     /// A UUID in the order of [`guid_order`].
     Guid,
     Json,
+    Connect,
     Varlen,
     Amqp,
     /// Text, which formats with types store as a string.
@@ -46,9 +48,9 @@ pub enum Coding {
     Every,
 }
 
-const SUFFIXES: [&str; 13] = [
-    "be", "le", "text", "guid", "reversed", "json", "varlen", "amqp", "utf-16le", "utf-16be", "latin-1", "base64",
-    "hex",
+const SUFFIXES: [&str; 14] = [
+    "be", "le", "text", "guid", "reversed", "json", "connect", "varlen", "amqp", "utf-16le", "utf-16be", "latin-1",
+    "base64", "hex",
 ];
 
 /// A type as a user names it: `int64`, `int64:le`, `uuid:text`, `string:amqp`.
@@ -94,6 +96,7 @@ impl Type {
             Some("guid") => Coding::Guid,
             Some("reversed") => Coding::Plain(Encoding::Bytes(ByteOrder::Little)),
             Some("json") => Coding::Json,
+            Some("connect") => Coding::Connect,
             Some("varlen") => Coding::Varlen,
             Some("amqp") => Coding::Amqp,
             Some(other) => match Charset::named(other) {

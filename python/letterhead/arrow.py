@@ -464,7 +464,7 @@ def select(
     format : str
         Name of the format; for a list it only determines how values are typed.
     columns : mapping of str to type or Field
-        Output column to a type ``name[:be|le|text|json|varlen|amqp]``, or to a :func:`letterhead.field`.
+        Output column to a type ``name[:be|le|text|json|connect|varlen|amqp]``, or to a :func:`letterhead.field`.
     {errors}
         With ``"null"`` a value that is not of its type is null; all columns are null where the structure is broken.
         ``"column"`` keeps what was read before the break.

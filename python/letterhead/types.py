@@ -59,8 +59,8 @@ ORDERS: tuple[str, ...] = ("be", "le", "text")
 UUID_ORDERS: tuple[str, ...] = ("guid", "reversed")
 """Suffixes of ``uuid`` instead of ``le``: the order of .NET's ``Guid``, and all sixteen bytes reversed."""
 
-READ_SUFFIXES: tuple[str, ...] = ("json", "varlen", "amqp")
-"""Suffixes of encodings that are read and not written: JSON, integers of any length, AMQP primitives."""
+READ_SUFFIXES: tuple[str, ...] = ("json", "connect", "varlen", "amqp")
+"""Suffixes of encodings that are read and not written: JSON, JSON of Kafka Connect, integers of any length, AMQP primitives."""
 
 TEXT_SUFFIXES: dict[str, str] = dict.fromkeys(("iso", "s", "ms", "us", "ns"), "timestamp")
 """Suffixes of text with a form of its own, and the type that has it: RFC 3339, and digits since 1970."""

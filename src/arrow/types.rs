@@ -6,6 +6,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use crate::amqp;
 use crate::base_encoding::BaseEncoding;
+use crate::connect;
 use crate::encoding::{Encoding, contains_integers, in_range, is_integer, read_text, read_varlen};
 use crate::error::{Code, Error};
 use crate::json;
@@ -132,6 +133,7 @@ impl Type {
                 Some(value) => value,
                 None => return Ok(None),
             },
+            Coding::Connect => return self.read_connect(bytes, dialect),
             Coding::Amqp => return self.read_amqp(bytes, dialect),
         };
         self.fit(value, dialect).map(Some)
@@ -172,10 +174,13 @@ impl Type {
             Some(ValueType::Named(stored)) if !is_strict && self.is_wider(stored) => {
                 self.read_wider(stored, order, bytes, dialect).map(Some)
             }
-            Some(value_type) => Err(invalid(Code::WrongType, || {
-                format!("the value is {} and {} was requested", value_type.name(), self.name())
-            })),
+            Some(value_type) => Err(self.wrong_type(&value_type.name())),
         }
+    }
+
+    #[cold]
+    fn wrong_type(self, stored: &str) -> Box<InvalidValue> {
+        invalid(Code::WrongType, || format!("the value is {stored} and {} was requested", self.name()))
     }
 
     /// Reads a value of a type that [`Type::is_wider`] accepts; one that does not fit is an error.
@@ -189,7 +194,12 @@ impl Type {
         if self.scalar == Scalar::Binary {
             return Ok(Value::Bytes(Cow::Borrowed(bytes)));
         }
-        let value = match (self.scalar, read_bytes(stored, order, bytes)?) {
+        self.widen(read_bytes(stored, order, bytes)?, dialect)
+    }
+
+    /// Returns a value of a type that [`Type::is_wider`] accepts as one of this type.
+    fn widen(self, value: Value<'_>, dialect: Dialect) -> Result<Value<'_>, Box<InvalidValue>> {
+        let value = match (self.scalar, value) {
             (Scalar::Float64, Value::Float32(number)) => Value::Float64(number.into()),
             (Scalar::Float32, value) => Value::Float32(exact_float(self.scalar, value, 1 << 24)? as f32),
             (Scalar::Float64, value) => Value::Float64(exact_float(self.scalar, value, 1 << 53)? as f64),
@@ -198,6 +208,19 @@ impl Type {
             (_, value) => value,
         };
         self.fit(value, dialect)
+    }
+
+    fn read_connect<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
+        let Some((stored, value)) = connect::read(bytes)? else { return Ok(None) };
+        let value = match (self.scalar, value) {
+            (Scalar::Binary, Value::Text(text)) => Value::Bytes(Cow::Owned(text.into_owned().into_bytes())),
+            (Scalar::Uuid | Scalar::Char, Value::Text(text)) => read_text(self.scalar, text.as_bytes())?.into_owned(),
+            (scalar, value) if scalar == stored => value,
+            (Scalar::TimestampMs, value) if stored == Scalar::Int64 => value,
+            (_, value) if self.is_wider(stored) => return self.widen(value, dialect).map(Some),
+            _ => return Err(self.wrong_type(stored.name())),
+        };
+        self.fit(value, dialect).map(Some)
     }
 
     fn read_amqp<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<InvalidValue>> {

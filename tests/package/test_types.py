@@ -205,7 +205,7 @@ def test_an_unknown_type_with_a_structure_is_named_whole() -> None:
 def test_an_unknown_suffix_lists_the_suffixes() -> None:
     with pytest.raises(
         ValueError,
-        match=r"unknown suffix 'ge' \(suffixes: be, le, text, guid, reversed, json, varlen, amqp, utf-16le, utf-16be, latin-1, iso, s, ms, us, ns, base64, hex\)",
+        match=r"unknown suffix 'ge' \(suffixes: be, le, text, guid, reversed, json, connect, varlen, amqp, utf-16le, utf-16be, latin-1, iso, s, ms, us, ns, base64, hex\)",
     ):
         lh.field("int16:ge")
 

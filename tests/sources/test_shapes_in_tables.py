@@ -73,6 +73,7 @@ def test_the_only_headers_inside_of_structs_are_a_column_if_they_are_named(tmp_p
 LINES = {
     "objects": [{"headers": {"tenant": "acme", "b": None}}, {"headers": {}}, {"headers": None}, {}],
     "other names": [{"headers": [{"k": "tenant", "v": "acme"}, {"k": "b", "v": None}]}, {"headers": []}, {}, {}],
+    "AWS Lambda": [{"headers": [{"tenant": [97, 99, 109, 101]}, {"b": None}]}, {"headers": []}, {}, {}],
     "bytes": [{"headers": {"tenant": {"base64": "YWNtZQ=="}, "b": None}}, {"headers": {}}, {}, {}],
 }
 
@@ -84,6 +85,44 @@ def test_headers_of_json_lines_keep_their_order_and_what_is_null(lines: str, tmp
     headers = lh.open(path).read_all()["headers"].to_pylist()
     assert headers == [[{"key": "tenant", "value": b"acme"}, {"key": "b", "value": None}], [], None, None]
     assert lh.open(path, headers={"tenant": "string"}).read_all()["tenant"].to_pylist() == ["acme", None, None, None]
+
+
+def test_bytes_of_headers_in_json_have_a_sign_or_none(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text('{"headers":[{"a":[65,-61]},{"a":[65,195]},{"a":[]}]}\n')
+    headers = lh.open(path).read_all()["headers"].to_pylist()[0]
+    assert [header["value"] for header in headers] == [b"A\xc3", b"A\xc3", b""]
+    path.write_text('{"headers":[{"a":[195,-61]}]}\n')
+    with pytest.raises(ValueError, match="lists of a key and a value, or a map of these, are headers"):
+        lh.open(path, headers={"a": "binary"})
+
+
+def test_a_field_of_a_struct_is_a_column_by_its_path(tmp_path: Path, run: Callable[..., Any]) -> None:
+    path = written(tmp_path / "rows.parquet", **nested("headers"), more=nested("headers")["redpanda"])
+    assert lh.open(path).read_all().column_names == ["value", "redpanda", "more"]
+    table = lh.open(path, columns=["more.offset", "redpanda.headers", "value"]).read_all()
+    assert table.column_names == ["more.offset", "redpanda.headers", "value"]
+    assert table["more.offset"].to_pylist() == [5, None, 7]
+    assert table["redpanda.headers"].to_pylist() == [[{"key": "tenant", "value": b"acme"}], None, []]
+    selected = lh.open(path, columns=["value"], where='"more.offset" > 5').read_all()
+    assert selected["value"].to_pylist() == [b"c"]
+    assert run("read", path, "--columns", "more.offset", "--last", "1", "--json").out == '{"more.offset":7}\n'
+    assert run("read", path, "--count-by", "more.offset", "--json").out.count("more.offset") == 3
+    assert "tenant" in run("scan", path, "--column", "redpanda.headers").out
+    decoded = run("decode", path, "--column", "redpanda.headers", "-f", "kafka", "--json").out.splitlines()
+    assert json.loads(decoded[0])["headers"] == [{"key": "tenant", "value": "acme"}]
+    failed = run("scan", path, "--column", "redpanda.header")
+    assert failed.code == 2
+    assert "redpanda.headers" in failed.err
+
+
+def test_a_path_that_two_fields_have_is_no_column(tmp_path: Path) -> None:
+    columns = {"a": [{"b.c": 1, "b": {"c": 2, "d": 3}}], "a.b": [{"d": 4}]}
+    path = written(tmp_path / "rows.parquet", **columns)
+    assert lh.open(path, columns=["a.b"]).read_all()["a.b"].to_pylist() == [{"d": 4}]
+    for name in ("a.b.c", "a.b.d"):
+        with pytest.raises(ValueError, match=f"there is no column '{name}'"):
+            lh.open(path, columns=[name])
 
 
 def test_a_line_of_another_shape_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ that names the line and the column.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -291,7 +292,8 @@ def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column
 def _as_headers(value: Any) -> list[dict[str, Any]] | None:
     """Return headers as objects of a key and a value; None if the value has another shape.
 
-    It may be a list of objects whose fields have other names, or an object of text, as HTTP bridges write it.
+    It may be a list of objects whose fields have other names, an object of text, as HTTP bridges write it, or a list of
+    objects of a key and its bytes, as AWS Lambda receives the records of a topic.
     """
     if isinstance(value, dict):
         if is_bytes(value) or not all(
@@ -303,9 +305,29 @@ def _as_headers(value: Any) -> list[dict[str, Any]] | None:
         return None
     names = next((pair for pair in HEADER_FIELDS if all(item.keys() == {*pair} for item in value)), None)
     if names is None:
-        return None
+        return _lambda_headers(value)
     key, content = names
     return value if names == HEADER_FIELDS[0] else [{"key": item[key], "value": item[content]} for item in value]
+
+
+def _lambda_headers(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    """Return headers that are objects of a key and null or a list of bytes, with a sign or without; None if one is not."""
+    headers: list[dict[str, Any]] = []
+    for item in items:
+        if len(item) != 1:
+            return None
+        [(key, numbers)] = item.items()
+        if numbers is None:
+            headers.append({"key": key, "value": None})
+            continue
+        if not isinstance(numbers, list) or any(type(number) is not int for number in numbers):
+            return None
+        low, high = min(numbers, default=0), max(numbers, default=0)
+        if low < -128 or high > (255 if low >= 0 else 127):
+            return None
+        text = base64.b64encode(bytes(number & 0xFF for number in numbers)).decode()
+        headers.append({"key": key, "value": {"base64": text}})
+    return headers
 
 
 def _text_headers(values: Sequence[Any]) -> pa.Array | None:

@@ -18,6 +18,7 @@ from letterhead.fields import check_distinct, columns_of
 from letterhead.offsets.reading import last_rows
 from letterhead.reader import Reader
 from letterhead.sources.base import Findings, Source
+from letterhead.sources.nested_columns import append_nested_columns, nested_columns, with_nested_columns
 from letterhead.sources.table_files import open_table
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class TableFile(Source):
     def columns(self, request: RowRequest) -> Iterable[str]:
         """Return the names of all columns."""
         self._table = self._table or open_table(self.name, request.limits)
-        names: list[str] = with_nested_headers(self._table.schema).names
-        return names
+        schema = self._table.schema
+        return [*schema.names, *nested_columns(schema)]
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
         """Return all columns."""
@@ -55,7 +56,8 @@ class TableFile(Source):
     def decodes(self, request: RowRequest) -> bool:
         """Return whether headers are read."""
         self._table = self._table or open_table(self.name, request.limits)
-        tested, _ = _filter(with_nested_headers(self._table.schema), replace(request, errors="raise"))
+        schema = self._table.schema
+        tested, _ = _filter(with_nested_columns(schema, nested_columns(schema)), replace(request, errors="raise"))
         return bool(request.headers) or (tested is not None and tested.has_headers)
 
     def findings(self) -> Findings:
@@ -118,8 +120,8 @@ class TableView:
         from letterhead.operations import ReadOptions, Select
 
         self._request = request
-        own_names, self._path = schema.names, nested_headers(schema)
-        schema = with_nested_headers(schema)
+        own_names, nested = schema.names, nested_columns(schema)
+        schema = with_nested_columns(schema, nested)
         counts = Counter(schema.names)
         for name in request.columns or ():
             if counts[name] == 0:
@@ -141,8 +143,8 @@ class TableView:
         for name in needed:
             if counts[name] > 1:
                 raise ValueError(f"{counts[name]} columns are named {name!r}: pass the names of others in columns=")
-        self._needs_nested = self._path is not None and "headers" in needed
-        self.needed = [*dict.fromkeys(self._path[0] if self._path and name == "headers" else name for name in needed)]
+        self._nested = {name: nested[name] for name in needed if name in nested}
+        self.needed = [*dict.fromkeys(nested[name][0] if name in nested else name for name in needed)]
         """The columns of the table to read."""
         check_distinct([*self._names, *columns_of(request.headers or {})], request.errors, request.error_column)
         empty = empty_batch(schema)
@@ -158,20 +160,10 @@ class TableView:
         last = self._request.last
         # Row numbers are unknown if only the end of a table is read, and are needed only for errors.
         is_numbered = last is None and self._decodes
-        if self._needs_nested:
-            batches = map(self._with_headers, batches)
+        if self._nested:
+            batches = (append_nested_columns(batch, self._nested) for batch in batches)
         chosen = _up_to_error(self._chosen, _numbered(batches) if is_numbered else batches)
         yield from _up_to_error(self._view, chosen if last is None else last_rows(chosen, last))
-
-    def _with_headers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch with the headers that are a field of a struct as a column."""
-        import pyarrow.compute as pc
-
-        root, *fields = self._path or ()
-        headers = batch.column(root)
-        for field in fields:
-            headers = pc.struct_field(headers, headers.type.get_field_index(field))
-        return batch.append_column("headers", headers)
 
     def _chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows that the condition selects, or leaves undecided."""
@@ -229,38 +221,6 @@ def _up_to_error(
             is_known = row is not None and _ROW in batch.schema.names
             raise replaced(error, row=batch.column(_ROW)[row].as_py() if is_known else None) from None
         yield result
-
-
-def nested_headers(schema: pa.Schema) -> tuple[str, ...] | None:
-    """Return the path of the only field ``headers`` in structs, as Redpanda's tables have it; None if a column is named so."""
-    import pyarrow as pa
-
-    if "headers" in schema.names:
-        return None
-
-    def paths(fields: Iterable[pa.Field], root: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        for field in fields:
-            path = (*root, field.name)
-            if pa.types.is_struct(field.type):
-                yield from paths(field.type, path)
-            elif root and field.name == "headers" and has_headers(field.type, drops_fields=True):
-                yield path
-
-    candidates = [*paths(schema, ())]
-    return candidates[0] if len(candidates) == 1 else None
-
-
-def with_nested_headers(schema: pa.Schema) -> pa.Schema:
-    """Return a schema with the headers that are a field of a struct as its last column."""
-    import pyarrow as pa
-
-    path = nested_headers(schema)
-    if path is None:
-        return schema
-    field = schema.field(path[0])
-    for name in path[1:]:
-        field = field.type.field(name)
-    return schema.append(pa.field("headers", field.type))
 
 
 def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:

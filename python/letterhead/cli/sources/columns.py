@@ -114,8 +114,8 @@ def open_column(
     names = column_names(source, request)
     if column not in names:
         raise Failure(f"{source.name} has no column {column!r}: {_names_text(names)}")
-    if alone:
-        request = replace(request, columns=(column,))
+    chosen = () if alone else source.chosen_columns(request)
+    request = replace(request, columns=(*chosen, *([] if column in chosen else [column])))
     with reading_errors():
         decodes = source.decodes(request)
     if decodes:
