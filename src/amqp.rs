@@ -126,25 +126,25 @@ pub fn open(scalar: Scalar, bytes: &[u8]) -> Option<Opened<'_>> {
     if constructor.scalar.is_some_and(|declared| declared != scalar) {
         return None;
     }
-    let (head, payload) = match constructor.body {
+    let (head, content) = match constructor.body {
         Fixed(width) => (1, (rest.len() == width).then_some(rest)?),
         Sized(1) => (2, rest.split_first().and_then(|(len, rest)| (rest.len() == usize::from(*len)).then_some(rest))?),
-        Sized(_) => (5, long_payload(rest)?),
+        Sized(_) => (5, long_content(rest)?),
     };
-    Some(if constructor.scalar.is_none() { Opened::Null } else { Opened::Value(code, head, payload) })
+    Some(if constructor.scalar.is_none() { Opened::Null } else { Opened::Value(code, head, content) })
 }
 
 #[inline]
-fn long_payload(rest: &[u8]) -> Option<&[u8]> {
-    let (len, payload) = rest.split_first_chunk()?;
-    (payload.len() as u64 == u64::from(u32::from_be_bytes(*len))).then_some(payload)
+fn long_content(rest: &[u8]) -> Option<&[u8]> {
+    let (len, content) = rest.split_first_chunk()?;
+    (content.len() as u64 == u64::from(u32::from_be_bytes(*len))).then_some(content)
 }
 
 /// Reads a primitive that is to be of this type; `None` is AMQP's null.
 pub fn read<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
     match open(scalar, bytes) {
-        Some(Opened::Value(code, head, payload)) => {
-            value(scalar, code, payload).map(Some).map_err(|invalid| invalid.behind(head))
+        Some(Opened::Value(code, head, content)) => {
+            value(scalar, code, content).map(Some).map_err(|invalid| invalid.shift(head))
         }
         Some(Opened::Null) => Ok(None),
         None => Err(unopened(scalar, bytes)),
@@ -171,16 +171,16 @@ fn unopened(scalar: Scalar, bytes: &[u8]) -> Box<InvalidValue> {
     wrong_end(constructor, rest)
 }
 
-fn value<'a>(scalar: Scalar, code: u8, payload: &'a [u8]) -> Result<Value<'a>, Box<InvalidValue>> {
-    match (scalar, payload) {
+fn value<'a>(scalar: Scalar, code: u8, content: &'a [u8]) -> Result<Value<'a>, Box<InvalidValue>> {
+    match (scalar, content) {
         (Scalar::Bool, []) => Ok(Value::Bool(code == TRUE)),
-        (Scalar::Char, _) => character(payload)
+        (Scalar::Char, _) => character(content)
             .map(|character| Value::Text(Cow::Owned(character.to_string())))
             .ok_or_else(|| invalid(Code::OutOfRange, || "the number is no character of Unicode".into())),
-        (Scalar::Int32 | Scalar::Int64, [_]) => Ok(Value::Int(signed(payload))),
-        (Scalar::Uint32, [] | [_]) => Ok(Value::Int(unsigned(payload) as i64)),
-        (Scalar::Uint64, [] | [_]) => Ok(Value::Wide(unsigned(payload).into())),
-        _ => read_bytes(scalar, ByteOrder::Big, payload),
+        (Scalar::Int32 | Scalar::Int64, [_]) => Ok(Value::Int(signed(content))),
+        (Scalar::Uint32, [] | [_]) => Ok(Value::Int(unsigned(content) as i64)),
+        (Scalar::Uint64, [] | [_]) => Ok(Value::Wide(unsigned(content).into())),
+        _ => read_bytes(scalar, ByteOrder::Big, content),
     }
 }
 
@@ -189,8 +189,8 @@ pub const TRUE: u8 = 0x41;
 
 /// The number of a payload, which may be written in fewer bytes than its type has: none of them is 0.
 #[inline(always)]
-pub fn unsigned(payload: &[u8]) -> u64 {
-    match *payload {
+pub fn unsigned(content: &[u8]) -> u64 {
+    match *content {
         [a] => a.into(),
         [a, b] => u16::from_be_bytes([a, b]).into(),
         [a, b, c, d] => u32::from_be_bytes([a, b, c, d]).into(),
@@ -201,8 +201,8 @@ pub fn unsigned(payload: &[u8]) -> u64 {
 
 /// The same of a number with a sign.
 #[inline(always)]
-pub fn signed(payload: &[u8]) -> i64 {
-    match *payload {
+pub fn signed(content: &[u8]) -> i64 {
+    match *content {
         [a] => (a as i8).into(),
         [a, b] => i16::from_be_bytes([a, b]).into(),
         [a, b, c, d] => i32::from_be_bytes([a, b, c, d]).into(),
@@ -213,12 +213,12 @@ pub fn signed(payload: &[u8]) -> i64 {
 
 /// A code point, where a char of the formats is a unit of UTF-16.
 #[inline]
-pub fn character(payload: &[u8]) -> Option<char> {
-    char::from_u32(u32::from_be_bytes(payload.try_into().ok()?))
+pub fn character(content: &[u8]) -> Option<char> {
+    char::from_u32(u32::from_be_bytes(content.try_into().ok()?))
 }
 
 fn wrong_end(constructor: &Constructor, rest: &[u8]) -> Box<InvalidValue> {
-    let truncated = |message: String| invalid(Code::Truncated, || message).behind(1);
+    let truncated = |message: String| invalid(Code::Truncated, || message).shift(1);
     let end = match constructor.body {
         Fixed(width) => width,
         Sized(width) => {
@@ -235,7 +235,7 @@ fn wrong_end(constructor: &Constructor, rest: &[u8]) -> Box<InvalidValue> {
         None => truncated(format!("the bytes end inside the {}", constructor.name)),
         Some(more) => {
             let message = || format!("{} after the {}", counted(more, "byte"), constructor.name);
-            invalid(Code::TrailingBytes, message).behind(1 + end)
+            invalid(Code::TrailingBytes, message).shift(1 + end)
         }
     }
 }

@@ -36,8 +36,8 @@ impl BaseEncoding {
 
     /// The type in front of the last suffix, if that is the name of an encoding.
     pub fn split(text: &str) -> Option<(&str, BaseEncoding)> {
-        let (of, suffix) = text.rsplit_once(':')?;
-        Some((of, BaseEncoding::ALL.into_iter().find(|base| base.name() == suffix)?))
+        let (name, suffix) = text.rsplit_once(':')?;
+        Some((name, BaseEncoding::ALL.into_iter().find(|base| base.name() == suffix)?))
     }
 
     /// The bytes of a text.

@@ -15,31 +15,31 @@ pub struct Cursor<'a> {
     buffer: &'a [u8],
     /// Where the message begins in the buffer.
     start: usize,
-    at: usize,
+    next: usize,
     end: usize,
 }
 
 impl<'a> Cursor<'a> {
     pub fn new(message: &'a [u8]) -> Self {
-        Cursor { buffer: message, start: 0, at: 0, end: message.len() }
+        Cursor { buffer: message, start: 0, next: 0, end: message.len() }
     }
 
     #[inline]
     pub fn within(buffer: &'a [u8], message: Range<usize>) -> Self {
         let end = message.end.min(buffer.len());
         let start = message.start.min(end);
-        Cursor { buffer, start, at: start, end }
+        Cursor { buffer, start, next: start, end }
     }
 
     /// The place of the next byte in the message.
     #[inline]
-    pub fn at(&self) -> usize {
-        self.at - self.start
+    pub fn offset(&self) -> usize {
+        self.next - self.start
     }
 
     #[inline]
     pub fn remaining(&self) -> usize {
-        self.end - self.at
+        self.end - self.next
     }
 
     /// A byte further on, which stays where it is.
@@ -52,63 +52,63 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn peek_rest(&self) -> &'a [u8] {
         // `at <= end <= buffer.len()` from the constructor on, and nothing moves either past the next.
-        self.buffer.get(self.at..self.end).unwrap_or_default()
+        self.buffer.get(self.next..self.end).unwrap_or_default()
     }
 
     /// The remaining bytes, for the kernels; `None` if too few bytes follow them in the buffer.
     #[inline(always)]
     pub fn span(&self) -> Option<Span<'a>> {
-        Span::new(self.buffer, self.at, self.end)
+        Span::new(self.buffer, self.next, self.end)
     }
 
     /// Goes on after so many bytes, or at the end.
     pub fn skip(&mut self, len: usize) {
-        self.at += len.min(self.remaining());
+        self.next += len.min(self.remaining());
     }
 
     /// Takes `len` bytes; if there are fewer, the error names the place where they should begin.
     #[inline(always)]
     pub fn take<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<&'a [u8]> {
         if len > self.remaining() {
-            let (at, left) = (self.at(), self.remaining());
-            return Err(log.fatal(Code::Truncated, Some(at), || too_short(field, len, left)));
+            let (start, left) = (self.offset(), self.remaining());
+            return Err(log.fatal(Code::Truncated, Some(start), || too_short(field, len, left)));
         }
         let bytes = &self.peek_rest()[..len];
-        self.at += len;
+        self.next += len;
         Ok(bytes)
     }
 
     /// As `take`, for bytes that are labelled with their number.
     #[inline]
     pub fn bytes<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<&'a [u8]> {
-        let at = self.at();
+        let start = self.offset();
         let bytes = self.take(len, field, log)?;
-        log.label(at, self.at(), field, || counted(len, "byte"));
+        log.label(start, self.offset(), field, || counted(len, "byte"));
         Ok(bytes)
     }
 
     /// A cursor over the next `len` bytes, which this one steps over.
     #[inline]
     pub fn split<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<Cursor<'a>> {
-        let at = self.at;
+        let next = self.next;
         self.take(len, field, log)?;
-        Ok(Cursor { at, end: at + len, ..*self })
+        Ok(Cursor { next, end: next + len, ..*self })
     }
 
     /// A zig-zag varint of 32 bits. `lenient` ignores bits of the fifth byte beyond them.
     #[inline(always)]
     pub fn varint<R: Log>(&mut self, field: &'static str, lenient: bool, log: &mut R) -> Result<i32> {
-        let start = self.at();
+        let start = self.offset();
         match varint::read_short(self.peek_rest()) {
             Some((bits, len)) => {
-                self.at += len;
+                self.next += len;
                 let value = varint::unzigzag(bits);
-                log.label(start, self.at(), field, || value.to_string());
+                log.label(start, self.offset(), field, || value.to_string());
                 Ok(value)
             }
             None => {
                 let (value, len) = self.long_varint(field, lenient, log)?;
-                self.at += len;
+                self.next += len;
                 Ok(value)
             }
         }
@@ -119,7 +119,7 @@ impl<'a> Cursor<'a> {
     #[cold]
     #[inline(never)]
     fn long_varint<R: Log>(self, field: &'static str, lenient: bool, log: &mut R) -> Result<(i32, usize)> {
-        let start = self.at();
+        let start = self.offset();
         match varint::read(self.peek_rest()) {
             ParsedVarint::Read { bits, len, lost } if lenient || !lost => {
                 let value = varint::unzigzag(bits);
@@ -133,16 +133,16 @@ impl<'a> Cursor<'a> {
     /// A zig-zag varint of 64 bits.
     #[inline]
     pub fn varlong<R: Log>(&mut self, field: &'static str, log: &mut R) -> Result<i64> {
-        let start = self.at();
+        let start = self.offset();
         let read = match varint::read_short(self.peek_rest()) {
             Some((bits, len)) => ParsedVarint::Read { bits: bits.into(), len, lost: false },
             None => varint::read_64(self.peek_rest()),
         };
         match read {
             ParsedVarint::Read { bits, len, lost: false } => {
-                self.at += len;
+                self.next += len;
                 let value = varint::unzigzag_64(bits);
-                log.label(start, self.at(), field, || value.to_string());
+                log.label(start, self.offset(), field, || value.to_string());
                 Ok(value)
             }
             other => Err(bad_varint(&other, start, field, (64, "tenth"), log)),
@@ -152,7 +152,7 @@ impl<'a> Cursor<'a> {
     /// A varint with the number of bytes that follow.
     #[inline(always)]
     pub fn length<R: Log>(&mut self, field: &'static str, lenient: bool, log: &mut R) -> Result<usize> {
-        let start = self.at();
+        let start = self.offset();
         let value = self.varint(field, lenient, log)?;
         usize::try_from(value).map_err(|_| negative(value, start, field, log))
     }
@@ -165,7 +165,7 @@ impl<'a> Cursor<'a> {
         lenient: bool,
         log: &mut R,
     ) -> Result<Option<usize>> {
-        let start = self.at();
+        let start = self.offset();
         match self.varint(field, lenient, log)? {
             -1 => Ok(None),
             value => usize::try_from(value).map(Some).map_err(|_| negative(value, start, field, log)),
@@ -174,15 +174,15 @@ impl<'a> Cursor<'a> {
 
     /// A cursor over no bytes, at the same place.
     pub fn nothing(&self) -> Cursor<'a> {
-        Cursor { end: self.at, ..*self }
+        Cursor { end: self.next, ..*self }
     }
 
     /// A number of fixed width.
     #[inline]
     pub fn number<N: Number, R: Log>(&mut self, field: &'static str, order: ByteOrder, log: &mut R) -> Result<N> {
-        let at = self.at();
+        let start = self.offset();
         let value = N::from_bytes(self.take(N::WIDTH, field, log)?, order);
-        log.label(at, self.at(), field, || value.to_string());
+        log.label(start, self.offset(), field, || value.to_string());
         Ok(value)
     }
 
@@ -193,9 +193,9 @@ impl<'a> Cursor<'a> {
         order: ByteOrder,
         log: &mut R,
     ) -> Result<Option<N>> {
-        let (at, left) = (self.at(), self.remaining());
+        let (start, left) = (self.offset(), self.remaining());
         if left < N::WIDTH {
-            log.error(Code::Truncated, Some(at), || too_short(field, N::WIDTH, left))?;
+            log.error(Code::Truncated, Some(start), || too_short(field, N::WIDTH, left))?;
             return Ok(None);
         }
         self.number(field, order, log).map(Some)
@@ -203,9 +203,9 @@ impl<'a> Cursor<'a> {
 
     /// As `bytes`, where what comes after can be read without them.
     pub fn take_or_error<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<Option<&'a [u8]>> {
-        let (at, left) = (self.at(), self.remaining());
+        let (start, left) = (self.offset(), self.remaining());
         if len > left {
-            log.error(Code::Truncated, Some(at), || too_short(field, len, left))?;
+            log.error(Code::Truncated, Some(start), || too_short(field, len, left))?;
             return Ok(None);
         }
         self.bytes(len, field, log).map(Some)
@@ -214,7 +214,7 @@ impl<'a> Cursor<'a> {
     /// A big-endian length of four bytes.
     #[inline]
     pub fn length32<R: Log>(&mut self, field: &'static str, log: &mut R) -> Result<usize> {
-        let start = self.at();
+        let start = self.offset();
         let value: i32 = self.number(field, ByteOrder::Big, log)?;
         usize::try_from(value).map_err(|_| negative(value, start, field, log))
     }
@@ -222,7 +222,7 @@ impl<'a> Cursor<'a> {
     /// A big-endian length of four bytes, or -1 for null.
     #[inline]
     pub fn nullable_length32<R: Log>(&mut self, field: &'static str, log: &mut R) -> Result<Option<usize>> {
-        let start = self.at();
+        let start = self.offset();
         match self.number(field, ByteOrder::Big, log)? {
             -1 => Ok(None),
             value => usize::try_from(value).map(Some).map_err(|_| negative(value, start, field, log)),
@@ -233,7 +233,7 @@ impl<'a> Cursor<'a> {
     pub fn nothing_after<R: Log>(&self, last: &'static str, log: &mut R) -> Result {
         match self.remaining() {
             0 => Ok(()),
-            left => log.error(Code::TrailingBytes, Some(self.at()), || {
+            left => log.error(Code::TrailingBytes, Some(self.offset()), || {
                 format!("{} left after the {last}", counted(left, "byte"))
             }),
         }
@@ -249,16 +249,16 @@ pub trait Number: Copy + Display {
 }
 
 macro_rules! numbers {
-    ($($of:ty)*) => {$(
-        impl Number for $of {
-            const WIDTH: usize = size_of::<$of>();
+    ($($type:ty)*) => {$(
+        impl Number for $type {
+            const WIDTH: usize = size_of::<$type>();
 
             #[inline]
             fn from_bytes(bytes: &[u8], order: ByteOrder) -> Self {
                 let bytes = bytes.first_chunk().copied().unwrap_or_default();
                 match order {
-                    ByteOrder::Big => <$of>::from_be_bytes(bytes),
-                    ByteOrder::Little => <$of>::from_le_bytes(bytes),
+                    ByteOrder::Big => <$type>::from_be_bytes(bytes),
+                    ByteOrder::Little => <$type>::from_le_bytes(bytes),
                 }
             }
         }
@@ -270,25 +270,27 @@ numbers! { u8 i8 i16 i32 u32 i64 u64 u128 }
 #[cold]
 fn bad_varint<T, R: Log>(
     varint: &ParsedVarint<T>,
-    at: usize,
+    byte: usize,
     field: &str,
     (width, last): (u32, &str),
     log: &mut R,
 ) -> Stop {
     match varint {
-        ParsedVarint::Read { .. } => log.fatal(Code::VarintLostBits, Some(at), || {
+        ParsedVarint::Read { .. } => log.fatal(Code::VarintLostBits, Some(byte), || {
             format!("the varint of the {field} has bits that {width} bits cannot hold")
         }),
-        ParsedVarint::TooLong => log.fatal(Code::VarintTooLong, Some(at), || {
+        ParsedVarint::TooLong => log.fatal(Code::VarintTooLong, Some(byte), || {
             format!("the varint of the {field} goes on after its {last} byte")
         }),
-        ParsedVarint::Truncated => log.fatal(Code::Truncated, Some(at), || format!("the bytes end inside the {field}")),
+        ParsedVarint::Truncated => {
+            log.fatal(Code::Truncated, Some(byte), || format!("the bytes end inside the {field}"))
+        }
     }
 }
 
 #[cold]
-fn negative<R: Log>(value: i32, at: usize, field: &'static str, log: &mut R) -> Stop {
-    log.fatal(Code::NegativeLength, Some(at), || format!("{field} {value} is negative"))
+fn negative<R: Log>(value: i32, byte: usize, field: &'static str, log: &mut R) -> Stop {
+    log.fatal(Code::NegativeLength, Some(byte), || format!("{field} {value} is negative"))
 }
 
 fn too_short(field: &str, needed: usize, left: usize) -> String {

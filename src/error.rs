@@ -141,11 +141,11 @@ impl fmt::Display for Located {
         }
         out.write_str(&error.message)?;
         // The parts that differ from row to row come last, so that errors with the same reason can be grouped by their text.
-        let places = [("header", error.header), ("byte", error.byte), ("row", self.row)];
+        let positions = [("header", error.header), ("byte", error.byte), ("row", self.row)];
         let mut before = " (";
-        for (name, place) in places {
-            if let Some(place) = place {
-                write!(out, "{before}{name} {place}")?;
+        for (name, position) in positions {
+            if let Some(position) = position {
+                write!(out, "{before}{name} {position}")?;
                 before = ", ";
             }
         }

@@ -20,7 +20,7 @@ pub trait Visitor {
 }
 
 macro_rules! formats {
-    (one { $($variant:ident $of:ty;)* } many { $($batch:ident $batch_of:ty;)* }) => {
+    (one { $($variant:ident $type:ty;)* } many { $($batch:ident $batch_type:ty;)* }) => {
         /// A format by its place in the table.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Format { $($variant,)* $($batch),* }
@@ -31,15 +31,15 @@ macro_rules! formats {
             /// Passes the type of this format to an operation.
             pub fn visit<V: Visitor>(self, visitor: V) -> V::Out {
                 match self {
-                    $(Format::$variant => visitor.visit::<$of>(),)*
-                    $(Format::$batch => visitor.visit_batch::<$batch_of>()),*
+                    $(Format::$variant => visitor.visit::<$type>(),)*
+                    $(Format::$batch => visitor.visit_batch::<$batch_type>()),*
                 }
             }
 
             pub fn info(self) -> &'static Info {
                 match self {
-                    $(Format::$variant => &<$of as MessageFormat>::INFO,)*
-                    $(Format::$batch => &<$batch_of as BatchFormat>::INFO),*
+                    $(Format::$variant => &<$type as MessageFormat>::INFO,)*
+                    $(Format::$batch => &<$batch_type as BatchFormat>::INFO),*
                 }
             }
         }

@@ -226,7 +226,7 @@ pub struct Header<'a> {
     pub key: Key<'a>,
     pub value_type: Option<ValueType>,
     pub value: Option<&'a [u8]>,
-    pub at: Option<usize>,
+    pub value_offset: Option<usize>,
 }
 
 impl fmt::Display for Key<'_> {

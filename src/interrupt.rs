@@ -13,12 +13,12 @@ const CALLS: u32 = 16;
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Whether to stop, for whoever runs the work.
-type Ask = fn() -> bool;
+type StopCheck = fn() -> bool;
 
 struct Watch {
     /// `None` in a thread that follows another.
-    ask: Option<Ask>,
-    asked: Instant,
+    check: Option<StopCheck>,
+    checked: Instant,
     stop: Arc<AtomicBool>,
 }
 
@@ -29,35 +29,35 @@ thread_local! {
 }
 
 /// Runs work that is asked from time to time whether to stop.
-pub fn watch<T>(ask: Ask, work: impl FnOnce() -> T) -> T {
-    run(Some(Watch { ask: Some(ask), asked: Instant::now(), stop: Arc::default() }), work)
+pub fn watch<T>(should_stop: StopCheck, work: impl FnOnce() -> T) -> T {
+    run(Some(Watch { check: Some(should_stop), checked: Instant::now(), stop: Arc::default() }), work)
 }
 
 /// What threads follow.
-pub struct Followed(Option<Arc<AtomicBool>>);
+pub struct StopFlag(Option<Arc<AtomicBool>>);
 
 /// The watch of this thread, for threads that do a part of its work.
-pub fn followed() -> Followed {
-    Followed(WATCH.with_borrow(|watch| watch.as_ref().map(|watch| Arc::clone(&watch.stop))))
+pub fn stop_flag() -> StopFlag {
+    StopFlag(WATCH.with_borrow(|watch| watch.as_ref().map(|watch| Arc::clone(&watch.stop))))
 }
 
 /// Runs work that stops with the thread that it is a part of.
-pub fn follow<T>(followed: &Followed, work: impl FnOnce() -> T) -> T {
-    let stop = followed.0.as_ref().map(Arc::clone);
-    run(stop.map(|stop| Watch { ask: None, asked: Instant::now(), stop }), work)
+pub fn follow<T>(flag: &StopFlag, work: impl FnOnce() -> T) -> T {
+    let stop = flag.0.as_ref().map(Arc::clone);
+    run(stop.map(|stop| Watch { check: None, checked: Instant::now(), stop }), work)
 }
 
 fn run<T>(watch: Option<Watch>, work: impl FnOnce() -> T) -> T {
     /// Ends the watch, also by a panic.
-    struct Before(Option<Watch>);
+    struct PreviousWatch(Option<Watch>);
 
-    impl Drop for Before {
+    impl Drop for PreviousWatch {
         fn drop(&mut self) {
             WATCH.set(self.0.take());
         }
     }
 
-    let _before = Before(WATCH.replace(watch));
+    let _before = PreviousWatch(WATCH.replace(watch));
     check_next();
     work()
 }
@@ -75,7 +75,7 @@ pub fn is_requested() -> bool {
 pub fn is_requested_now() -> bool {
     let is_requested = WATCH.with_borrow_mut(|watch| {
         let Some(watch) = watch else { return false };
-        ask(watch);
+        update(watch);
         watch.stop.load(Relaxed)
     });
     if is_requested {
@@ -90,10 +90,10 @@ fn check_next() {
 }
 
 /// Asks whether to stop, if the last time is long enough ago.
-fn ask(watch: &mut Watch) {
-    let Some(ask) = watch.ask else { return };
-    if !watch.stop.load(Relaxed) && watch.asked.elapsed() >= INTERVAL {
-        watch.stop.store(ask(), Relaxed);
-        watch.asked = Instant::now();
+fn update(watch: &mut Watch) {
+    let Some(should_stop) = watch.check else { return };
+    if !watch.stop.load(Relaxed) && watch.checked.elapsed() >= INTERVAL {
+        watch.stop.store(should_stop(), Relaxed);
+        watch.checked = Instant::now();
     }
 }

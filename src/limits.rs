@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 use crate::codec::{Codec, CodecError, decompress_into};
 use crate::error::{Code, Direction, Error, counted};
-use crate::log::{CollectErrors, Counts, Log, Result, Stop};
+use crate::log::{BatchCounts, CollectErrors, Log, Result, Stop};
 
 macro_rules! limits {
     ($($(#[$doc:meta])* $field:ident $constant:ident $variable:literal $counts:literal $default:expr;)*) => {
@@ -101,20 +101,20 @@ impl Limits {
 
     /// Rejects a number of headers that is announced at a place.
     #[inline(always)] // Once a row, as above.
-    pub fn check_count<R: Log>(&self, count: usize, at: usize, log: &mut R) -> Result {
+    pub fn check_count<R: Log>(&self, count: usize, byte: usize, log: &mut R) -> Result {
         if count <= self.headers {
             return Ok(());
         }
-        Err(too_many(log, at, HEADERS, self.headers, || format!("{} declared, over", counted(count, "header"))))
+        Err(too_many(log, byte, HEADERS, self.headers, || format!("{} declared, over", counted(count, "header"))))
     }
 
     /// Rejects the header with this index where the number of headers is not announced.
     #[inline(always)] // Once per header: the index is known.
-    pub fn check_header<R: Log>(&self, index: usize, at: usize, log: &mut R) -> Result {
+    pub fn check_header<R: Log>(&self, index: usize, byte: usize, log: &mut R) -> Result {
         if index < self.headers {
             return Ok(());
         }
-        Err(too_many(log, at, HEADERS, self.headers, || "more headers than".into()))
+        Err(too_many(log, byte, HEADERS, self.headers, || "more headers than".into()))
     }
 
     /// Rejects a message of a batch, of this many bytes, if the data has too many records, or they take too many bytes.
@@ -123,7 +123,7 @@ impl Limits {
     #[inline] // Once a record.
     pub fn check_message(&self, bytes: usize, log: &mut CollectErrors) -> Result {
         log.count_output(bytes);
-        let Counts { messages, output_bytes, .. } = log.counts();
+        let BatchCounts { messages, output_bytes, .. } = log.counts();
         match messages <= self.records && output_bytes <= self.output_bytes {
             true => Ok(()),
             false => Err(self.value_too_large(log)),
@@ -137,7 +137,7 @@ impl Limits {
         codec: Codec,
         bytes: &[u8],
         lz4_legacy: bool,
-        at: usize,
+        byte: usize,
         log: &mut CollectErrors,
         buffer: &mut Vec<u8>,
     ) -> Result<usize> {
@@ -153,7 +153,7 @@ impl Limits {
                 (Code::DecompressedTooLarge, CodecError::TooLarge { limit: self.decompressed_bytes })
             }
         };
-        Err(log.fatal(code, Some(at), || error.to_string()))
+        Err(log.fatal(code, Some(byte), || error.to_string()))
     }
 
     #[cold]
@@ -166,6 +166,6 @@ impl Limits {
 }
 
 #[cold]
-fn too_many<R: Log>(log: &mut R, at: usize, limit: Limit, max: usize, what: impl FnOnce() -> String) -> Stop {
-    log.fatal(Code::LimitExceeded, Some(at), || limit.exceeded(&what(), max))
+fn too_many<R: Log>(log: &mut R, byte: usize, limit: Limit, max: usize, what: impl FnOnce() -> String) -> Stop {
+    log.fatal(Code::LimitExceeded, Some(byte), || limit.exceeded(&what(), max))
 }

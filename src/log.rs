@@ -78,22 +78,22 @@ pub trait Log {
 
 /// One of the two logs, where parsing is not compiled for each.
 pub enum EitherLog<'m> {
-    Fast(&'m mut Fast),
+    FailFast(&'m mut FailFast),
     Collect(&'m mut CollectErrors),
 }
 
 /// Reports whether a row is valid, and nothing else.
-pub struct Fast {
+pub struct FailFast {
     on_loss: OnLoss,
 }
 
-impl Fast {
+impl FailFast {
     pub fn new(on_loss: OnLoss) -> Self {
-        Fast { on_loss }
+        FailFast { on_loss }
     }
 }
 
-impl Log for Fast {
+impl Log for FailFast {
     #[inline]
     fn fatal(&mut self, _: Code, _: Option<usize>, _: impl FnOnce() -> String) -> Stop {
         Stop
@@ -119,7 +119,7 @@ impl Log for Fast {
     }
 
     fn either(&mut self) -> EitherLog<'_> {
-        EitherLog::Fast(self)
+        EitherLog::FailFast(self)
     }
 }
 
@@ -137,13 +137,13 @@ pub struct CollectErrors {
     has_header_errors: bool,
     /// The structure broke: what comes after the break was not read.
     is_broken: bool,
-    counts: Counts,
+    counts: BatchCounts,
     /// In a batch whose messages have a row each, errors do not name their message, so that they can be grouped.
     unnumbered: bool,
     /// A limit of a batch ended the parse.
     over_limit: bool,
     /// The position of all errors, if the parsed bytes are in the message in another form.
-    place: Option<usize>,
+    error_byte: Option<usize>,
     /// The fields of all bytes, where they are requested.
     labels: Option<Vec<Label>>,
     header: Option<usize>,
@@ -152,7 +152,7 @@ pub struct CollectErrors {
 
 /// The counts of the parse of a batch so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct BatchCounts {
     /// Messages begun, including the current one.
     pub messages: usize,
     /// Bytes of the messages, as [`crate::limits::Limits::check_message`] counts them.
@@ -172,18 +172,18 @@ struct LeftOut {
 pub const LEAST_REPORTS: usize = 2;
 
 /// An entry of a list that is cut where it passes the limit of reports.
-pub trait Report: Sized {
+pub trait LimitedEntry: Sized {
     /// The last entry of a list that was cut.
     fn left_out(limit: usize) -> Self;
 }
 
-impl Report for ErrorDetail {
+impl LimitedEntry for ErrorDetail {
     fn left_out(limit: usize) -> Self {
         ErrorDetail::of_message(Code::LimitExceeded, REPORTS.exceeded("there are more errors than", limit))
     }
 }
 
-impl Report for Loss {
+impl LimitedEntry for Loss {
     fn left_out(limit: usize) -> Self {
         Loss::of_message(Code::LimitExceeded, REPORTS.exceeded("there are more losses than", limit))
     }
@@ -198,7 +198,7 @@ impl Label {
 }
 
 /// Cuts a list to `most` entries, of which the last says that there were more.
-pub fn cut<D: Report>(reports: &mut Vec<D>, most: usize, limit: usize) {
+pub fn truncate_list<D: LimitedEntry>(reports: &mut Vec<D>, most: usize, limit: usize) {
     reports.truncate(most.max(LEAST_REPORTS) - 1);
     reports.push(D::left_out(limit));
 }
@@ -219,10 +219,10 @@ impl CollectErrors {
             left_out: LeftOut::default(),
             has_header_errors: false,
             is_broken: false,
-            counts: Counts::default(),
+            counts: BatchCounts::default(),
             unnumbered: false,
             over_limit: false,
-            place: None,
+            error_byte: None,
             labels: None,
             header: None,
             key: None,
@@ -240,14 +240,14 @@ impl CollectErrors {
     }
 
     /// Errors belong to this message of a batch, counted from 1, and are at one place, if there is one.
-    pub fn of_message(self, number: usize, place: Option<usize>) -> Self {
-        CollectErrors { counts: Counts { messages: number, ..self.counts }, place, ..self }
+    pub fn for_message(self, number: usize, error_byte: Option<usize>) -> Self {
+        CollectErrors { counts: BatchCounts { messages: number, ..self.counts }, error_byte, ..self }
     }
 
     /// Parses the same bytes in another form: their positions mean nothing to the caller, so all errors are at one place.
-    pub fn at_one_place(&mut self, at: usize, parse: impl FnOnce(&mut Self) -> Result) -> Result {
+    pub fn with_error_byte(&mut self, byte: usize, parse: impl FnOnce(&mut Self) -> Result) -> Result {
         let mut inner = CollectErrors {
-            place: Some(at),
+            error_byte: Some(byte),
             unnumbered: self.unnumbered,
             errors: mem::take(&mut self.errors),
             has_header_errors: mem::take(&mut self.has_header_errors),
@@ -296,8 +296,8 @@ impl CollectErrors {
     }
 
     /// The one place of all errors, if they have one.
-    pub fn place(&self) -> Option<usize> {
-        self.place
+    pub fn error_byte(&self) -> Option<usize> {
+        self.error_byte
     }
 
     /// Whether bytes are labelled.
@@ -310,12 +310,12 @@ impl CollectErrors {
         (self.labels.take().unwrap_or_default(), self.reports)
     }
 
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> BatchCounts {
         self.counts
     }
 
     /// Continues the counts of another parse.
-    pub fn resume(&mut self, counts: Counts) {
+    pub fn resume(&mut self, counts: BatchCounts) {
         self.counts = counts;
     }
 
@@ -347,7 +347,7 @@ impl CollectErrors {
         let mut errors = mem::take(&mut self.errors);
         self.has_header_errors = false;
         if mem::take(&mut self.left_out.errors) {
-            cut(&mut errors, self.reports, self.reports);
+            truncate_list(&mut errors, self.reports, self.reports);
         }
         errors
     }
@@ -356,7 +356,7 @@ impl CollectErrors {
     pub fn take_losses(&mut self) -> Vec<Loss> {
         let mut losses = mem::take(&mut self.losses);
         if mem::take(&mut self.left_out.losses) {
-            cut(&mut losses, self.reports, self.reports);
+            truncate_list(&mut losses, self.reports, self.reports);
         }
         losses
     }
@@ -411,7 +411,7 @@ impl CollectErrors {
             return;
         }
         let (header, key) = (self.header, self.key.clone());
-        self.push(ErrorDetail { code, message: message(), byte: self.place.or(byte), header, key, column: None });
+        self.push(ErrorDetail { code, message: message(), byte: self.error_byte.or(byte), header, key, column: None });
     }
 
     fn push(&mut self, mut error: ErrorDetail) {
@@ -451,7 +451,7 @@ impl Log for CollectErrors {
         let mut error = error();
         self.has_header_errors |= error.header.is_some();
         // A column may miss a header, which has no place.
-        error.byte = error.byte.map(|byte| self.place.unwrap_or(byte));
+        error.byte = error.byte.map(|byte| self.error_byte.unwrap_or(byte));
         self.push(error);
         Ok(())
     }

@@ -102,15 +102,15 @@ pub fn refuse(bytes: usize) -> ! {
 }
 
 /// A panic, or a refusal, that is about to go on.
-pub struct Held(Box<dyn std::any::Any + Send>);
+pub struct HeldPanic(Box<dyn std::any::Any + Send>);
 
 /// Runs work that appends to columns, and holds its panic until the caller tells the column.
 #[inline(always)]
-pub fn hold<T>(work: impl FnOnce() -> T) -> Result<T, Held> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(Held)
+pub fn hold<T>(work: impl FnOnce() -> T) -> Result<T, HeldPanic> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(HeldPanic)
 }
 
-impl Held {
+impl HeldPanic {
     /// Goes on, and names the column if memory was refused.
     #[cold]
     pub fn resume(mut self, column: &str) -> ! {

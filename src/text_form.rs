@@ -73,7 +73,7 @@ impl TextForm {
             TextForm::Iso(_) => "timestamp:iso".into(),
             TextForm::Epoch(unit) => format!("timestamp:{}", unit.name()),
             TextForm::Date => "date:text".into(),
-            TextForm::Decimal(of) => format!("{}:text", of.name()),
+            TextForm::Decimal(decimal) => format!("{}:text", decimal.name()),
         }
     }
 
@@ -83,7 +83,7 @@ impl TextForm {
             TextForm::Iso(unit) => read_iso(bytes, unit).map(Value::Int),
             TextForm::Epoch(unit) => read_epoch(bytes, unit).map(Value::Int),
             TextForm::Date => read_date(bytes).map(Value::Int),
-            TextForm::Decimal(of) => of.read(bytes).map(Value::Wide),
+            TextForm::Decimal(decimal) => decimal.read(bytes).map(Value::Wide),
         }
     }
 }
@@ -119,8 +119,8 @@ impl DecimalType {
     fn parse(name: &str) -> Option<DecimalType> {
         let (precision, scale) = name.strip_prefix("decimal(")?.strip_suffix(')')?.split_once(',')?;
         let number = |digits: &str| digits.trim().parse::<u8>().ok();
-        let of = DecimalType { precision: number(precision)?, scale: number(scale)? };
-        ((1..=MAX_PRECISION).contains(&of.precision) && of.scale <= of.precision).then_some(of)
+        let decimal = DecimalType { precision: number(precision)?, scale: number(scale)? };
+        ((1..=MAX_PRECISION).contains(&decimal.precision) && decimal.scale <= decimal.precision).then_some(decimal)
     }
 
     pub fn name(self) -> String {
@@ -150,14 +150,14 @@ impl DecimalType {
         }
         let digits = || whole.bytes().chain(fraction.bytes()).map(|digit| i128::from(digit - b'0'));
         let Some(first) = digits().position(|digit| digit != 0) else { return Ok(0) };
-        let last = digits().enumerate().filter(|(_, digit)| *digit != 0).map(|(place, _)| place).last();
+        let last = digits().enumerate().filter(|(_, digit)| *digit != 0).map(|(index, _)| index).last();
         let last = last.unwrap_or(first);
         // The places of the first and the last digit, the first before the point being 0 and the first after it -1.
-        let place = |index: usize| {
+        let power = |index: usize| {
             let exponent = exponent.parse::<i64>().ok()?;
             exponent.checked_add(whole.len() as i64 - 1 - index as i64)
         };
-        match (place(first), place(last)) {
+        match (power(first), power(last)) {
             (Some(high), Some(low))
                 if high < i64::from(self.precision) - i64::from(self.scale) && low >= -i64::from(self.scale) =>
             {

@@ -62,19 +62,19 @@ impl Sink<'_> for Discard {}
 
 /// The headers and fields of a message as they come.
 #[derive(Default)]
-pub struct MessageSink<'a> {
+pub struct GatheredMessage<'a> {
     pub headers: Vec<Header<'a>>,
     pub fields: Vec<FieldValue<'a>>,
 }
 
-impl MessageSink<'_> {
+impl GatheredMessage<'_> {
     pub fn clear(&mut self) {
         self.headers.clear();
         self.fields.clear();
     }
 }
 
-impl<'a> Sink<'a> for MessageSink<'a> {
+impl<'a> Sink<'a> for GatheredMessage<'a> {
     #[inline]
     fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
         memory::push(&mut self.headers, header);
@@ -111,7 +111,7 @@ impl<'a> Sink<'a> for AnySink<'_, 'a> {
     fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
         match log.either() {
             EitherLog::Collect(log) => self.0.receive(header, log),
-            EitherLog::Fast(_) => unreachable!("a parse that only says whether a message is valid knows its sink"),
+            EitherLog::FailFast(_) => unreachable!("a parse that only says whether a message is valid knows its sink"),
         }
     }
 
@@ -135,7 +135,7 @@ pub enum Presence {
 
 /// The headers that a format can carry; anything else is a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Carries {
+pub struct Constraints {
     pub nulls: bool,
     /// The fewest and the most bytes of a key, and of a value.
     pub part_len: (usize, usize),
@@ -143,7 +143,7 @@ pub struct Carries {
     pub checks: Checks,
 }
 
-impl Carries {
+impl Constraints {
     /// Whether a key or value may have this length.
     #[inline]
     pub fn fits(self, len: usize) -> bool {
@@ -151,7 +151,7 @@ impl Carries {
     }
 
     /// Anything, as far as lengths can be stated.
-    pub const ALL: Carries = Carries { nulls: true, part_len: (0, i32::MAX as usize), checks: Checks::Nothing };
+    pub const ALL: Constraints = Constraints { nulls: true, part_len: (0, i32::MAX as usize), checks: Checks::Nothing };
 }
 
 /// An order of headers.
@@ -169,7 +169,7 @@ pub trait HeadersFormat: 'static {
     const TYPES: TypeCodes;
     /// The byte order of typed numbers.
     const ORDER: ByteOrder;
-    const CARRIES: Carries;
+    const CONSTRAINTS: Constraints;
     /// It can be written: a reader of several layouts cannot.
     const IS_TARGET: bool = true;
     /// The order of headers, if the format defines one.
@@ -222,7 +222,7 @@ pub enum FieldType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Headers,
-    Payload,
+    Value,
     Key,
     Offset,
     Id,
@@ -234,7 +234,7 @@ pub enum Role {
     /// Microseconds since the epoch, when the message was made.
     Origin,
     /// A payload that is written as no bytes at all if it is null, which deletes the key.
-    StoredPayload,
+    StoredValue,
     /// The message deletes its key, whether it has a value or not.
     Tombstone,
     /// The message has no value, and so deletes its key.
@@ -246,8 +246,8 @@ pub enum Role {
 }
 
 impl Role {
-    pub fn is_payload(self) -> bool {
-        matches!(self, Role::Payload | Role::StoredPayload)
+    pub fn is_value(self) -> bool {
+        matches!(self, Role::Value | Role::StoredValue)
     }
 }
 
@@ -255,15 +255,15 @@ impl Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
     pub name: &'static str,
-    pub of: FieldType,
+    pub field_type: FieldType,
     pub role: Role,
 }
 
 impl Field {
-    pub const HEADERS: Field = Field { name: "headers", of: FieldType::Headers, role: Role::Headers };
+    pub const HEADERS: Field = Field { name: "headers", field_type: FieldType::Headers, role: Role::Headers };
 
-    pub const fn new(name: &'static str, of: FieldType, role: Role) -> Field {
-        Field { name, of, role }
+    pub const fn new(name: &'static str, field_type: FieldType, role: Role) -> Field {
+        Field { name, field_type, role }
     }
 }
 
@@ -331,7 +331,7 @@ pub struct Info {
     pub keys: KeyForm,
     pub types: TypeCodes,
     pub order: ByteOrder,
-    pub carries: Carries,
+    pub constraints: Constraints,
     /// It can be written, by `encode` and by `convert`.
     pub is_target: bool,
     /// The order of headers, if the format defines one.
@@ -347,7 +347,7 @@ pub struct Info {
     /// [`parse_message`] with a log of all errors.
     pub parse: for<'a> fn(Cursor<'a>, ReadOptions, &mut CollectErrors, AnySink<'_, 'a>) -> Result<Presence>,
     /// [`parse_message`] into the sink that conversion reads.
-    pub gather: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, &mut MessageSink<'a>) -> Result<Presence>,
+    pub gather: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, &mut GatheredMessage<'a>) -> Result<Presence>,
     /// [`HeadersFormat::write_header`].
     pub write_header: fn(&Header<'_>, &mut Vec<u8>),
     /// [`MessageFormat::encode`].
@@ -386,10 +386,10 @@ pub trait MessageFormat: Sized + 'static {
     const FIELDS: &'static [Field];
     /// A field is text.
     const HAS_TEXT: bool = {
-        let (mut place, mut has_text) = (0, false);
-        while place < Self::FIELDS.len() {
-            has_text |= matches!(Self::FIELDS[place].of, FieldType::Text);
-            place += 1;
+        let (mut index, mut has_text) = (0, false);
+        while index < Self::FIELDS.len() {
+            has_text |= matches!(Self::FIELDS[index].field_type, FieldType::Text);
+            index += 1;
         }
         has_text
     };
@@ -407,7 +407,7 @@ pub trait MessageFormat: Sized + 'static {
         keys: Self::Headers::KEYS,
         types: Self::Headers::TYPES,
         order: Self::Headers::ORDER,
-        carries: Self::Headers::CARRIES,
+        constraints: Self::Headers::CONSTRAINTS,
         is_target: Self::Headers::IS_TARGET,
         canonical: Self::Headers::CANONICAL,
         max_written: Self::Headers::MAX_WRITTEN,
@@ -416,12 +416,12 @@ pub trait MessageFormat: Sized + 'static {
         parse_headers: |data, options, log, mut to| Self::Headers::parse(data, options, log, &mut to),
         parse: |data, options, log, mut to| parse_message::<Self, _, _>(data, options, log, &mut to),
         gather: |data, options, log, to| match log {
-            EitherLog::Fast(log) => parse_message::<Self, _, _>(data, options, log, to),
+            EitherLog::FailFast(log) => parse_message::<Self, _, _>(data, options, log, to),
             EitherLog::Collect(log) => parse_message::<Self, _, _>(data, options, log, to),
         },
         write_header: Self::Headers::write_header,
         encode: |contents, log, out| match log {
-            EitherLog::Fast(log) => Self::encode(contents, log, out),
+            EitherLog::FailFast(log) => Self::encode(contents, log, out),
             EitherLog::Collect(log) => Self::encode(contents, log, out),
         },
     };
@@ -439,20 +439,20 @@ pub trait MessageFormat: Sized + 'static {
 }
 
 /// The fields of a message of a batch, which become values when a receiver requests them.
-pub trait Fields<'a>: Copy {
+pub trait MessageFields<'a>: Copy {
     type Values: AsRef<[FieldValue<'a>]>;
 
     /// All fields, in the order of the table.
     fn values(&self) -> Self::Values;
 
     /// The field at a place in the table.
-    fn value(&self, place: usize) -> FieldValue<'a>;
+    fn value(&self, index: usize) -> FieldValue<'a>;
 
     /// The sum of [`FieldValue::byte_len`].
     fn byte_len(&self) -> usize;
 }
 
-impl<'a, const N: usize> Fields<'a> for [FieldValue<'a>; N] {
+impl<'a, const N: usize> MessageFields<'a> for [FieldValue<'a>; N] {
     type Values = Self;
 
     #[inline(always)]
@@ -461,8 +461,8 @@ impl<'a, const N: usize> Fields<'a> for [FieldValue<'a>; N] {
     }
 
     #[inline(always)]
-    fn value(&self, place: usize) -> FieldValue<'a> {
-        self[place]
+    fn value(&self, index: usize) -> FieldValue<'a> {
+        self[index]
     }
 
     #[inline(always)]
@@ -476,19 +476,19 @@ pub type FieldsOf<'a, B> = <B as BatchFormat>::Fields<'a>;
 
 /// The bytes of a message that count against the limits: of its fields and of its headers.
 #[inline(always)]
-pub fn message_len<'a, F: Fields<'a>>(fields: &F, headers: Option<Cursor<'a>>) -> usize {
+pub fn message_len<'a, F: MessageFields<'a>>(fields: &F, headers: Option<Cursor<'a>>) -> usize {
     fields.byte_len() + headers.map_or(0, |headers| headers.remaining())
 }
 
 /// A place in the messages of a frame: where a receiver stopped, and another reading goes on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Inside {
+pub struct FramePosition {
     /// Bytes of the messages before it.
-    pub at: usize,
+    pub offset: usize,
     /// The number of these messages; of a format whose frames are messages, what was found out about the data.
     pub count: usize,
     /// Bytes of the messages after decompression, which are still in the buffer of the receiver.
-    pub content: usize,
+    pub content_len: usize,
 }
 
 /// Receiver of the messages of a batch. The log holds the errors of a message's frame when the message is passed on.
@@ -524,10 +524,10 @@ pub trait MessageReceiver {
 
     /// The receiver stopped the reading with a message, after which this place of the frame comes. Not called after a
     /// frame's only message.
-    fn stopped(&mut self, _before: Inside) {}
+    fn stopped(&mut self, _before: FramePosition) {}
 
     /// The position at which reading continues in the first frame, whose checksum was verified; `None` at its beginning.
-    fn resume(&mut self) -> Option<Inside> {
+    fn resume(&mut self) -> Option<FramePosition> {
         None
     }
 }
@@ -592,7 +592,7 @@ pub trait BatchFormat: Sized {
     /// One message of the batch: its fields and headers.
     type Message: MessageFormat;
     /// The fields of a message as the parser passes them on.
-    type Fields<'a>: Fields<'a>;
+    type Fields<'a>: MessageFields<'a>;
 
     /// The format as a value, with the fields and headers of its messages.
     const INFO: Info = Info {

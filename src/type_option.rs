@@ -26,14 +26,14 @@ pub enum TypeOption {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TypesByKey {
     entries: Vec<Occurrences>,
-    places: HashMap<RequestedKey, usize>,
+    indexes: HashMap<RequestedKey, usize>,
 }
 
 impl FromIterator<(RequestedKey, Occurrences)> for TypesByKey {
     fn from_iter<I: IntoIterator<Item = (RequestedKey, Occurrences)>>(pairs: I) -> Self {
         let mut types = TypesByKey::default();
         for (key, occurrences) in pairs {
-            types.places.entry(key).or_insert(types.entries.len());
+            types.indexes.entry(key).or_insert(types.entries.len());
             types.entries.push(occurrences);
         }
         types
@@ -42,16 +42,16 @@ impl FromIterator<(RequestedKey, Occurrences)> for TypesByKey {
 
 impl TypesByKey {
     /// The first entry for one of the forms of a key.
-    fn place(&self, keys: [&Key<'_>; 2]) -> Option<usize> {
-        let place_of = |key: &Key<'_>| {
+    fn find(&self, keys: [&Key<'_>; 2]) -> Option<usize> {
+        let index_of = |key: &Key<'_>| {
             // The reports of losses contain keys as text, which can be passed back.
             let text = match key {
                 Key::Text(_) => None,
-                key => self.places.get(&RequestedKey::Text(key.to_string())),
+                key => self.indexes.get(&RequestedKey::Text(key.to_string())),
             };
-            text.into_iter().chain(self.places.get(&RequestedKey::from(key))).min().copied()
+            text.into_iter().chain(self.indexes.get(&RequestedKey::from(key))).min().copied()
         };
-        keys.into_iter().filter_map(place_of).min()
+        keys.into_iter().filter_map(index_of).min()
     }
 }
 
@@ -77,15 +77,15 @@ impl EncodedType {
         if let Some(value_type @ ValueType::Unnamed(_)) = ValueType::parse(text) {
             return Ok(EncodedType { value_type, encoding: Encoding::Bytes(ByteOrder::Big) });
         }
-        let of = Type::parse(text)?;
-        if !of.scalar.is_wire_type() {
+        let parsed = Type::parse(text)?;
+        if !parsed.scalar.is_wire_type() {
             let types = Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(|scalar| scalar.name());
-            return Err(unknown_name("type", of.scalar.name(), types));
+            return Err(unknown_name("type", parsed.scalar.name(), types));
         }
-        let (Coding::Plain(encoding), None) = (of.coding, of.base) else {
+        let (Coding::Plain(encoding), None) = (parsed.coding, parsed.base) else {
             return Err(Error::Value(format!("type '{text}': values are read so, and not converted from it")));
         };
-        Ok(EncodedType { value_type: ValueType::Named(of.scalar), encoding })
+        Ok(EncodedType { value_type: ValueType::Named(parsed.scalar), encoding })
     }
 
     /// What `parse` reads back.
@@ -116,15 +116,15 @@ impl TypeOption {
     }
 
     /// The type for the next header with a key; the key as read and as written are both compared.
-    pub fn of(&self, keys: [&Key<'_>; 2], occurrences: &mut Vec<usize>) -> Option<EncodedType> {
+    pub fn next_type(&self, keys: [&Key<'_>; 2], occurrences: &mut Vec<usize>) -> Option<EncodedType> {
         let TypeOption::ByKey(types) = self else { return None };
         occurrences.resize(types.entries.len(), 0);
-        let place = types.place(keys)?;
-        let time = occurrences[place];
-        occurrences[place] += 1;
-        match &types.entries[place] {
+        let index = types.find(keys)?;
+        let nth = occurrences[index];
+        occurrences[index] += 1;
+        match &types.entries[index] {
             Occurrences::All(encoded) => Some(*encoded),
-            Occurrences::InOrder(types) => types.get(time).copied(),
+            Occurrences::InOrder(types) => types.get(nth).copied(),
         }
     }
 }

@@ -74,9 +74,9 @@ impl Type {
             _ => {}
         }
         if let Some((name, base)) = BaseEncoding::split(text) {
-            let of = Type::parse(name)?;
-            return match of.base {
-                None => Ok(Type { base: Some(base), ..of }),
+            let inner = Type::parse(name)?;
+            return match inner.base {
+                None => Ok(Type { base: Some(base), ..inner }),
                 Some(_) => Err(Error::Value(format!("type '{text}': bytes are written as text only once"))),
             };
         }
@@ -104,14 +104,14 @@ impl Type {
                 None => return Err(unknown_name("suffix of a type", other, SUFFIXES.into_iter())),
             },
         };
-        let is_of_uuid = matches!(suffix, Some("guid" | "reversed"));
+        let is_uuid_suffix = matches!(suffix, Some("guid" | "reversed"));
         match coding {
             Coding::Plain(_) if scalar == Scalar::Uuid && suffix == Some("le") => Err(Error::Value(
                 "type 'uuid:le' does not say which order: pass 'uuid:guid' for that of .NET's Guid, whose first three groups \
                  are little-endian, or 'uuid:reversed' for all sixteen bytes reversed"
                     .into(),
             )),
-            _ if is_of_uuid && scalar != Scalar::Uuid => {
+            _ if is_uuid_suffix && scalar != Scalar::Uuid => {
                 Err(Error::Value(format!("type '{text}': only uuid has the suffix '{}'", &text[name.len()..])))
             }
             Coding::Charset(charset) if scalar != Scalar::String => {

@@ -50,21 +50,21 @@ impl Value<'_> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidValue {
     pub code: Code,
-    pub within: usize,
+    pub byte: usize,
     pub message: String,
 }
 
 impl InvalidValue {
     /// The same error, for a value that begins after this many bytes.
-    pub fn behind(mut self: Box<Self>, bytes: usize) -> Box<Self> {
-        self.within += bytes;
+    pub fn shift(mut self: Box<Self>, bytes: usize) -> Box<Self> {
+        self.byte += bytes;
         self
     }
 }
 
 #[cold]
 pub fn invalid(code: Code, message: impl FnOnce() -> String) -> Box<InvalidValue> {
-    Box::new(InvalidValue { code, within: 0, message: message() })
+    Box::new(InvalidValue { code, byte: 0, message: message() })
 }
 
 /// The bytes of a type with this width, most significant first.
@@ -84,14 +84,14 @@ pub fn wrong_size(scalar: Scalar, len: usize) -> Box<InvalidValue> {
 
 pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<Value<'a>, Box<InvalidValue>> {
     macro_rules! int {
-        ($of:ty) => {
-            Ok(Value::Int(<$of>::from_be_bytes(sized(scalar, order, bytes)?) as i64))
+        ($type:ty) => {
+            Ok(Value::Int(<$type>::from_be_bytes(sized(scalar, order, bytes)?) as i64))
         };
     }
     match scalar {
         Scalar::String => std::str::from_utf8(bytes).map(|text| Value::Text(Cow::Borrowed(text))).map_err(|error| {
-            let within = error.valid_up_to();
-            Box::new(InvalidValue { code: Code::ValueNotUtf8, within, message: "the value is not UTF-8".into() })
+            let byte = error.valid_up_to();
+            Box::new(InvalidValue { code: Code::ValueNotUtf8, byte, message: "the value is not UTF-8".into() })
         }),
         Scalar::Binary => Ok(Value::Bytes(Cow::Borrowed(bytes))),
         Scalar::Bool => match sized::<1>(scalar, order, bytes)? {
@@ -145,10 +145,10 @@ pub const UUID_LEN: usize = 36;
 #[inline]
 pub fn uuid_digits(bytes: [u8; 16]) -> [u8; UUID_LEN] {
     /// The positions of the digits of each byte.
-    const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+    const DIGIT_OFFSETS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     let mut text = [b'-'; UUID_LEN];
-    for (place, byte) in PLACES.into_iter().zip(bytes) {
-        text[place..place + 2].copy_from_slice(&HEX_DIGITS[usize::from(byte)]);
+    for (offset, byte) in DIGIT_OFFSETS.into_iter().zip(bytes) {
+        text[offset..offset + 2].copy_from_slice(&HEX_DIGITS[usize::from(byte)]);
     }
     text
 }

@@ -113,17 +113,17 @@ impl ValueType {
 
     /// The inverse of `name`.
     pub fn parse(name: &str) -> Option<ValueType> {
-        ValueType::of_padded(padded(name).0, name.len()).or_else(|| ValueType::parse_unnamed(name))
+        ValueType::from_padded(padded(name).0, name.len()).or_else(|| ValueType::parse_unnamed(name))
     }
 
     /// The type whose name the bytes begin with, unless it is a number.
     #[inline(always)]
-    pub fn of_padded(bytes: [u8; MAX_NAME_LEN], name_len: usize) -> Option<ValueType> {
+    pub fn from_padded(bytes: [u8; MAX_NAME_LEN], name_len: usize) -> Option<ValueType> {
         if !(1..=MAX_NAME_LEN).contains(&name_len) {
             return None;
         }
         let word = u64::from_le_bytes(bytes) & u64::MAX >> (8 * (MAX_NAME_LEN - name_len));
-        let scalar = BY_NAME[place_of(word)]?;
+        let scalar = BY_NAME[slot_of(word)]?;
         let (bytes, len) = PADDED[scalar as usize];
         (u64::from_le_bytes(bytes) == word && len == name_len).then_some(ValueType::Named(scalar))
     }
@@ -144,10 +144,10 @@ pub const MAX_NAME_LEN: usize = 8;
 
 const PADDED: [([u8; MAX_NAME_LEN], usize); Scalar::ALL.len()] = {
     let mut table = [([0; MAX_NAME_LEN], 0); Scalar::ALL.len()];
-    let mut place = 0;
-    while place < table.len() {
-        table[place] = padded(Scalar::ALL[place].name());
-        place += 1;
+    let mut index = 0;
+    while index < table.len() {
+        table[index] = padded(Scalar::ALL[index].name());
+        index += 1;
     }
     table
 };
@@ -165,22 +165,22 @@ const fn padded(name: &str) -> ([u8; MAX_NAME_LEN], usize) {
 }
 
 /// The position of a name in the table: the factor was found by trial, so that no two types collide.
-const fn place_of(word: u64) -> usize {
+const fn slot_of(word: u64) -> usize {
     (word.wrapping_mul(0x1e75_963f_6bf1_f411) >> 59) as usize
 }
 
 const BY_NAME: [Option<Scalar>; 32] = {
     let mut table = [None; 32];
-    let mut place = 0;
-    while place < Scalar::ALL.len() {
-        let scalar = Scalar::ALL[place];
+    let mut index = 0;
+    while index < Scalar::ALL.len() {
+        let scalar = Scalar::ALL[index];
         if scalar.is_wire_type() {
-            let (bytes, _) = PADDED[place];
-            let slot = &mut table[place_of(u64::from_le_bytes(bytes))];
+            let (bytes, _) = PADDED[index];
+            let slot = &mut table[slot_of(u64::from_le_bytes(bytes))];
             assert!(slot.is_none(), "two types have the same place");
             *slot = Some(scalar);
         }
-        place += 1;
+        index += 1;
     }
     table
 };
@@ -237,13 +237,13 @@ const IGGY: [Option<Scalar>; CODES] = by_code(false);
 /// The table of scalars turned round.
 const fn by_code(kip82: bool) -> [Option<Scalar>; CODES] {
     let mut table = [None; CODES];
-    let mut place = 0;
-    while place < Scalar::ALL.len() {
-        let scalar = Scalar::ALL[place];
+    let mut index = 0;
+    while index < Scalar::ALL.len() {
+        let scalar = Scalar::ALL[index];
         if let Some(code) = if kip82 { scalar.kip82() } else { scalar.iggy() } {
             table[code as usize] = Some(scalar);
         }
-        place += 1;
+        index += 1;
     }
     table
 }

@@ -39,7 +39,7 @@ fn regular() -> BatchFormat {
             key: (*key).into(),
             value_type: None,
             value: *value,
-            at: None,
+            value_offset: None,
         });
         let message = EncodeMessage { headers: Some(headers.collect()), fields: vec![], options: Default::default() };
         Format::Kafka.visit(message).unwrap().unwrap()

@@ -92,7 +92,7 @@ fn message(row: &ArrayRef) -> EncodeMessage<'_> {
         key: key.expect("a key").into(),
         value_type: None,
         value,
-        at: None,
+        value_offset: None,
     });
     let mut fields = vec![FieldValue::Null; 10];
     fields[4] = FieldValue::Binary(b"value");

@@ -447,7 +447,7 @@ fn generated(rows: usize, headers: usize, value_bytes: usize) -> ArrayRef {
             key: keys[index].as_str().into(),
             value_type: None,
             value: Some(value.as_slice()),
-            at: None,
+            value_offset: None,
         };
         let message = EncodeMessage {
             headers: Some((0..headers).map(header).collect()),

@@ -217,7 +217,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
         let value = match self.primitive.map(|primitive| self.of.read(primitive, self.dialect)) {
             Some(Ok(value)) => value,
             Some(Err(invalid)) => {
-                log.error(invalid.code, Some(invalid.within), || invalid.message)?;
+                log.error(invalid.code, Some(invalid.byte), || invalid.message)?;
                 None
             }
             None => None,

@@ -128,7 +128,7 @@ impl ListSink {
     /// `views`: fields that are text or bytes, and values of headers, become views of this input.
     pub fn new(format: &Info, text_keys: bool, views: Option<&ViewInput>) -> Self {
         let (message, header_fields) = (format.fields, schema::header_fields(format, text_keys));
-        let types = message.iter().filter_map(|field| schema::field_type(field.of));
+        let types = message.iter().filter_map(|field| schema::field_type(field.field_type));
         let column = |of| match views {
             Some(input) => Column::new(schema::with_views(&of), input),
             None => Column::new(of, &ViewInput::default()),
@@ -149,8 +149,9 @@ impl ListSink {
 
     /// Keeps only these fields; called before any row. Headers that are not kept are still validated.
     pub fn keep(mut self, is_requested: impl Fn(&Field) -> bool) -> Self {
-        self.with_headers = self.message.iter().any(|field| field.of == FieldType::Headers && is_requested(field));
-        let others: Vec<_> = self.message.iter().filter(|field| field.of != FieldType::Headers).collect();
+        self.with_headers =
+            self.message.iter().any(|field| field.field_type == FieldType::Headers && is_requested(field));
+        let others: Vec<_> = self.message.iter().filter(|field| field.field_type != FieldType::Headers).collect();
         self.fields.retain(|(place, _)| is_requested(others[*place]));
         self
     }
@@ -160,7 +161,7 @@ impl ListSink {
     }
 
     /// Appends the fields of messages.
-    pub fn push_fields_of<'f, F: traits::Fields<'f>>(&mut self, messages: &[F], progress: Progress) {
+    pub fn push_fields_of<'f, F: traits::MessageFields<'f>>(&mut self, messages: &[F], progress: Progress) {
         for (place, column) in &mut self.fields {
             let values = messages.iter().map(|message| message.value(*place));
             let pushed = memory::hold(|| column.push_fields(values, progress));
@@ -277,7 +278,7 @@ impl ListSink {
         let lists = self.lists.finish(element, headers, binary::nulls(self.has_list));
         let mut columns: Vec<_> = self.fields.into_iter().map(|(place, column)| (place, column.finish())).collect();
         if self.with_headers {
-            let place = self.message.iter().position(|field| field.of == FieldType::Headers);
+            let place = self.message.iter().position(|field| field.field_type == FieldType::Headers);
             let place = place.unwrap_or(self.message.len());
             let before = columns.iter().take_while(|(other, _)| *other < place).count();
             columns.insert(before, (place, lists));
@@ -293,7 +294,7 @@ fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
 
 /// The name of a field other than the headers.
 fn field_name(message: &[Field], place: usize) -> &'static str {
-    let mut others = message.iter().filter(|field| field.of != FieldType::Headers);
+    let mut others = message.iter().filter(|field| field.field_type != FieldType::Headers);
     others.nth(place).map_or("", |field| field.name)
 }
 

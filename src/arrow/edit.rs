@@ -23,7 +23,7 @@ use crate::kernel::keys::{Keep, KeySet, Requested};
 use crate::kernel::layout::{TEXT, WireLayout};
 use crate::kernel::scan::Scratch;
 use crate::kernel::{RowBlock, Span};
-use crate::log::{EitherLog, Fast, Log, OnError, OnLoss, Result};
+use crate::log::{EitherLog, FailFast, Log, OnError, OnLoss, Result};
 use crate::memory;
 use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece, ReadMessage, RowEdit};
 use crate::traits::{Class, Encoded, FieldValue, Info, LayoutOf, MessageFormat, Presence, ReadOptions};
@@ -247,7 +247,7 @@ impl<'a, 'e> EditSink<'a, 'e> {
         };
         let mut hits = &hits[..];
         messages.runs_mut().0.push_written_values(ends, |out, ends| {
-            let (before, mut log) = (out.len(), Fast::new(OnLoss::Raise));
+            let (before, mut log) = (out.len(), FailFast::new(OnLoss::Raise));
             // The bytes from `from` to `until` are not copied yet.
             let (mut data, mut from, mut until) = (&[][..], 0, 0);
             for (place, span) in rows.iter().enumerate() {
@@ -314,7 +314,7 @@ impl<'a> RowSink<'a> for EditSink<'a, '_> {
             memory::push(&mut self.headers, header);
             return Ok(());
         }
-        let end = header.at.unwrap_or(0) + header.value.map_or(0, <[u8]>::len);
+        let end = header.value_offset.unwrap_or(0) + header.value.map_or(0, <[u8]>::len);
         if let Some(hit) = hit {
             memory::push(&mut self.hits, Hit { start: self.end, ..hit });
         }

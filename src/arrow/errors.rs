@@ -12,7 +12,7 @@ use super::column::{Column, Data};
 use super::schema;
 use crate::error::{Code, ErrorDetail, Loss};
 use crate::kernel::buffer::Progress;
-use crate::log::{LEAST_REPORTS, OnError, Report, cut};
+use crate::log::{LEAST_REPORTS, LimitedEntry, OnError, truncate_list};
 use crate::value::Value;
 
 /// A row with errors.
@@ -208,11 +208,11 @@ impl<D: Detail> Details<D> {
     /// Cuts the details of the next row, which keeps its first [`ROW_REPORTS`] in any case.
     pub fn cut(&self, details: &mut Vec<D>, reports: usize)
     where
-        D: Report,
+        D: LimitedEntry,
     {
         let most = reports.saturating_sub(self.further).max(reports.min(ROW_REPORTS)).max(LEAST_REPORTS);
         if details.len() > most {
-            cut(details, most, reports);
+            truncate_list(details, most, reports);
         }
     }
 

@@ -32,7 +32,7 @@ use crate::kernel::layout::WireLayout;
 use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::{Hits, Scratch};
 use crate::log::{Log, Result};
-use crate::traits::{Field, FieldType, FieldValue, Fields, Info, Presence};
+use crate::traits::{Field, FieldType, FieldValue, Info, MessageFields, Presence};
 use crate::value::ByteOrder;
 
 /// The messages that are evaluated at once: one for each bit of a word.
@@ -226,7 +226,7 @@ impl Filter {
 
     /// The places of the fields among all fields of a message but its headers.
     pub fn places(&self, format: &Info) -> Result<Vec<usize>, Error> {
-        let others: Vec<&Field> = format.fields.iter().filter(|field| field.of != FieldType::Headers).collect();
+        let others: Vec<&Field> = format.fields.iter().filter(|field| field.field_type != FieldType::Headers).collect();
         let place = |name: &String| {
             let place = others.iter().position(|field| field.name == name);
             place.ok_or_else(|| unknown_name("field", name, others.iter().map(|field| field.name)))
@@ -382,7 +382,7 @@ impl Test {
     }
 
     /// The fields at a place of at most 64 messages.
-    fn of_fields<'f, F: Fields<'f>>(&self, messages: &[F], place: usize) -> Truth {
+    fn of_fields<'f, F: MessageFields<'f>>(&self, messages: &[F], place: usize) -> Truth {
         let mut truth = Truth::default();
         for (bit, fields) in messages.iter().enumerate() {
             let value = fields.value(place);
@@ -441,7 +441,7 @@ pub(crate) struct FilterSink {
 impl FilterSink {
     /// `order` is the byte order of typed numbers in the input.
     pub fn new(filter: &Arc<Filter>, format: &Info, order: ByteOrder) -> Result<Self, Error> {
-        let of: Vec<_> = format.fields.iter().filter_map(|field| schema::field_type(field.of)).collect();
+        let of: Vec<_> = format.fields.iter().filter_map(|field| schema::field_type(field.field_type)).collect();
         let column = |place: usize| (place, Column::new(of[place].clone(), &ViewInput::default()));
         let fields = filter.places(format)?.into_iter().map(column).collect();
         let has_types = format.types.is_typed();
@@ -464,7 +464,7 @@ impl FilterSink {
     }
 
     /// The truth for at most 64 messages, whose fields are not in columns and whose headers are the first rows.
-    pub fn truth_of<'f, F: Fields<'f>>(&self, messages: &[F], known: Known) -> Truth {
+    pub fn truth_of<'f, F: MessageFields<'f>>(&self, messages: &[F], known: Known) -> Truth {
         self.evaluate(0..messages.len(), known, |place, test| test.of_fields(messages, self.fields[place].0))
     }
 
@@ -489,7 +489,7 @@ impl FilterSink {
     }
 
     /// The truth that is known from fields alone. Without fields, no message is excluded.
-    pub fn truth_by_fields<'f, F: Fields<'f>>(&self, messages: &[F]) -> Truth {
+    pub fn truth_by_fields<'f, F: MessageFields<'f>>(&self, messages: &[F]) -> Truth {
         let is_null = self.fields.is_empty() && self.has_headers();
         if is_null { Truth::default() } else { self.truth_of(messages, Known::Fields) }
     }

@@ -17,7 +17,7 @@ use crate::kernel::layout::WireLayout;
 use crate::kernel::scan;
 use crate::log::{Log, Result};
 use crate::memory;
-use crate::traits::{FieldValue, Fields, Info, Presence};
+use crate::traits::{FieldValue, Info, MessageFields, Presence};
 
 pub(super) struct MessageSinks {
     /// The row of the input that each message comes from.
@@ -97,7 +97,7 @@ impl MessageSinks {
 
     /// Lets the kernels append messages and their fields, up to the first that needs the slow path; returns how many.
     /// `is_listed`: the last rows of the list are the headers of these messages.
-    pub fn append<'a, F: WireLayout, M: Fields<'a>>(
+    pub fn append<'a, F: WireLayout, M: MessageFields<'a>>(
         &mut self,
         found: &mut MessageFound<'a>,
         rows: &RowBlock<'a>,
@@ -152,7 +152,7 @@ impl MessageSinks {
 
     /// The truth for messages up to the first that needs the slow path, how many these are, and whether the list has
     /// the headers of those selected: if most messages of the block before were, one kernel decodes and selects.
-    pub fn evaluate<'a, F: WireLayout, M: Fields<'a>>(
+    pub fn evaluate<'a, F: WireLayout, M: MessageFields<'a>>(
         &mut self,
         found: &mut MessageFound<'a>,
         rows: &RowBlock<'a>,

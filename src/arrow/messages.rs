@@ -26,7 +26,7 @@ use crate::kernel::{ROWS, RowBlock};
 use crate::log::{CollectErrors, EitherLog, Log, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
-    AnySink, BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, Info, LayoutOf, MessageFormat,
+    AnySink, BatchFormat, FieldValue, FieldsOf, HeadersFormat, Info, LayoutOf, MessageFields as _, MessageFormat,
     MessageReceiver, Presence, ReadOptions, Receiver, Sink as _, message_len, parse_batch,
 };
 
@@ -394,7 +394,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
             self.read_held(held)?;
         }
         let block = &mut held.block;
-        block.error_byte = log.place();
+        block.error_byte = log.error_byte();
         block.fields.push(*fields);
         block.numbers.push(log.counts().messages);
         block.rows.push(Some(span));
@@ -485,7 +485,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
 
     /// Appends one message of a block without the kernels.
     fn append_slowly<'a>(&mut self, block: &MessageBlock<'a, B>, place: usize, found: &mut MessageFound<'a>) -> Result {
-        let mut log = self.log().of_message(block.numbers[place], block.error_byte);
+        let mut log = self.log().for_message(block.numbers[place], block.error_byte);
         self.append_message(found, block.fields[place], Some(block.headers[place]), &mut log)
     }
 
@@ -517,7 +517,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
             to.fields(fields);
             let Some(cursor) = headers else { return Ok(Presence::Absent) };
             match log {
-                EitherLog::Fast(log) => <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, to)?,
+                EitherLog::FailFast(log) => <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, to)?,
                 EitherLog::Collect(log) => (B::INFO.parse_headers)(cursor, *options, log, AnySink(to))?,
             }
             Ok(Presence::Whole)

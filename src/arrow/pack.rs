@@ -32,7 +32,7 @@ use crate::memory;
 use crate::number::position;
 use crate::op::edit::{key_of, writable_key};
 use crate::text_form::{TextForm, Unit, date_text, iso_text, time};
-use crate::traits::{Carries, Field, Info, MessageFormat, Presence, Sink};
+use crate::traits::{Constraints, Field, Info, MessageFormat, Presence, Sink};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, guid_order, invalid};
 use crate::value_type::{Scalar, ValueType};
@@ -103,7 +103,7 @@ impl Pack {
             structs,
             parts: parts.collect::<Result<_, Error>>()?,
             skips_nulls: self.skips_nulls,
-            carries_nulls: format.carries.nulls,
+            carries_nulls: format.constraints.nulls,
         };
         let plan = input.plan(format.name, Direction::Encode, OnError::Raise, Limits::DEFAULT);
         // A typed value is its bits, most significant byte first.
@@ -178,18 +178,18 @@ impl<'a> EncodedColumn<'a> {
         }
         let nulls = Some(NullBuffer::from(has_value));
         let joined = EncodedColumn { values, nulls, is_joined: true, offset: 0, ..self };
-        joined.check_lengths(format.carries)?;
+        joined.check_lengths(format.constraints)?;
         Ok(joined)
     }
 
     /// Refuses values that are longer than the format can write.
-    fn check_lengths(&self, carries: Carries) -> Result<(), Failed> {
+    fn check_lengths(&self, constraints: Constraints) -> Result<(), Failed> {
         let places = self.offset..self.offset + self.values.count();
-        let bad_len = |place: usize| self.get(place).map(<[u8]>::len).filter(|len| !carries.fits(*len));
+        let bad_len = |place: usize| self.get(place).map(<[u8]>::len).filter(|len| !constraints.fits(*len));
         let Some((place, len)) = places.into_iter().find_map(|place| Some((place, bad_len(place)?))) else {
             return Ok(());
         };
-        let (code, message) = bad_length("value", len, carries.part_len.1);
+        let (code, message) = bad_length("value", len, constraints.part_len.1);
         let row = if self.is_joined { place } else { row_of(self.lists, place) };
         Err(Failed::Value(row, invalid(code, || message)))
     }
@@ -311,7 +311,7 @@ fn encode<'a>(
         values = in_base(base, &values);
     }
     let encoded = EncodedColumn { value_type, values, nulls, lists, is_joined: false, offset };
-    encoded.check_lengths(format.carries)?;
+    encoded.check_lengths(format.constraints)?;
     Ok(encoded)
 }
 
@@ -619,7 +619,7 @@ impl<'a> PackRows<'a> {
                     return Err(log.fatal(Code::NullNotCarried, None, message));
                 }
                 let value_type = encoded.value_type.filter(|_| value.is_some());
-                sink.header(Header { index: 0, key: key_of(key), value_type, value, at: None }, log)?;
+                sink.header(Header { index: 0, key: key_of(key), value_type, value, value_offset: None }, log)?;
             }
         }
         Ok(Presence::Whole)

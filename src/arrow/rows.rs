@@ -29,11 +29,11 @@ use crate::kernel::scan::has_named_types;
 use crate::kernel::typed_layout::TypedLayout;
 use crate::kernel::varint_layout::VarintLayout;
 use crate::kernel::{self, BYTES, ROWS};
-use crate::log::{EitherLog, Fast, Log, OnLoss, Result, Stop};
+use crate::log::{EitherLog, FailFast, Log, OnLoss, Result, Stop};
 use crate::op::convert::hand_over;
 use crate::op::inspect::batch_errors;
 use crate::traits::{
-    BatchFormat, Class, Field, FieldType, FieldValue, Info, LayoutOf, MessageFormat, MessageSink, Presence,
+    BatchFormat, Class, Field, FieldType, FieldValue, GatheredMessage, Info, LayoutOf, MessageFormat, Presence,
     ReadOptions, Sink, open_checked, parse_message,
 };
 use crate::value::ByteOrder;
@@ -62,7 +62,7 @@ pub trait RowSource<'a, S: RowSink<'a>>: Sync {
 pub struct Buffers<'a> {
     pub block: kernel::RowBlock<'a>,
     lists: Option<ListBlock<'a>>,
-    message: MessageSink<'a>,
+    message: GatheredMessage<'a>,
 }
 
 /// How many rows a sink was offered at once, and how many of these it appended. The first that it did not append has to be
@@ -127,7 +127,7 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
                 // The only message with bytes in its block.
                 left = len;
             }
-            let Ok(opened) = open_checked::<E, _>(data, self.options, &mut Fast::new(OnLoss::Raise)) else { break };
+            let Ok(opened) = open_checked::<E, _>(data, self.options, &mut FailFast::new(OnLoss::Raise)) else { break };
             let Some(span) = opened.headers.and_then(|headers| regular_span::<LayoutOf<E>>(headers, self.options))
             else {
                 break;
@@ -160,7 +160,7 @@ pub(super) fn parse_serialized<'a, E: MessageFormat, S: RowSink<'a>>(
     to: &mut Row<'_, 'a, S>,
 ) -> Parsed {
     match log {
-        EitherLog::Fast(log) => parse_message::<E, _, _>(data, options, log, to),
+        EitherLog::FailFast(log) => parse_message::<E, _, _>(data, options, log, to),
         EitherLog::Collect(log) => E::INFO.collect(data, options, log, to),
     }
 }
@@ -404,7 +404,7 @@ impl<'a> ListRows<'a> {
             let Some(parts) = get(place, log)? else { continue };
             // Made where it stays: a key that is passed through memory costs more than finding it.
             let mut header =
-                Header { index, key: key(parts), value_type: None, value: self.values.get(place), at: None };
+                Header { index, key: key(parts), value_type: None, value: self.values.get(place), value_offset: None };
             log.name_header(&header.key);
             header.value_type = match self.types.and_then(|types| types.get(place)) {
                 None => None,
@@ -577,7 +577,7 @@ impl<'a> StructRows<'a> {
         let (mut headers, mut fields) = (None, Vec::new());
         for field in format.fields {
             let column = structs.column_by_name(field.name).ok_or_else(mismatch)?;
-            match field.of {
+            match field.field_type {
                 FieldType::Headers => {
                     let expected = schema::headers_type(format, false);
                     headers = Some(ListRows::new(column, format.keys, &expected)?);

@@ -15,7 +15,7 @@ use crate::error::{Code, Direction, Error, ErrorDetail, Loss, interrupted};
 use crate::interrupt;
 use crate::kernel::ROWS;
 use crate::kernel::buffer::Progress;
-use crate::log::{CollectErrors, EitherLog, Fast, Log, OnError, OnLoss, Stop, no_reason};
+use crate::log::{CollectErrors, EitherLog, FailFast, Log, OnError, OnLoss, Stop, no_reason};
 use crate::traits::Presence;
 
 /// The largest offset that a 32-bit column can hold.
@@ -103,8 +103,8 @@ impl<S> Rows<S> {
         S: RowSink<'a>,
     {
         self.begin_row(found);
-        let mut fast = Fast::new(plan.on_loss);
-        let parsed = parse(EitherLog::Fast(&mut fast), &mut Row { sink: &mut self.sink, found });
+        let mut fast = FailFast::new(plan.on_loss);
+        let parsed = parse(EitherLog::FailFast(&mut fast), &mut Row { sink: &mut self.sink, found });
         match parsed.and_then(|headers| self.sink.end_row(found, headers, &mut fast)) {
             Ok(()) if self.sink.is_selected() == Some(false) => {
                 self.abort_row(found);

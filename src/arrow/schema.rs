@@ -73,7 +73,7 @@ pub fn field_type(of: FieldType) -> Option<DataType> {
 
 /// The fields of a decoded message; headers alone are one field.
 pub fn message_fields(format: &Info, text_keys: bool) -> Vec<FieldRef> {
-    let of = |field: &traits::Field| field_type(field.of).unwrap_or_else(|| headers_type(format, text_keys));
+    let of = |field: &traits::Field| field_type(field.field_type).unwrap_or_else(|| headers_type(format, text_keys));
     format.fields.iter().map(|field| nullable(field.name, of(field))).collect()
 }
 

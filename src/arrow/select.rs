@@ -19,7 +19,7 @@ use crate::kernel::layout::{TEXT, WireLayout};
 use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Hits, Scratch};
 use crate::kernel::{ROWS, RowBlock};
-use crate::log::{Fast, Log, OnLoss, Result};
+use crate::log::{FailFast, Log, OnLoss, Result};
 use crate::memory;
 use crate::traits::{FieldValue, Presence};
 use crate::types::{Coding, Type};
@@ -255,14 +255,14 @@ impl SelectSink {
     ) -> usize {
         let Found { hits, occurrences } = found;
         occurrences.resize_with(self.slots.len(), Vec::new);
-        let mut fast = Fast::new(OnLoss::Raise);
+        let mut fast = FailFast::new(OnLoss::Raise);
         let mut hits = hits.every.iter().peekable();
         self.name_refusals(|slots, current| {
             for row in 0..rows {
                 occurrences.iter_mut().for_each(Vec::clear);
                 while let Some(hit) = hits.next_if(|hit| hit.row == row) {
                     let occurrence =
-                        Occurrence { index: 0, value_type: hit.value_type, value: hit.value.bytes(), at: None };
+                        Occurrence { index: 0, value_type: hit.value_type, value: hit.value.bytes(), byte: None };
                     slots[hit.index].take(&mut occurrences[hit.index], occurrence);
                 }
                 let rest = slots.iter_mut().zip(&*occurrences).enumerate();
@@ -289,9 +289,9 @@ impl<'a> RowSink<'a> for SelectSink {
     const KEEPS_PARTS: bool = true;
 
     fn header<R: Log>(&mut self, found: &mut Found<'a>, header: Header<'a>, _log: &mut R) -> Result {
-        let Header { index, key, value_type, value, at } = header;
+        let Header { index, key, value_type, value, value_offset } = header;
         let is_requested = |selection: &Selection| selection.key.is(&key) || selection.is_of_every_header();
-        let occurrence = Occurrence { index, value_type, value, at };
+        let occurrence = Occurrence { index, value_type, value, byte: value_offset };
         match &self.places {
             Some(places) => places.of(&RequestedKey::from(&key)).for_each(|place| {
                 self.slots[*place].take(&mut found.occurrences[*place], occurrence);

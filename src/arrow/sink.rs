@@ -80,7 +80,7 @@ impl<'a, S: RowSink<'a>> Sink<'a> for Row<'_, 'a, S> {
 macro_rules! parse_row {
     ($log:expr, $to:expr, |$each:ident, $sink:ident| $parse:expr) => {
         match $log {
-            $crate::log::EitherLog::Fast($each) => {
+            $crate::log::EitherLog::FailFast($each) => {
                 let $sink = &mut *$to;
                 $parse
             }

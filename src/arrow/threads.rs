@@ -47,8 +47,8 @@ pub fn share(
     let state = State { front: rows.start, claimed: rows.start, claims: VecDeque::new(), ended: false };
     let shared =
         Shared { state: Mutex::new(state), changed: Condvar::new(), len, end: rows.end, max_claims: threads * WAITING };
-    let followed = interrupt::followed();
-    let work = || interrupt::follow(&followed, || shared.make_parts(make));
+    let stop_flag = interrupt::stop_flag();
+    let work = || interrupt::follow(&stop_flag, || shared.make_parts(make));
     thread::scope(|scope| {
         let _end = End(&shared);
         // Where the system has no more threads, those that there are do the work.
@@ -77,8 +77,8 @@ pub fn divides(threads: usize, sizes: impl Iterator<Item = usize>) -> bool {
 #[cfg(feature = "python")]
 pub fn on_each<I: Send>(items: &mut [I], work: &(dyn Fn(&mut I) + Sync)) {
     let Some((first, others)) = items.split_first_mut() else { return };
-    let followed = interrupt::followed();
-    let part = &|item: &mut I| drop(catch_panic(|| interrupt::follow(&followed, || work(item))));
+    let stop_flag = interrupt::stop_flag();
+    let part = &|item: &mut I| drop(catch_panic(|| interrupt::follow(&stop_flag, || work(item))));
     thread::scope(|scope| {
         let start = |item| thread::Builder::new().spawn_scoped(scope, move || part(item));
         let started: Vec<_> = others.iter_mut().map(start).collect();

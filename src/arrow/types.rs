@@ -153,7 +153,7 @@ impl Type {
         }
         match (Type { base: None, ..self }).read(&bytes, dialect) {
             Ok(value) => Ok(value.map(Value::into_owned)),
-            Err(invalid) => Err(Box::new(InvalidValue { within: 0, ..*invalid })),
+            Err(invalid) => Err(Box::new(InvalidValue { byte: 0, ..*invalid })),
         }
     }
 
@@ -225,7 +225,7 @@ impl Type {
 
     fn read_amqp<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
         match amqp::read(self.scalar, bytes)? {
-            Some(value) => self.fit(value, dialect).map(Some).map_err(|invalid| invalid.behind(1)),
+            Some(value) => self.fit(value, dialect).map(Some).map_err(|invalid| invalid.shift(1)),
             None => Ok(None),
         }
     }

@@ -126,7 +126,7 @@ impl Strings<'_> {
     fn type_of(self, index: usize) -> Option<ValueType> {
         let &[start, end] = self.offsets.offsets.get(index..index + 2)? else { return None };
         let name = self.bytes.get(usize::try_from(start).ok()?..)?.first_chunk::<MAX_NAME_LEN>()?;
-        ValueType::of_padded(*name, usize::try_from(end.checked_sub(start)?).ok()?)
+        ValueType::from_padded(*name, usize::try_from(end.checked_sub(start)?).ok()?)
     }
 
     /// Start and length of a string.

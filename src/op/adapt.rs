@@ -7,7 +7,7 @@ use crate::encoding::{Encoding, text_of};
 use crate::error::{Code, Loss, bad_length};
 use crate::header::{Header, Key, KeyForm};
 use crate::log::{Log, Result};
-use crate::traits::Carries;
+use crate::traits::Constraints;
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 
@@ -88,12 +88,18 @@ fn is_integer(value_type: ValueType) -> bool {
 
 /// Whether the target accepts a key or value (`part`) of this length.
 #[inline]
-pub fn part_fits<R: Log>(carries: Carries, part: &str, header: &Header<'_>, len: usize, log: &mut R) -> Result<bool> {
-    if carries.fits(len) {
+pub fn part_fits<R: Log>(
+    constraints: Constraints,
+    part: &str,
+    header: &Header<'_>,
+    len: usize,
+    log: &mut R,
+) -> Result<bool> {
+    if constraints.fits(len) {
         return Ok(true);
     }
     log.loss(false, || {
-        let (code, message) = bad_length(part, len, carries.part_len.1);
+        let (code, message) = bad_length(part, len, constraints.part_len.1);
         lost(header.index, &header.key, code, message)
     })?;
     Ok(false)
@@ -101,7 +107,7 @@ pub fn part_fits<R: Log>(carries: Carries, part: &str, header: &Header<'_>, len:
 
 /// Substitute type, its bits, and their encoding, for a target that lacks the type of a value. `bits` are big-endian; `None`
 /// if they cannot be written.
-pub fn carrier(value_type: ValueType, bits: Cow<'_, [u8]>) -> Option<(Scalar, Cow<'_, [u8]>, Encoding)> {
+pub fn substitute(value_type: ValueType, bits: Cow<'_, [u8]>) -> Option<(Scalar, Cow<'_, [u8]>, Encoding)> {
     match value_type {
         ValueType::Named(Scalar::Char) => {
             text_of(value_type, &bits).map(|text| (Scalar::String, Cow::Owned(text.into_bytes()), Encoding::Text))

@@ -21,8 +21,8 @@ pub fn write<B: Builder>(messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Resu
     let rejected = |error: ErrorDetail| error.located(Direction::Encode, name, None);
     let mut batch = B::new(&first.fields, codec).map_err(rejected)?;
     for (row, mut message) in messages.into_iter().enumerate() {
-        let placed = batch.place(&mut message.fields).map_err(rejected);
-        let bytes = placed.and_then(|()| message.visit::<<B::Batch as BatchFormat>::Message>());
+        let prepared = batch.prepare(&mut message.fields).map_err(rejected);
+        let bytes = prepared.and_then(|()| message.visit::<<B::Batch as BatchFormat>::Message>());
         batch.push(&bytes.map_err(|error| error.in_row(Some(row)))?.unwrap_or_default());
     }
     batch.finish().map_err(rejected)

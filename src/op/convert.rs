@@ -5,9 +5,9 @@ use super::write::{Origin, TypeHint, Writer};
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
 use crate::format::Format;
-use crate::log::{CollectErrors, EitherLog, Log, Result, cut};
+use crate::log::{CollectErrors, EitherLog, Log, Result, truncate_list};
 use crate::traits::{
-    Class, Encoded, Field, FieldType, FieldValue, MessageSink, Presence, ReadOptions, Role, Sink, WriteOptions,
+    Class, Encoded, Field, FieldType, FieldValue, GatheredMessage, Presence, ReadOptions, Role, Sink, WriteOptions,
 };
 
 /// The answer of convert to a format of many messages.
@@ -24,7 +24,7 @@ const BLOCKS: usize = 2;
 
 /// Passes a gathered message to a writer: its headers, then its fields as the target has them.
 pub fn hand_over<'a, R: Log, S: Sink<'a>>(
-    message: &mut MessageSink<'a>,
+    message: &mut GatheredMessage<'a>,
     presence: Presence,
     from: &[Field],
     to: &[Field],
@@ -55,16 +55,15 @@ fn map_fields<'a, R: Log>(
     let no_headers = |field: &&Field| field.role != Role::Headers;
     let targets: Vec<&Field> = to.iter().filter(no_headers).collect();
     let sources: Vec<&Field> = from.iter().filter(no_headers).collect();
-    let mut fields: Vec<_> = targets.iter().map(|target| none_of(target, &sources)).collect();
-    let is_null =
-        sources.iter().zip(values).any(|(field, value)| field.role.is_payload() && *value == FieldValue::Null);
-    let null_deletes = to.iter().any(|field| matches!(field.role, Role::Deletes | Role::StoredPayload));
+    let mut fields: Vec<_> = targets.iter().map(|target| default_value(target, &sources)).collect();
+    let is_null = sources.iter().zip(values).any(|(field, value)| field.role.is_value() && *value == FieldValue::Null);
+    let null_deletes = to.iter().any(|field| matches!(field.role, Role::Deletes | Role::StoredValue));
     for (field, value) in sources.iter().zip(values) {
         if *value == FieldValue::Null || field.role == Role::Derived {
             continue;
         }
-        match targets.iter().position(|target| same_meaning(field.role, target.role)) {
-            Some(place) => fields[place] = carried(field, targets[place], *value, log)?,
+        match targets.iter().position(|target| has_same_meaning(field.role, target.role)) {
+            Some(index) => fields[index] = convert_field(field, targets[index], *value, log)?,
             None => match (field.role, value) {
                 (Role::Magic | Role::Attributes | Role::Deletes, _) => {}
                 // Where a tombstone is a null value, one that has the mark is a tombstone, and one inside a wrapper
@@ -82,31 +81,36 @@ fn map_fields<'a, R: Log>(
 }
 
 /// The value of a target field without a source field.
-fn none_of<'a>(target: &Field, sources: &[&Field]) -> FieldValue<'a> {
+fn default_value<'a>(target: &Field, sources: &[&Field]) -> FieldValue<'a> {
     match target.role {
         // Kafka's word for "no timestamp".
         Role::Millis => FieldValue::Int64(-1),
-        role if role.is_payload() && !sources.iter().any(|field| field.role.is_payload()) => FieldValue::Binary(&[]),
+        role if role.is_value() && !sources.iter().any(|field| field.role.is_value()) => FieldValue::Binary(&[]),
         _ => FieldValue::Null,
     }
 }
 
 /// Whether a field of a source goes into a field of a target.
-fn same_meaning(source: Role, target: Role) -> bool {
-    let time = |role| matches!(role, Role::Millis | Role::Micros);
+fn has_same_meaning(source: Role, target: Role) -> bool {
+    let is_time = |role| matches!(role, Role::Millis | Role::Micros);
     match (source, target) {
         // A message without a value deletes its key, also where that is a field. Nothing sets a derived field.
         (Role::Deletes, Role::Tombstone) => true,
         (_, Role::Deletes) => false,
-        _ => source == target || (time(source) && time(target)) || (source.is_payload() && target.is_payload()),
+        _ => source == target || (is_time(source) && is_time(target)) || (source.is_value() && target.is_value()),
     }
 }
 
 /// A value in the type of its target field; null if it was dropped.
-fn carried<'a, R: Log>(field: &Field, target: &Field, value: FieldValue<'a>, log: &mut R) -> Result<FieldValue<'a>> {
+fn convert_field<'a, R: Log>(
+    field: &Field,
+    target: &Field,
+    value: FieldValue<'a>,
+    log: &mut R,
+) -> Result<FieldValue<'a>> {
     let FieldValue::Int64(number) = value else { return Ok(value) };
     let lost = |message: &str| Loss::of_message(Code::OutOfRange, format!("{} {message}", field.name));
-    if target.of == FieldType::Natural && number < 0 {
+    if target.field_type == FieldType::Natural && number < 0 {
         // Kafka's word for "none" has a counterpart: nothing.
         if number != -1 {
             log.loss(false, || lost("is negative"))?;
@@ -159,7 +163,7 @@ pub fn convert_message(
     let mut writer = Writer::new(target, write, origin)?;
     writer.most_hints = read.limits.reports;
     let mut log = CollectErrors::new(on_loss, read.limits.reports);
-    let mut message = MessageSink::default();
+    let mut message = GatheredMessage::default();
     let gathered = (source.gather)(Cursor::new(data), read, EitherLog::Collect(&mut log), &mut message);
     let presence = log.ended(gathered, Direction::Decode, source.name)?;
     let mut data = Vec::new();
@@ -172,7 +176,7 @@ pub fn convert_message(
     let is_cut = losses.last().is_some_and(|last| last.code == Code::LimitExceeded);
     if writer.hints_left_out && !losses.is_empty() && !is_cut {
         // The type hints do not restore all values, which only this entry shows.
-        cut(&mut losses, usize::MAX, read.limits.reports);
+        truncate_list(&mut losses, usize::MAX, read.limits.reports);
     }
     Ok(Converted { data, losses, type_hints: writer.type_hints })
 }

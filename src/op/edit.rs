@@ -361,7 +361,7 @@ impl<'e> Editor<'e> {
         if place.is_none() && !self.edit.drops_others {
             return None;
         }
-        let value = header.at.unwrap_or(0);
+        let value = header.value_offset.unwrap_or(0);
         let end = value + header.value.map_or(0, <[u8]>::len);
         let is_null = header.value.is_none();
         Some(Hit { row: 0, place, start: 0, value, end, is_null, value_type: header.value_type })
@@ -433,15 +433,15 @@ pub fn key_of(key: &RequestedKey) -> Key<'_> {
 pub fn writable_key<'k>(key: &'k RequestedKey, format: &Info) -> Result<Key<'k>, Error> {
     key.check(format.name, format.keys)?;
     let len = key_of(key).byte_len();
-    if !format.carries.fits(len) {
-        let (_, message) = bad_length("key", len, format.carries.part_len.1);
+    if !format.constraints.fits(len) {
+        let (_, message) = bad_length("key", len, format.constraints.part_len.1);
         return Err(Error::Value(format!("{}: header {key}: {message}", format.name)));
     }
     Ok(key_of(key))
 }
 
 fn new_header<'a>(key: &Key<'a>, value_type: Option<ValueType>, value: Option<&'a [u8]>) -> Header<'a> {
-    Header { index: 0, key: key.clone(), value_type, value, at: None }
+    Header { index: 0, key: key.clone(), value_type, value, value_offset: None }
 }
 
 /// Appends a header.
@@ -459,12 +459,12 @@ fn header_bytes(format: &Info, key: &Key<'_>, value_type: Option<ValueType>, bit
 
 /// Rejects a value that a format cannot carry, with the reason.
 fn check(format: &Info, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Result<(), (Code, String)> {
-    let carries = format.carries;
+    let constraints = format.constraints;
     let Some(bits) = bits else {
-        return if carries.nulls { Ok(()) } else { Err((Code::NullNotCarried, "the value is null".into())) };
+        return if constraints.nulls { Ok(()) } else { Err((Code::NullNotCarried, "the value is null".into())) };
     };
-    if !carries.fits(bits.len()) {
-        return Err(bad_length("value", bits.len(), carries.part_len.1));
+    if !constraints.fits(bits.len()) {
+        return Err(bad_length("value", bits.len(), constraints.part_len.1));
     }
     match (value_type, format.types.is_typed()) {
         (None, false) => Ok(()),

@@ -6,7 +6,7 @@ use crate::cursor::Cursor;
 use crate::error::ErrorDetail;
 use crate::format::Visitor;
 use crate::interrupt;
-use crate::log::{CollectErrors, Fast, LEAST_REPORTS, Label, Log, OnLoss, Result, Stop};
+use crate::log::{CollectErrors, FailFast, LEAST_REPORTS, Label, Log, OnLoss, Result, Stop};
 use crate::traits::{
     AnySink, BatchFormat, Discard, FieldsOf, HeadersFormat, MessageFormat, MessageReceiver, ReadOptions, Receiver,
     message_len, parse_batch,
@@ -71,7 +71,7 @@ impl<B> ParseHeaders<B> {
 
 impl<B: BatchFormat> ParseHeaders<B> {
     fn is_valid(&self, cursor: Cursor<'_>) -> bool {
-        let mut log = Fast::new(OnLoss::Raise);
+        let mut log = FailFast::new(OnLoss::Raise);
         <B::Message as MessageFormat>::Headers::parse(cursor, self.0, &mut log, &mut Discard).is_ok()
     }
 }
@@ -123,16 +123,16 @@ fn without_gaps(mut labels: Vec<Label>, len: usize) -> Vec<Label> {
     labels.sort_by_key(|label| label.start);
     let gap = |start, end| Label { start, end, field: NOT_READ, header: None, text: String::new() };
     let mut whole = Vec::new();
-    let mut at = 0;
+    let mut end = 0;
     for label in labels {
-        if label.start > at {
-            whole.push(gap(at, label.start));
+        if label.start > end {
+            whole.push(gap(end, label.start));
         }
-        at = label.end;
+        end = label.end;
         whole.push(label);
     }
-    if at < len {
-        whole.push(gap(at, len));
+    if end < len {
+        whole.push(gap(end, len));
     }
     whole
 }

@@ -9,10 +9,10 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
-use crate::log::{CollectErrors, Counts, Log as _, OnLoss, Result, Stop};
+use crate::log::{BatchCounts, CollectErrors, Log as _, OnLoss, Result, Stop};
 use crate::traits::{
-    AnySink, BatchFormat, FieldValue, Fields as _, FieldsOf, Inside, MessageFormat, MessageReceiver, MessageSink,
-    ReadOptions, Receiver, message_len, parse_batch,
+    AnySink, BatchFormat, FieldValue, FieldsOf, FramePosition, GatheredMessage, MessageFields as _, MessageFormat,
+    MessageReceiver, ReadOptions, Receiver, message_len, parse_batch,
 };
 
 /// The headers of a message: parsed, or their bytes, whatever is in them.
@@ -25,9 +25,9 @@ pub enum MessageHeaders<'m> {
 #[derive(Default)]
 pub struct Bookmark {
     /// The next frame: a byte of the data.
-    at: usize,
-    inside: Option<Inside>,
-    counts: Counts,
+    offset: usize,
+    position: Option<FramePosition>,
+    counts: BatchCounts,
     buffer: Vec<u8>,
 }
 
@@ -56,9 +56,10 @@ impl<F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]) -> bool> Visitor fo
         let mut log = CollectErrors::new(OnLoss::Raise, options.limits.reports);
         log.resume(bookmark.counts);
         let mut cursor = Cursor::new(data);
-        cursor.skip(bookmark.at);
-        let of = PhantomData::<B>;
-        let mut reader = ReadToBookmark { options, parse_headers, bookmark, receive, frame: 0..0, stopped: false, of };
+        cursor.skip(bookmark.offset);
+        let format = PhantomData::<B>;
+        let mut reader =
+            ReadToBookmark { options, parse_headers, bookmark, receive, frame: 0..0, stopped: false, format };
         let parsed = parse_batch::<B, _>(cursor, options, &mut log, &mut Receiver::new(&mut reader, &mut ()));
         if reader.stopped {
             return Ok(true);
@@ -74,7 +75,7 @@ struct ReadToBookmark<'m, B, F> {
     receive: F,
     frame: Range<usize>,
     stopped: bool,
-    of: PhantomData<B>,
+    format: PhantomData<B>,
 }
 
 impl<B: BatchFormat, F> MessageReceiver for ReadToBookmark<'_, B, F>
@@ -96,7 +97,7 @@ where
         let goes_on = if !*parse_headers && log.errors().is_empty() {
             receive(headers.map(|cursor| MessageHeaders::Bytes(cursor.peek_rest())), fields.values().as_ref())
         } else {
-            let mut sink = MessageSink::default();
+            let mut sink = GatheredMessage::default();
             if let Some(cursor) = headers {
                 (B::INFO.parse_headers)(cursor, *options, log, AnySink(&mut sink))?;
             }
@@ -109,8 +110,8 @@ where
         if goes_on {
             return Ok(());
         }
-        bookmark.at = self.frame.end;
-        bookmark.inside = None;
+        bookmark.offset = self.frame.end;
+        bookmark.position = None;
         bookmark.counts = log.counts();
         self.stopped = true;
         Err(Stop)
@@ -132,14 +133,14 @@ where
         self.frame = frame;
     }
 
-    fn stopped(&mut self, before: Inside) {
+    fn stopped(&mut self, before: FramePosition) {
         if self.stopped {
-            self.bookmark.at = self.frame.start;
-            self.bookmark.inside = Some(before);
+            self.bookmark.offset = self.frame.start;
+            self.bookmark.position = Some(before);
         }
     }
 
-    fn resume(&mut self) -> Option<Inside> {
-        self.bookmark.inside.take()
+    fn resume(&mut self) -> Option<FramePosition> {
+        self.bookmark.position.take()
     }
 }

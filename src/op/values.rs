@@ -3,25 +3,25 @@
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
-use crate::log::{CollectErrors, Fast, OnLoss};
+use crate::log::{CollectErrors, FailFast, OnLoss};
 use crate::traits::{BatchFormat, MessageFormat, Opened, Presence, ReadOptions, Sink, parse_message};
 
 /// Parses one message into a sink, or returns its first error.
-pub struct ReadMessage<'a, F> {
+pub struct ParseMessage<'a, F> {
     pub data: &'a [u8],
     pub options: ReadOptions,
     /// Creates an empty sink.
     pub fresh: F,
 }
 
-impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
+impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ParseMessage<'a, F> {
     type Out = Result<(S, Presence), Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
         let data = Cursor::new(self.data);
         // Nearly every message is whole. Its errors are collected in a second pass if it is not.
         let mut sink = (self.fresh)();
-        let fast = parse_message::<E, _, _>(data, self.options, &mut Fast::new(OnLoss::Raise), &mut sink);
+        let fast = parse_message::<E, _, _>(data, self.options, &mut FailFast::new(OnLoss::Raise), &mut sink);
         if let Ok(presence) = fast {
             return Ok((sink, presence));
         }

@@ -11,7 +11,7 @@ use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, RequestedKey, Text};
 use crate::kernel::recycled;
 use crate::limits::Limits;
-use crate::log::{CollectErrors, Fast, Log, OnLoss, Result};
+use crate::log::{CollectErrors, FailFast, Log, OnLoss, Result};
 use crate::memory;
 use crate::traits::{BatchFormat, Contents, Encoded, FieldValue, Info, MessageFormat, Presence, Sink, WriteOptions};
 use crate::type_option::{EncodedType, TypeOption};
@@ -51,7 +51,7 @@ pub struct Writer<'a> {
     headers: Vec<Header<'a>>,
     /// Values with another encoding, one after the other, and the positions of their headers.
     encoded: Vec<u8>,
-    places: Vec<(usize, Range<usize>)>,
+    encoded_ranges: Vec<(usize, Range<usize>)>,
     /// Memory for the headers with such values. It holds none between two messages.
     scratch: Vec<Header<'static>>,
     /// How often each key of the type option occurred so far.
@@ -76,7 +76,7 @@ impl<'a> Writer<'a> {
             default_type,
             headers: Vec::new(),
             encoded: Vec::new(),
-            places: Vec::new(),
+            encoded_ranges: Vec::new(),
             scratch: Vec::new(),
             occurrences: Vec::new(),
             type_hints: Vec::new(),
@@ -93,7 +93,7 @@ impl<'a> Writer<'a> {
     pub fn clear(&mut self) {
         self.headers.clear();
         self.encoded.clear();
-        self.places.clear();
+        self.encoded_ranges.clear();
         self.occurrences.clear();
         self.type_hints.clear();
         self.fields.clear();
@@ -107,14 +107,14 @@ impl<'a> Writer<'a> {
         }
         let has_headers_field = headers != Presence::Absent;
         let canonical = self.target.canonical.filter(|_| self.options.canonical);
-        if self.places.is_empty() && canonical.is_none() {
+        if self.encoded_ranges.is_empty() && canonical.is_none() {
             let contents = Contents { fields: &self.fields, headers: &self.headers, has_headers_field };
             return self.target.encode(contents, log, out);
         }
         let mut headers = recycled(mem::take(&mut self.scratch));
         headers.extend_from_slice(&self.headers);
-        for (place, range) in &self.places {
-            headers[*place].value = Some(&self.encoded[range.clone()]);
+        for (index, range) in &self.encoded_ranges {
+            headers[*index].value = Some(&self.encoded[range.clone()]);
         }
         if let Some(compare) = canonical {
             headers.sort_by(compare);
@@ -150,14 +150,15 @@ impl<'a> Writer<'a> {
         }
         let source = source.unwrap_or_else(|| header.key.clone());
         let Some((value_type, bits)) = self.with_requested_type(header, &source, bits, log)? else { return Ok(None) };
-        let Some(Carried { value_type, bits, original }) = self.with_carried_type(header, value_type, bits, log)?
+        let Some(RetypedValue { value_type, bits, original }) =
+            self.with_supported_type(header, value_type, bits, log)?
         else {
             return Ok(None);
         };
-        if let Err(invalid) = self.target.carries.checks.check(value_type, &bits) {
+        if let Err(invalid) = self.target.constraints.checks.check(value_type, &bits) {
             return self.invalid(header, *invalid, log);
         }
-        if self.target.carries.fits(bits.len()) {
+        if self.target.constraints.fits(bits.len()) {
             let is_lost = original.is_some();
             self.remember(&header.key, || original.unwrap_or_else(|| value_type.name().into_owned()), is_lost);
         }
@@ -192,7 +193,7 @@ impl<'a> Writer<'a> {
             written: Some(encoding_name(value_type, encoding)),
             ..type_lost(header, value_type)
         })?;
-        if self.target.carries.fits(written.len()) {
+        if self.target.constraints.fits(written.len()) {
             self.remember(&header.key, original, true);
         }
         Ok(Some(written))
@@ -206,7 +207,7 @@ impl<'a> Writer<'a> {
         bits: Cow<'a, [u8]>,
         log: &mut R,
     ) -> Result<Option<(ValueType, Cow<'a, [u8]>)>> {
-        let requested = self.options.types.of([source, &header.key], &mut self.occurrences);
+        let requested = self.options.types.next_type([source, &header.key], &mut self.occurrences);
         match (requested, header.value_type) {
             (Some(requested), Some(value_type)) if value_type == requested.value_type => Ok(Some((value_type, bits))),
             (Some(requested), None | Some(ValueType::Named(Scalar::Binary | Scalar::String))) => {
@@ -238,20 +239,20 @@ impl<'a> Writer<'a> {
     }
 
     /// A value with a type that the format has.
-    fn with_carried_type<R: Log>(
+    fn with_supported_type<R: Log>(
         &self,
         header: &Header<'a>,
         value_type: ValueType,
         bits: Cow<'a, [u8]>,
         log: &mut R,
-    ) -> Result<Option<Carried<'a>>> {
+    ) -> Result<Option<RetypedValue<'a>>> {
         if self.target.types.code(value_type).is_some() {
-            return Ok(Some(Carried { value_type, bits, original: None }));
+            return Ok(Some(RetypedValue { value_type, bits, original: None }));
         }
         if let Err(invalid) = Checks::Value.check(value_type, &bits) {
             return self.invalid(header, *invalid, log);
         }
-        let Some((scalar, bits, encoding)) = adapt::carrier(value_type, bits) else {
+        let Some((scalar, bits, encoding)) = adapt::substitute(value_type, bits) else {
             return drop_header(header, Code::OutOfRange, || adapt::HALF_PAIR.into(), log);
         };
         let original = EncodedType { value_type, encoding }.name();
@@ -260,7 +261,7 @@ impl<'a> Writer<'a> {
             written: Some(scalar.name()),
             ..type_lost(header, value_type)
         })?;
-        Ok(Some(Carried { value_type: ValueType::Named(scalar), bits, original: Some(original) }))
+        Ok(Some(RetypedValue { value_type: ValueType::Named(scalar), bits, original: Some(original) }))
     }
 
     /// Bits that are not a value of their type.
@@ -293,7 +294,7 @@ pub fn check_target(format: &Info) -> Result<(), Error> {
 }
 
 /// A value with a type that its format has, and the type option that restores its own where that is another.
-struct Carried<'a> {
+struct RetypedValue<'a> {
     value_type: ValueType,
     bits: Cow<'a, [u8]>,
     original: Option<String>,
@@ -343,10 +344,10 @@ impl<'a> Writer<'a> {
         if self.options.on_loss == OnLoss::Report {
             return false; // The type of every value is part of the report.
         }
-        let &Info { keys, types, carries, .. } = self.target;
-        let fits = |len: usize| carries.fits(len);
+        let &Info { keys, types, constraints, .. } = self.target;
+        let fits = |len: usize| constraints.fits(len);
         let value_fits = match (header.value, header.value_type) {
-            (None, None) => carries.nulls,
+            (None, None) => constraints.nulls,
             (Some(value), None) => !types.is_typed() && fits(value.len()),
             // Their bytes are the same in every encoding: only the type is lost, as agreed.
             (Some(value), Some(ValueType::Named(scalar @ (Scalar::String | Scalar::Binary))))
@@ -361,14 +362,14 @@ impl<'a> Writer<'a> {
                     && !turned
                     && !matches!(self.options.types, TypeOption::ByKey(_))
                     && fits(value.len())
-                    && carries.checks.check(value_type, value).is_ok()
+                    && constraints.checks.check(value_type, value).is_ok()
             }
             (None, Some(_)) => false,
         };
         value_fits
             && adapt::is_key_of(keys, types, &header.key)
             && fits(header.key.byte_len())
-            && !matches!(&header.key, Key::Typed(typed) if typed.check(carries.checks).is_err())
+            && !matches!(&header.key, Key::Typed(typed) if typed.check(constraints.checks).is_err())
     }
 
     /// Adapts a header that the target may not be able to carry as it is.
@@ -383,25 +384,25 @@ impl<'a> Writer<'a> {
                 Some(std::mem::replace(&mut header.key, key))
             }
         };
-        let carries = self.target.carries;
-        if !adapt::part_fits(carries, "key", &header, header.key.byte_len(), log)? {
+        let constraints = self.target.constraints;
+        if !adapt::part_fits(constraints, "key", &header, header.key.byte_len(), log)? {
             return Ok(());
         }
         if let Key::Typed(typed) = header.key
-            && let Err(mut invalid) = typed.check(carries.checks)
+            && let Err(mut invalid) = typed.check(constraints.checks)
         {
             invalid.message = format!("key of {}", invalid.message);
             return self.invalid::<(), R>(&header, *invalid, log).map(|_| ());
         }
         match header.value {
-            None if carries.nulls => header.value_type = None,
+            None if constraints.nulls => header.value_type = None,
             None => {
                 let lost = || adapt::lost(header.index, &header.key, Code::NullNotCarried, "the value is null".into());
                 return log.loss(false, lost);
             }
             Some(bytes) if header.value_type.is_some() || self.target.types.is_typed() => {
                 let Some(bits) = self.retype(&mut header, source, bytes, log)? else { return Ok(()) };
-                if !adapt::part_fits(carries, "value", &header, bits.len(), log)? {
+                if !adapt::part_fits(constraints, "value", &header, bits.len(), log)? {
                     return Ok(());
                 }
                 match bits {
@@ -409,12 +410,12 @@ impl<'a> Writer<'a> {
                     Cow::Owned(bits) => {
                         let start = self.encoded.len();
                         memory::extend(&mut self.encoded, &bits);
-                        self.places.push((self.headers.len(), start..self.encoded.len()));
+                        self.encoded_ranges.push((self.headers.len(), start..self.encoded.len()));
                     }
                 }
             }
             Some(bytes) => {
-                if !adapt::part_fits(carries, "value", &header, bytes.len(), log)? {
+                if !adapt::part_fits(constraints, "value", &header, bytes.len(), log)? {
                     return Ok(());
                 }
             }
@@ -434,12 +435,12 @@ impl<'a> Sink<'a> for Writer<'a> {
             // A format with text keys can carry a typed string.
             header.key = Key::Text(text);
         }
-        let came_with = header.value_type;
+        let original_type = header.value_type;
         if header.value.is_some() {
-            header.value_type = came_with.or(self.default_type);
+            header.value_type = original_type.or(self.default_type);
         }
         if !self.is_plain(&header) {
-            header.value_type = came_with;
+            header.value_type = original_type;
             return self.adapt_header(header, log);
         }
         memory::push(&mut self.headers, header);
@@ -493,7 +494,7 @@ impl crate::format::Visitor for EncodeMessage<'_> {
 impl EncodeMessage<'_> {
     fn encode(&self, target: &'static Info) -> Result<Option<Vec<u8>>, Error> {
         // Nearly every message can be written. The errors of one that cannot are collected in a second pass.
-        if let Ok(written) = self.write(target, &mut Fast::new(self.options.on_loss))? {
+        if let Ok(written) = self.write(target, &mut FailFast::new(self.options.on_loss))? {
             return Ok(written);
         }
         let mut log = CollectErrors::new(self.options.on_loss, Limits::DEFAULT.reports);

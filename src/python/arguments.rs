@@ -104,7 +104,7 @@ impl<'py> HeadersArgument<'py> {
                 }
             };
             let value = value.as_ref().map(|bytes| bytes.as_bytes());
-            headers.push(Header { index, key, value_type: *value_type, value, at: None });
+            headers.push(Header { index, key, value_type: *value_type, value, value_offset: None });
         }
         Ok(headers)
     }
@@ -383,7 +383,7 @@ impl<'py> MessageArgument<'py> {
             match (field.role, dict.get_item(field.name)?) {
                 (Role::Headers, Some(headers)) => result.headers = headers_of(&headers)?,
                 (Role::Headers, None) => {}
-                (_, value) => result.fields.push((field.of, value)),
+                (_, value) => result.fields.push((field.field_type, value)),
             }
         }
         Ok(result)

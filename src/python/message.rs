@@ -26,10 +26,10 @@ use crate::op::convert::convert_message;
 use crate::op::inspect::{Inspect, Inspection};
 use crate::op::messages::{Bookmark, MessageHeaders, ReadMessages};
 use crate::op::not_a_batch;
-use crate::op::values::ReadMessage;
+use crate::op::values::ParseMessage;
 use crate::op::write::TypeHint;
 use crate::panics::catch_panic;
-use crate::traits::{Class, FieldValue, MessageSink, Presence, ReadOptions, WriteOptions};
+use crate::traits::{Class, FieldValue, GatheredMessage, Presence, ReadOptions, WriteOptions};
 
 /// Headers as `letterhead.Headers`, which are parsed on access; a message as a dict of its fields.
 ///
@@ -51,11 +51,11 @@ pub fn decode<'py>(
         let bytes = data.as_bytes();
         // Positions have 32 bits; the objects of a larger message, which no default limit allows, are created at once.
         if info.class == Class::Headers && u32::try_from(bytes.len()).is_ok() {
-            let read = ReadMessage { data: bytes, options, fresh: || Positions::new(bytes) };
+            let read = ParseMessage { data: bytes, options, fresh: || Positions::new(bytes) };
             let (positions, _) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
             return headers_of(Bound::new(py, Packed::new(data.clone(), info.order, positions))?.into_any());
         }
-        let read = ReadMessage { data: bytes, options, fresh: MessageSink::default };
+        let read = ParseMessage { data: bytes, options, fresh: GatheredMessage::default };
         let (message, presence) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
         let headers = (presence != Presence::Absent).then_some(&message.headers[..]);
         let headers = headers_object(py, headers, info.order)?;

@@ -93,7 +93,7 @@ impl Position {
     #[inline]
     fn header<'a>(&'a self, message: &'a [u8], order: ByteOrder) -> Header<'a> {
         let value = self.value.map(|value| value.bytes(message));
-        Header { index: 0, key: self.key(message, order), value_type: self.value_type, value, at: None }
+        Header { index: 0, key: self.key(message, order), value_type: self.value_type, value, value_offset: None }
     }
 }
 

@@ -82,6 +82,6 @@ fn split<E: MessageFormat>(value: &[u8], limits: Limits) -> Result<Split<'_>, Er
             _ => {}
         }
     }
-    let headers = opened.headers.map_or(0..0, |headers| headers.at()..headers.at() + headers.remaining());
+    let headers = opened.headers.map_or(0..0, |headers| headers.offset()..headers.offset() + headers.remaining());
     Ok((payload, timestamp, headers))
 }

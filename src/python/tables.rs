@@ -30,8 +30,8 @@ pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             row.set_item("fields", fields.iter().map(typed).collect::<Vec<_>>())?;
             row.set_item("keys", info.keys.name())?;
             row.set_item("types", info.types.is_typed())?;
-            row.set_item("nulls", info.carries.nulls)?;
-            row.set_item("part_len", info.carries.part_len)?;
+            row.set_item("nulls", info.constraints.nulls)?;
+            row.set_item("part_len", info.constraints.part_len)?;
             row.set_item("is_target", info.is_target)?;
             Ok(row)
         };

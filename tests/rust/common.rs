@@ -10,10 +10,10 @@ use letterhead::limits::Limits;
 use letterhead::log::CollectErrors;
 use letterhead::op::inspect::{Inspect, ParseHeaders};
 use letterhead::op::messages::{Bookmark, MessageHeaders, ReadMessages};
-use letterhead::op::values::ReadMessage;
+use letterhead::op::values::ParseMessage;
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{
-    BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, MessageSink, Presence, ReadOptions,
+    BatchFormat, Field, FieldType, FieldValue, GatheredMessage, HeadersFormat, MessageFormat, Presence, ReadOptions,
     Receiver, WriteOptions, parse_batch,
 };
 use letterhead::value::{ByteOrder, bits_of};
@@ -89,7 +89,13 @@ impl Head {
     }
 
     fn lend(&self, index: usize) -> Header<'_> {
-        Header { index, key: self.key.lend(), value_type: self.value_type, value: self.value.as_deref(), at: None }
+        Header {
+            index,
+            key: self.key.lend(),
+            value_type: self.value_type,
+            value: self.value.as_deref(),
+            value_offset: None,
+        }
     }
 }
 
@@ -155,7 +161,7 @@ impl Message {
 
 /// The fields of a format's messages, without the headers.
 pub fn other_fields(format: Format) -> impl Iterator<Item = &'static Field> {
-    format.info().fields.iter().filter(|field| field.of != FieldType::Headers)
+    format.info().fields.iter().filter(|field| field.field_type != FieldType::Headers)
 }
 
 /// Every message of a value, or the first fault. A value that is not a batch has one message.
@@ -176,7 +182,7 @@ impl Visitor for Read<'_> {
     type Out = Result<Vec<Message>, Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        let read = ReadMessage { data: self.0, options: self.1, fresh: MessageSink::default };
+        let read = ParseMessage { data: self.0, options: self.1, fresh: GatheredMessage::default };
         let (message, presence) = read.visit::<E>()?;
         let headers = (presence != Presence::Absent).then_some(&message.headers[..]);
         Ok(vec![taken(headers, &message.fields, E::Headers::ORDER)])
@@ -220,7 +226,8 @@ pub fn errors(format: Format, serialized: &[u8], options: ReadOptions) -> Vec<Er
 /// The value of a message; `None` where the format has none for it.
 pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result<Option<Vec<u8>>, ErrorDetail> {
     let headers = message.headers.as_deref().map(lend);
-    let fields = message.fields.iter().zip(other_fields(format)).map(|(held, field)| held.lend(field.of)).collect();
+    let fields =
+        message.fields.iter().zip(other_fields(format)).map(|(held, field)| held.lend(field.field_type)).collect();
     match format.visit(EncodeMessage { headers, fields, options }) {
         Ok(serialized) => Ok(serialized),
         Err(Error::Headers(_, located)) => Err(located.error),

@@ -5,7 +5,7 @@ mod tiny {
     use letterhead::header::{Header, Key, KeyForm, Text};
     use letterhead::internals::NoKernels;
     use letterhead::log::{Log, Stop};
-    use letterhead::traits::{Carries, HeadersFormat, ReadOptions, Sink};
+    use letterhead::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
     use letterhead::value_type::TypeCodes;
     use letterhead::{cursor::Cursor, error::Code, value::ByteOrder, value::Checks};
 
@@ -17,7 +17,7 @@ mod tiny {
         const KEYS: KeyForm = KeyForm::Text;
         const TYPES: TypeCodes = TypeCodes::None;
         const ORDER: ByteOrder = ByteOrder::Big;
-        const CARRIES: Carries = Carries { nulls: false, part_len: (0, 255), checks: Checks::Nothing };
+        const CONSTRAINTS: Constraints = Constraints { nulls: false, part_len: (0, 255), checks: Checks::Nothing };
         type Layout = NoKernels;
         fn parse<'a, R: Log, S: Sink<'a>>(
             mut cursor: Cursor<'a>,
@@ -29,17 +29,18 @@ mod tiny {
             while cursor.remaining() > 0 {
                 log.enter_header(Some(index));
                 let mut parts = [("key", 0, &[][..]), ("value", 0, &[][..])];
-                for (field, at, bytes) in &mut parts {
+                for (field, start, bytes) in &mut parts {
                     let len = cursor.take(1, "length", log)?[0].into();
-                    *at = cursor.at();
+                    *start = cursor.offset();
                     *bytes = cursor.take(len, field, log)?;
-                    log.label(*at, cursor.at(), field, String::new);
+                    log.label(*start, cursor.offset(), field, String::new);
                 }
-                let [(_, key_at, key), (_, at, value)] = parts;
+                let [(_, key_at, key), (_, start, value)] = parts;
                 match Text::new(key).map(Key::Text) {
-                    Ok(key) => {
-                        sink.header(Header { index, key, value_type: None, value: Some(value), at: Some(at) }, log)?
-                    }
+                    Ok(key) => sink.header(
+                        Header { index, key, value_type: None, value: Some(value), value_offset: Some(start) },
+                        log,
+                    )?,
                     Err(_) => log.error(Code::KeyNotUtf8, Some(key_at), || "the key is not UTF-8".into())?,
                 }
                 index += 1;
@@ -71,9 +72,9 @@ use letterhead::formats::headers::Bare;
 use letterhead::header::{Header, Key, RequestedKey};
 use letterhead::log::OnError;
 use letterhead::op::inspect::Inspect;
-use letterhead::op::values::ReadMessage;
+use letterhead::op::values::ParseMessage;
 use letterhead::op::write::EncodeMessage;
-use letterhead::traits::{MessageSink, ReadOptions, WriteOptions};
+use letterhead::traits::{GatheredMessage, ReadOptions, WriteOptions};
 use letterhead::types::Type;
 
 /// The row of the table: the type that the dispatch hands out.
@@ -123,7 +124,7 @@ fn it_is_inspected_and_read_as_one_message() {
     let found = Inspect { data: CUT, options: ReadOptions::default() }.visit::<Row>();
     assert_eq!(found.errors[0].byte, Some(8));
     assert_eq!(found.labels.last().unwrap().field, "not read");
-    let read = ReadMessage { data: GOOD, options: ReadOptions::default(), fresh: MessageSink::default };
+    let read = ParseMessage { data: GOOD, options: ReadOptions::default(), fresh: GatheredMessage::default };
     let (message, _) = read.visit::<Row>().unwrap();
     assert_eq!(message.headers.len(), 3);
 }
@@ -141,7 +142,7 @@ fn it_is_converted_to_what_there_is() {
 fn it_refuses_what_it_cannot_carry() {
     let long = "k".repeat(256);
     let write = |key: &str, value: Option<&[u8]>| {
-        let header = Header { index: 0, key: Key::from(key), value_type: None, value, at: None };
+        let header = Header { index: 0, key: Key::from(key), value_type: None, value, value_offset: None };
         let options = WriteOptions::default();
         match (EncodeMessage { headers: Some(vec![header]), fields: vec![], options }).visit::<Row>() {
             Err(Error::Headers(_, located)) => located.error.message,

@@ -4,7 +4,7 @@ use letterhead::cursor::Cursor;
 use letterhead::error::ErrorDetail;
 use letterhead::format::{Format, Visitor};
 use letterhead::limits::Limits;
-use letterhead::log::{CollectErrors, Fast, Label, OnLoss};
+use letterhead::log::{CollectErrors, FailFast, Label, OnLoss};
 use letterhead::op::inspect::Inspect;
 use letterhead::traits::{BatchFormat, Discard, MessageFormat, ReadOptions, parse_message};
 
@@ -52,7 +52,7 @@ impl Visitor for InEveryMode<'_> {
         assert_eq!(exact.errors(), labelled.errors());
         assert!(exactly.is_ok() || !exact.errors().is_empty(), "it stopped without a word");
         for cursor in [Cursor::new(serialized), Cursor::within(&longer, 0..serialized.len())] {
-            let mut fast = Fast::new(OnLoss::Raise);
+            let mut fast = FailFast::new(OnLoss::Raise);
             let whole = parse_message::<E, _, _>(cursor, options, &mut fast, &mut Discard).is_ok();
             assert_eq!(whole, exact.errors().is_empty(), "{:?}", exact.errors());
         }

@@ -30,7 +30,7 @@ fn opened_alike<E: MessageFormat>(row: &[u8]) {
         }
     };
     let block = opened.headers.expect("a value of a store has headers");
-    let (start, end) = (block.at(), block.at() + block.remaining());
+    let (start, end) = (block.offset(), block.offset() + block.remaining());
     assert!(start <= end && end <= row.len());
     let fields: Vec<Held> = opened.fields.as_ref().iter().map(Held::from).collect();
     let [.., FieldValue::Binary(payload)] = opened.fields.as_ref() else { panic!("a value of a store has a payload") };

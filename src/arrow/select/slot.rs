@@ -22,7 +22,7 @@ pub struct Occurrence<'a> {
     pub index: usize,
     pub value_type: Option<ValueType>,
     pub value: Option<&'a [u8]>,
-    pub at: Option<usize>,
+    pub byte: Option<usize>,
 }
 
 /// A value, a null, or why the bytes are neither.
@@ -123,7 +123,7 @@ impl Slot {
     pub fn end_row<R: Log>(&mut self, occurrences: &[Occurrence<'_>], headers: Presence, log: &mut R) -> Result {
         let second = if self.selection.repeat == Repeat::Error { occurrences.get(1) } else { None };
         if let Some(second) = second {
-            let (header, byte) = (Some(second.index), second.at);
+            let (header, byte) = (Some(second.index), second.byte);
             log.column_error(|| self.error(Code::RepeatedKey, "the key occurs a second time".into(), header, byte))?;
             self.column.push(None);
             return Ok(());
@@ -200,7 +200,8 @@ impl Slot {
         let end = if is_text { memchr::memmem::find(bytes, separator) } else { None };
         let Some(end) = end else { return (occurrence, None) };
         let next = end + separator.len();
-        let rest = Occurrence { value: Some(&bytes[next..]), at: occurrence.at.map(|at| at + next), ..occurrence };
+        let rest =
+            Occurrence { value: Some(&bytes[next..]), byte: occurrence.byte.map(|byte| byte + next), ..occurrence };
         (Occurrence { value: Some(&bytes[..end]), ..occurrence }, Some(rest))
     }
 
@@ -249,8 +250,8 @@ impl Slot {
                 }
             }
         }
-        let (code, within) = last.map_or((Code::BadText, 0), |invalid| (invalid.code, invalid.within));
-        Err(Box::new(InvalidValue { code, within, message: messages.join("; ") }))
+        let (code, byte) = last.map_or((Code::BadText, 0), |invalid| (invalid.code, invalid.byte));
+        Err(Box::new(InvalidValue { code, byte, message: messages.join("; ") }))
     }
 
     #[inline]
@@ -264,7 +265,7 @@ impl Slot {
             Ok(Some(value)) => Ok(Selected::Value(value)),
             Ok(None) => Ok(Selected::Null),
             Err(invalid) => {
-                let byte = occurrence.at.map(|at| at + invalid.within);
+                let byte = occurrence.byte.map(|byte| byte + invalid.byte);
                 log.column_error(|| self.error(invalid.code, invalid.message, Some(occurrence.index), byte))?;
                 Ok(Selected::Nothing)
             }

@@ -37,8 +37,8 @@ use crate::formats::message::iggy_message::open_parts;
 use crate::formats::message::signed;
 use crate::log::{CollectErrors, Log, Result, Stop};
 use crate::traits::{
-    BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, MessageReceiver, Opened, ReadOptions, Receiver,
-    Role,
+    BatchFormat, Field, FieldType, FieldValue, FramePosition, MessageFormat, MessageReceiver, Opened, ReadOptions,
+    Receiver, Role,
 };
 use crate::value::ByteOrder::Little;
 
@@ -72,7 +72,7 @@ impl BatchFormat for IggyBatch {
         receiver: &mut Receiver<'_, 'a, V>,
     ) -> Result {
         let mut resumed = receiver.resume();
-        if cursor.at() == 0 && resumed.is_none() {
+        if cursor.offset() == 0 && resumed.is_none() {
             let prefix = prefix_len(cursor.peek_rest());
             cursor.bytes(prefix, "polled prefix", log)?;
         }
@@ -88,8 +88,9 @@ fn prefix_len(data: &[u8]) -> usize {
     if PREFIXES.contains(&data.len()) && data.get(12..16).is_none_or(|count| count == [0; 4]) {
         return data.len(); // A poll that found nothing.
     }
-    let begins =
-        |looks_right: fn(&[u8]) -> bool| PREFIXES.into_iter().find(|at| data.get(*at..).is_some_and(looks_right));
+    let begins = |looks_right: fn(&[u8]) -> bool| {
+        PREFIXES.into_iter().find(|offset| data.get(*offset..).is_some_and(looks_right))
+    };
     begins(checksum_holds).or_else(|| begins(is_plausible)).unwrap_or(0)
 }
 
@@ -109,8 +110,8 @@ fn checksum_holds(bytes: &[u8]) -> bool {
     plausible(bytes).and_then(holds).unwrap_or(false)
 }
 
-fn number(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..at + 8)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+fn number(bytes: &[u8], offset: usize) -> Option<u64> {
+    bytes.get(offset..offset + 8)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
 /// The checksum of a batch whose frames have valid lengths.
@@ -127,7 +128,9 @@ fn batch_checksum(batch: &[u8]) -> Option<u64> {
     let mut frames = batch.get(HEADER_LEN..)?;
     while !frames.is_empty() {
         hasher.write(frames.get(..8)?);
-        let len = |at: usize| frames.get(at..at + 4)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize);
+        let len = |offset: usize| {
+            frames.get(offset..offset + 4)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize)
+        };
         frames = frames.get(FRAME_LEN.checked_add(len(32)?)?.checked_add(len(36)?)?..)?;
     }
     Some(hasher.finish())
@@ -142,18 +145,18 @@ struct Base {
 
 fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
     cursor: &mut Cursor<'a>,
-    resumed: Option<Inside>,
+    resumed: Option<FramePosition>,
     log: &mut CollectErrors,
     receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     // Errors of the batch belong to its first message.
     log.begin_message();
-    let start = cursor.at();
+    let start = cursor.offset();
     let (base, count, count_at, mut frames) = open_batch(cursor, resumed.is_none(), log)?;
-    receiver.enter(start..cursor.at());
+    receiver.enter(start..cursor.offset());
     let first = resumed.unwrap_or_default();
-    let begin = frames.at();
-    frames.skip(first.at);
+    let begin = frames.offset();
+    frames.skip(first.offset);
     let mut begun = first.count;
     while frames.remaining() > 0 {
         if begun > first.count {
@@ -162,7 +165,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
         let opened = open_frame(&mut frames, &base, log)?;
         begun += 1;
         if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
-            receiver.stopped(Inside { at: frames.at() - begin, count: begun, ..first });
+            receiver.stopped(FramePosition { offset: frames.offset() - begin, count: begun, ..first });
             return Err(stop);
         }
     }
@@ -199,11 +202,11 @@ fn open_batch<'a, R: Log>(
         timestamp: header.number("base timestamp", Little, log)?,
         origin: header.number("origin timestamp", Little, log)?,
     };
-    let len_at = header.at();
+    let len_at = header.offset();
     let len: u64 = header.number("batch length", Little, log)?;
-    let checksum_at = header.at();
+    let checksum_at = header.offset();
     let checksum: u64 = header.number("batch checksum", Little, log)?;
-    let count_at = header.at();
+    let count_at = header.offset();
     let count = header.number("message count", Little, log)?;
     check_zeros(&mut header, log)?;
     let sized = usize::try_from(len).unwrap_or(usize::MAX);
@@ -231,7 +234,7 @@ fn open_batch<'a, R: Log>(
 
 /// The rest of a batch header: a producer or nothing, then nothing.
 fn check_zeros<R: Log>(header: &mut Cursor<'_>, log: &mut R) -> Result {
-    let producer_at = header.at();
+    let producer_at = header.offset();
     let flag: u8 = header.number("producer flag", Little, log)?;
     let producer = header.bytes(RESERVED - PRODUCER - 1, "producer", log)?;
     let is_set = |bytes: &[u8]| bytes.iter().any(|byte| *byte != 0);
@@ -245,7 +248,7 @@ fn check_zeros<R: Log>(header: &mut Cursor<'_>, log: &mut R) -> Result {
         0 | 1 => {}
         _ => log.error(Code::BadAttributes, Some(producer_at), || format!("producer flag {flag} is unknown"))?,
     }
-    let reserved_at = header.at();
+    let reserved_at = header.offset();
     if is_set(header.bytes(header.remaining(), "reserved", log)?) {
         log.error(Code::BadAttributes, Some(reserved_at), not_zero)?;
     }
@@ -253,23 +256,23 @@ fn check_zeros<R: Log>(header: &mut Cursor<'_>, log: &mut R) -> Result {
 }
 
 fn open_frame<'a, R: Log>(data: &mut Cursor<'a>, base: &Base, log: &mut R) -> Result<Opened<'a, [FieldValue<'a>; 6]>> {
-    let at = data.at();
+    let start = data.offset();
     let whole = data.peek_rest();
     let checksum: u64 = data.number("checksum", Little, log)?;
     let id: u128 = data.number("id", Little, log)?;
     let offset: u32 = data.number("offset delta", Little, log)?;
     let timestamp: u32 = data.number("timestamp delta", Little, log)?;
     let (payload, headers) = open_parts(data, log)?;
-    let computed = XxHash3_64::oneshot(&whole[8..data.at() - at]);
+    let computed = XxHash3_64::oneshot(&whole[8..data.offset() - start]);
     if computed != checksum {
-        log.error(Code::BadCrc, Some(at), || mismatch(checksum, computed))?;
+        log.error(Code::BadCrc, Some(start), || mismatch(checksum, computed))?;
     }
     let from = |base: u64, delta: u32| base.saturating_add(delta.into());
     let fields = [
-        signed(from(base.offset, offset), "offset", at, log)?,
+        signed(from(base.offset, offset), "offset", start, log)?,
         // The server appends a batch at one time; the frames differ in when they were made.
-        signed(base.timestamp, "timestamp", at, log)?,
-        signed(from(base.origin, timestamp), "origin timestamp", at, log)?,
+        signed(base.timestamp, "timestamp", start, log)?,
+        signed(from(base.origin, timestamp), "origin timestamp", start, log)?,
         FieldValue::Id(id.to_be_bytes()),
         FieldValue::Uint64(checksum),
         FieldValue::Binary(payload),
@@ -286,7 +289,7 @@ impl MessageFormat for Frame {
         Field::new("id", FieldType::Id, Role::Id),
         Field::new("checksum", FieldType::Uint64, Role::Derived),
         Field::HEADERS,
-        Field::new("payload", FieldType::Binary, Role::Payload),
+        Field::new("payload", FieldType::Binary, Role::Value),
     ];
 
     type Headers = Iggy;

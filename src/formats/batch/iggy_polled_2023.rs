@@ -23,8 +23,8 @@ use crate::formats::message::iggy_message_2023::open_body;
 use crate::formats::message::signed;
 use crate::log::{CollectErrors, Log, Result, Stop};
 use crate::traits::{
-    BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, MessageReceiver, Opened, ReadOptions, Receiver,
-    Role,
+    BatchFormat, Field, FieldType, FieldValue, FramePosition, MessageFormat, MessageReceiver, Opened, ReadOptions,
+    Receiver, Role,
 };
 use crate::value::ByteOrder::Little;
 
@@ -48,13 +48,13 @@ impl BatchFormat for IggyPolled2023 {
         log: &mut CollectErrors,
         receiver: &mut Receiver<'_, 'a, V>,
     ) -> Result {
-        let with_state = receiver.resume().map_or_else(|| has_state(cursor), |inside| inside.count > 0);
+        let with_state = receiver.resume().map_or_else(|| has_state(cursor), |position| position.count > 0);
         while cursor.remaining() > 0 {
             log.begin_message();
             let (opened, whole) = open_polled(&mut cursor, with_state, log)?;
-            receiver.enter(cursor.at()..cursor.at());
+            receiver.enter(cursor.offset()..cursor.offset());
             if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
-                receiver.stopped(Inside { count: with_state.into(), ..Inside::default() });
+                receiver.stopped(FramePosition { count: with_state.into(), ..FramePosition::default() });
                 return Err(stop);
             }
             if !whole {
@@ -111,15 +111,15 @@ fn open_polled<'a, R: Log>(
     with_state: bool,
     log: &mut R,
 ) -> Result<(Opened<'a, [FieldValue<'a>; 6]>, bool)> {
-    let at = cursor.at();
+    let start = cursor.offset();
     let offset = cursor.number("offset", Little, log)?;
-    let offset = signed(offset, "offset", at, log)?;
+    let offset = signed(offset, "offset", start, log)?;
     let state = if with_state { open_state(cursor, log)? } else { FieldValue::Null };
-    let at = cursor.at();
+    let start = cursor.offset();
     let timestamp = cursor.number("timestamp", Little, log)?;
-    let timestamp = signed(timestamp, "timestamp", at, log)?;
+    let timestamp = signed(timestamp, "timestamp", start, log)?;
     let id: u128 = cursor.number("id", Little, log)?;
-    let crc_at = cursor.at();
+    let crc_at = cursor.offset();
     let crc: Option<u32> = if with_state { Some(cursor.number("checksum", Little, log)?) } else { None };
     let (headers, payload, whole) = open_body(cursor, log)?;
     if let (Some(crc), FieldValue::Binary(payload)) = (crc, payload) {
@@ -134,12 +134,12 @@ fn open_polled<'a, R: Log>(
 }
 
 fn open_state<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<FieldValue<'a>> {
-    let at = cursor.at();
+    let start = cursor.offset();
     let code: u8 = cursor.number("state", Little, log)?;
     match STATES.iter().find(|(known, _)| *known == code) {
         Some((_, name)) => Ok(FieldValue::Text(name)),
         None => {
-            log.error(Code::BadAttributes, Some(at), || format!("state {code} is unknown"))?;
+            log.error(Code::BadAttributes, Some(start), || format!("state {code} is unknown"))?;
             Ok(FieldValue::Null)
         }
     }
@@ -154,7 +154,7 @@ impl MessageFormat for PolledMessage {
         Field::new("id", FieldType::Id, Role::Id),
         Field::new("checksum", FieldType::Int64, Role::Derived),
         Field::HEADERS,
-        Field::new("payload", FieldType::Binary, Role::Payload),
+        Field::new("payload", FieldType::Binary, Role::Value),
     ];
 
     type Headers = Iggy2023;

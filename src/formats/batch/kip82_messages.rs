@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use super::message_set::{SetLayout, read_framed, read_frames};
 use crate::cursor::Cursor;
 use crate::formats::message::kip82_message::{Kip82Message, Layout, open_message};
-use crate::formats::message::legacy::{Fields, Framed, Message};
+use crate::formats::message::legacy::{Framed, LegacyFields, Message};
 use crate::log::{CollectErrors, Log, Result};
 use crate::traits::{BatchFormat, MessageReceiver, ReadOptions, Receiver};
 
@@ -23,7 +23,7 @@ impl<L: Layout> SetLayout for L {
         open_message::<L, R>(frame, log)
     }
 
-    fn fields<'a>(fields: Fields<'a>, _set: Option<u8>) -> Fields<'a> {
+    fn fields<'a>(fields: LegacyFields<'a>, _set: Option<u8>) -> LegacyFields<'a> {
         fields
     }
 }
@@ -33,7 +33,7 @@ impl<L: Layout> BatchFormat for Kip82Messages<L> {
     const SOURCE: &'static str = L::SET_SOURCE;
     const LAYOUT: &'static str = L::SET_LAYOUT;
     type Message = Kip82Message<L>;
-    type Fields<'a> = Fields<'a>;
+    type Fields<'a> = LegacyFields<'a>;
 
     fn messages<'a, V: MessageReceiver<Batch = Self>>(
         cursor: Cursor<'a>,

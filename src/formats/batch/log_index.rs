@@ -38,10 +38,10 @@ const LAST_OFFSET_DELTA: usize = 23;
 const MAX_TIMESTAMP: usize = 35;
 const PRODUCER_ID: usize = 43;
 const COUNT: usize = 57;
-const OLD_ATTRIBUTES: usize = 17;
-const OLD_TIMESTAMP: usize = 18;
+const LEGACY_ATTRIBUTES: usize = 17;
+const LEGACY_TIMESTAMP: usize = 18;
 /// Checksum, magic, attributes and two lengths; then also a timestamp.
-const OLD_LEN: [usize; 2] = [FRAME_LEN + 14, FRAME_LEN + 22];
+const LEGACY_LEN: [usize; 2] = [FRAME_LEN + 14, FRAME_LEN + 22];
 
 /// Finds the batches that begin in the first `len` bytes of a log, from `start` on, until they take `most`. The log has
 /// `beyond` more bytes, in which the last batch may end. No checksum is verified.
@@ -66,7 +66,7 @@ fn head(header: &[u8], position: usize, left: usize) -> Option<Head> {
     let size = FRAME_LEN.checked_add(usize::try_from(number::<i32>(header, 8)?).ok()?)?;
     let magic = number::<i8>(header, MAGIC_AT)?;
     let least = match magic {
-        0 | 1 => OLD_LEN[magic as usize],
+        0 | 1 => LEGACY_LEN[magic as usize],
         MAGIC => HEADER_LEN,
         _ => return None,
     };
@@ -74,31 +74,31 @@ fn head(header: &[u8], position: usize, left: usize) -> Option<Head> {
         return None;
     }
     let base_offset = number(header, 0)?;
-    let old = Head {
+    let legacy = Head {
         position,
         size,
         base_offset,
         last_offset: base_offset,
         magic,
-        attributes: i16::from(number::<u8>(header, OLD_ATTRIBUTES)?),
+        attributes: i16::from(number::<u8>(header, LEGACY_ATTRIBUTES)?),
         max_timestamp: -1,
         producer_id: -1,
         count: -1,
     };
     match magic {
-        0 => Some(old),
-        1 => Some(Head { max_timestamp: number(header, OLD_TIMESTAMP)?, ..old }),
+        0 => Some(legacy),
+        1 => Some(Head { max_timestamp: number(header, LEGACY_TIMESTAMP)?, ..legacy }),
         _ => Some(Head {
             last_offset: base_offset.wrapping_add(number::<i32>(header, LAST_OFFSET_DELTA)?.into()),
             attributes: number(header, ATTRIBUTES)?,
             max_timestamp: number(header, MAX_TIMESTAMP)?,
             producer_id: number(header, PRODUCER_ID)?,
             count: number(header, COUNT)?,
-            ..old
+            ..legacy
         }),
     }
 }
 
-fn number<N: Number>(bytes: &[u8], at: usize) -> Option<N> {
-    Some(N::from_bytes(bytes.get(at..at + N::WIDTH)?, Big))
+fn number<N: Number>(bytes: &[u8], offset: usize) -> Option<N> {
+    Some(N::from_bytes(bytes.get(offset..offset + N::WIDTH)?, Big))
 }

@@ -13,16 +13,16 @@ use crate::codec::Codec;
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::message::legacy::{
-    ATTRIBUTES, ATTRIBUTES_WITHIN, CODEC_BITS, FRAME_LEN, Fields, Framed, LOG_APPEND_BIT, MAGIC, MAGIC_WITHIN, Message,
-    OFFSET, TIMESTAMP, VALUE, open_frame,
+    ATTRIBUTES, ATTRIBUTES_OFFSET, CODEC_BITS, FRAME_LEN, Framed, LOG_APPEND_BIT, LegacyFields, MAGIC, MAGIC_OFFSET,
+    Message, OFFSET, TIMESTAMP, VALUE, open_frame,
 };
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
-use crate::log::{CollectErrors, Fast, Log, OnLoss, Result, Stop};
-use crate::traits::{BatchFormat, FieldValue, FieldsOf, Inside, MessageReceiver, Opened, Receiver};
+use crate::log::{CollectErrors, FailFast, Log, OnLoss, Result, Stop};
+use crate::traits::{BatchFormat, FieldValue, FieldsOf, FramePosition, MessageReceiver, Opened, Receiver};
 
 /// The position of the attributes of the first message.
-const ATTRIBUTES_AT: usize = FRAME_LEN + ATTRIBUTES_WITHIN;
+const ATTRIBUTES_AT: usize = FRAME_LEN + ATTRIBUTES_OFFSET;
 
 /// The messages of a set: how one is opened, and which fields are passed on.
 pub trait SetLayout {
@@ -31,7 +31,7 @@ pub trait SetLayout {
     fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>>;
 
     /// `set` is the attributes of the compressed set that a message is in.
-    fn fields<'a>(fields: Fields<'a>, set: Option<u8>) -> FieldsOf<'a, Self::Batch>;
+    fn fields<'a>(fields: LegacyFields<'a>, set: Option<u8>) -> FieldsOf<'a, Self::Batch>;
 }
 
 /// Passes on the message in a frame, or the messages of the set in it.
@@ -41,7 +41,7 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     log: &mut CollectErrors,
     receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
-    let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
+    let attributes_at = frame.message.offset() + ATTRIBUTES_OFFSET;
     match L::open(frame, log) {
         Err(Stop) => receiver.unreadable(log),
         Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0).to_le_bytes()[0] & CODEC_BITS
@@ -52,14 +52,14 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
                 let Some(value_at) = value_at else { return receiver.unreadable(log) };
                 let (resumed, mut buffer) = (receiver.resume(), receiver.take_buffer());
                 let content = match resumed {
-                    Some(inside) => Ok(inside.content),
+                    Some(position) => Ok(position.content_len),
                     None => decompressed(&opened, codec, limits, attributes_at, value_at, log, &mut buffer),
                 };
                 let read = match content {
                     Err(Stop) => receiver.unreadable(log),
                     Ok(len) => {
                         let set = &buffer[..len];
-                        let first = Inside { content: len, ..resumed.unwrap_or_default() };
+                        let first = FramePosition { content_len: len, ..resumed.unwrap_or_default() };
                         receiver.with_temporary(|receiver| expand::<L, _>(set, &opened, value_at, first, log, receiver))
                     }
                 };
@@ -94,9 +94,9 @@ pub fn read_frames<'a, V: MessageReceiver>(
     while cursor.remaining() > 0 && !(lenient && is_cut_off(cursor)) {
         // Errors of a batch belong to its first message.
         log.begin_message();
-        let start = cursor.at();
+        let start = cursor.offset();
         let frame = open_frame(&mut cursor, log)?;
-        receiver.enter(start..cursor.at());
+        receiver.enter(start..cursor.offset());
         read(frame, log, receiver)?;
     }
     Ok(())
@@ -110,7 +110,7 @@ fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
 
 /// Decompresses the set of a compressed message to the beginning of a buffer; returns its length.
 fn decompressed(
-    outer: &Opened<'_, Fields<'_>>,
+    outer: &Opened<'_, LegacyFields<'_>>,
     codec: u8,
     limits: Limits,
     attributes_at: usize,
@@ -127,21 +127,21 @@ fn decompressed(
     limits.decompress(codec, value, legacy, value_at, log, buffer)
 }
 
-pub fn unknown_codec<R: Log>(codec: u8, at: usize, log: &mut R) -> Stop {
-    log.fatal(Code::UnknownCodec, Some(at), || format!("codec {codec} is unknown"))
+pub fn unknown_codec<R: Log>(codec: u8, byte: usize, log: &mut R) -> Stop {
+    log.fatal(Code::UnknownCodec, Some(byte), || format!("codec {codec} is unknown"))
 }
 
 /// Passes on the messages of a compressed one from `first` on.
 fn expand<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     set: &'a [u8],
-    outer: &Opened<'_, Fields<'_>>,
+    outer: &Opened<'_, LegacyFields<'_>>,
     value_at: usize,
-    first: Inside,
+    first: FramePosition,
     log: &mut CollectErrors,
     receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     log.cancel_message();
-    log.at_one_place(value_at, |inner| {
+    log.with_error_byte(value_at, |inner| {
         // Errors of the outer message belong to the first one in it, which takes its number.
         expand_set::<L, V>(set, outer, first, inner, receiver)
     })
@@ -149,8 +149,8 @@ fn expand<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
 
 fn expand_set<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     set: &'a [u8],
-    outer: &Opened<'_, Fields<'_>>,
-    first: Inside,
+    outer: &Opened<'_, LegacyFields<'_>>,
+    first: FramePosition,
     log: &mut CollectErrors,
     receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
@@ -162,7 +162,7 @@ fn expand_set<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     let attributes = number_or(outer.fields[ATTRIBUTES], 0).to_le_bytes()[0];
     let appended = magic > 0 && attributes & LOG_APPEND_BIT != 0;
     let mut cursor = Cursor::new(set);
-    cursor.skip(first.at);
+    cursor.skip(first.offset);
     let mut empty = true;
     while cursor.remaining() > 0 {
         empty = false;
@@ -182,7 +182,7 @@ fn expand_set<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
             inner.fields[TIMESTAMP] = FieldValue::Int64(number_or(outer.fields[TIMESTAMP], 0));
         }
         if let Err(stop) = receiver.message(&L::fields(inner.fields, Some(attributes)), inner.headers, log) {
-            receiver.stopped(Inside { at: cursor.at(), ..first });
+            receiver.stopped(FramePosition { offset: cursor.offset(), ..first });
             return Err(stop);
         }
     }
@@ -196,7 +196,7 @@ fn expand_set<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
 
 /// A message of a compressed set has the magic of the set.
 fn reject_other_magic(frame: &Framed<'_>, magic: i64, log: &mut CollectErrors) -> Result {
-    match frame.message.peek(MAGIC_WITHIN).map(|byte| i64::from(byte as i8)) {
+    match frame.message.peek(MAGIC_OFFSET).map(|byte| i64::from(byte as i8)) {
         Some(inner) if inner != magic => {
             Err(log.fatal(Code::BadMagic, None, || format!("magic {inner} inside a set of magic {magic}")))
         }
@@ -205,7 +205,7 @@ fn reject_other_magic(frame: &Framed<'_>, magic: i64, log: &mut CollectErrors) -
 }
 
 /// Rejects a compressed set inside a compressed set.
-fn reject_set(inner: &Opened<'_, Fields<'_>>, log: &mut CollectErrors) -> Result {
+fn reject_set(inner: &Opened<'_, LegacyFields<'_>>, log: &mut CollectErrors) -> Result {
     if number_or(inner.fields[ATTRIBUTES], 0).to_le_bytes()[0] & CODEC_BITS != 0 {
         return Err(log.fatal(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));
     }
@@ -214,7 +214,7 @@ fn reject_set(inner: &Opened<'_, Fields<'_>>, log: &mut CollectErrors) -> Result
 
 /// The offset of the last complete message; 0 if there is none.
 fn last_offset(set: &[u8]) -> i64 {
-    let (mut cursor, mut log, mut last) = (Cursor::new(set), Fast::new(OnLoss::Raise), 0);
+    let (mut cursor, mut log, mut last) = (Cursor::new(set), FailFast::new(OnLoss::Raise), 0);
     while let Ok(frame) = open_frame(&mut cursor, &mut log) {
         last = frame.offset;
     }

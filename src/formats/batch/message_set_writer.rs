@@ -61,7 +61,7 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
         })
     }
 
-    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail> {
+    fn prepare(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail> {
         let reject = |code, message: String| Err(ErrorDetail::of_message(code, message));
         let next = self.last_offset.map_or(self.first_offset, |last| last.wrapping_add(1));
         let offset = number_or(fields[OFFSET], next);

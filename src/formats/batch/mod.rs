@@ -23,7 +23,7 @@ pub trait Builder: Sized {
 
     /// Checks a message against those before it, and replaces its offset and time by those that are written. A message
     /// without an offset gets the next one.
-    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail>;
+    fn prepare(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail>;
 
     /// Adds the bytes of the message that was placed.
     fn push(&mut self, message: &[u8]);

@@ -31,16 +31,16 @@ use crate::error::{Code, Direction, Error, counted};
 use crate::formats::checksum::{crc32, crc32c, mismatch};
 use crate::formats::headers::kafka::Kafka;
 use crate::formats::message::legacy::{
-    self, CODEC_BITS, Framed, LOG_APPEND_BIT, MAGIC_WITHIN, Message, open_message, unknown_magic,
+    self, CODEC_BITS, Framed, LOG_APPEND_BIT, MAGIC_OFFSET, Message, open_message, unknown_magic,
 };
 use crate::formats::message::{bytes_of, number_or};
 use crate::kernel::SLACK;
 use crate::limits::Limits;
-use crate::log::{CollectErrors, Fast, Log, OnLoss, Result, Stop};
+use crate::log::{CollectErrors, FailFast, Log, OnLoss, Result, Stop};
 use crate::memory;
 use crate::number::fitting;
 use crate::traits::{
-    self, BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, Inside, MessageFormat,
+    self, BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, FramePosition, HeadersFormat, MessageFormat,
     MessageReceiver, Opened, ReadOptions, Receiver, Role,
 };
 use crate::value::ByteOrder::Big;
@@ -83,7 +83,7 @@ type Values<'a> = [FieldValue<'a>; 10];
 
 /// The fields of a record in the memory of one line of the cache: a sink that drops most records copies no more of them.
 #[derive(Clone, Copy)]
-pub struct Fields<'a> {
+pub struct RecordFields<'a> {
     offset: i64,
     timestamp: i64,
     producer_id: i64,
@@ -99,13 +99,13 @@ pub struct Fields<'a> {
 /// An attribute bit that Kafka does not use: messages of format 0 have no timestamp.
 const NO_TIMESTAMP: i16 = i16::MIN;
 
-impl Fields<'_> {
+impl RecordFields<'_> {
     fn has(&self, attribute: i16) -> bool {
         self.attributes & attribute != 0
     }
 }
 
-impl<'a> traits::Fields<'a> for Fields<'a> {
+impl<'a> traits::MessageFields<'a> for RecordFields<'a> {
     type Values = Values<'a>;
 
     #[inline(always)]
@@ -125,17 +125,17 @@ impl<'a> traits::Fields<'a> for Fields<'a> {
     }
 
     #[inline(always)]
-    fn value(&self, place: usize) -> FieldValue<'a> {
-        match place {
+    fn value(&self, index: usize) -> FieldValue<'a> {
+        match index {
             OFFSET => FieldValue::Int64(self.offset),
             TIMESTAMP | TIMESTAMP_TYPE if self.has(NO_TIMESTAMP) => FieldValue::Null,
             TIMESTAMP => FieldValue::Int64(self.timestamp),
             TIMESTAMP_TYPE => FieldValue::Int64(self.has(LOG_APPEND_BIT.into()).into()),
             KEY => self.key.map_or(FieldValue::Null, FieldValue::Binary),
             VALUE => self.value.map_or(FieldValue::Null, FieldValue::Binary),
-            PRODUCER_ID => some(self.producer_id),
-            PRODUCER_EPOCH => some(self.producer_epoch.into()),
-            SEQUENCE => some(self.sequence.into()),
+            PRODUCER_ID => nullable(self.producer_id),
+            PRODUCER_EPOCH => nullable(self.producer_epoch.into()),
+            SEQUENCE => nullable(self.sequence.into()),
             TRANSACTIONAL => FieldValue::Bool(self.has(TRANSACTIONAL_BIT)),
             _ => FieldValue::Bool(self.has(CONTROL_BIT)),
         }
@@ -153,7 +153,7 @@ impl BatchFormat for RecordBatch {
     const LAYOUT: &'static str =
         "61-byte batch headers, each with its records, compressed together; older message sets";
     type Message = Record;
-    type Fields<'a> = Fields<'a>;
+    type Fields<'a> = RecordFields<'a>;
 
     fn messages<'a, V: MessageReceiver<Batch = Self>>(
         cursor: Cursor<'a>,
@@ -162,17 +162,17 @@ impl BatchFormat for RecordBatch {
         receiver: &mut Receiver<'_, 'a, V>,
     ) -> Result {
         read_frames(cursor, options.lenient, log, receiver, |frame, log, receiver| {
-            match frame.message.peek(MAGIC_WITHIN).map(|magic| magic as i8) {
-                Some(0 | 1) => return read_framed::<Old, V>(frame, options.limits, log, receiver),
+            match frame.message.peek(MAGIC_OFFSET).map(|magic| magic as i8) {
+                Some(0 | 1) => return read_framed::<LegacyRecords, V>(frame, options.limits, log, receiver),
                 Some(MAGIC) => return read_batch(frame, options.limits, log, receiver),
                 Some(other) => {
-                    let at = frame.message.at() + MAGIC_WITHIN;
-                    log.error(Code::BadMagic, Some(at), || unknown_magic(other))?;
+                    let byte = frame.message.offset() + MAGIC_OFFSET;
+                    log.error(Code::BadMagic, Some(byte), || unknown_magic(other))?;
                 }
                 None => {
-                    let (at, size) = (frame.message.at(), frame.message.remaining());
+                    let (byte, size) = (frame.message.offset(), frame.message.remaining());
                     let message = || format!("a batch of {} has no magic", counted(size, "byte"));
-                    log.error(Code::WrongSize, Some(at), message)?;
+                    log.error(Code::WrongSize, Some(byte), message)?;
                 }
             }
             receiver.unreadable(log)
@@ -213,7 +213,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = RecordBatch>>(
     }
     let mut buffer = receiver.take_buffer();
     let content = match resumed {
-        Some(inside) => Ok(inside.content),
+        Some(position) => Ok(position.content_len),
         None => decompressed(codec, records, limits, attributes_at, log, &mut buffer),
     };
     let read = match content {
@@ -226,8 +226,8 @@ fn read_batch<'a, V: MessageReceiver<Batch = RecordBatch>>(
             buffer.resize(readable.max(buffer.len()), 0);
             let content = &buffer[..readable];
             receiver.with_temporary(|receiver| {
-                log.at_one_place(records.at(), |log| {
-                    let first = Inside { content: len, ..first };
+                log.with_error_byte(records.offset(), |log| {
+                    let first = FramePosition { content_len: len, ..first };
                     read_records(&header, Cursor::within(content, 0..len), first, log, receiver)
                 })
             })
@@ -242,14 +242,14 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Resul
     let Framed { offset: base_offset, message: mut batch } = frame;
     let _: i32 = batch.number("leader epoch", Big, log)?;
     let _: i8 = batch.number("magic", Big, log)?;
-    let crc_at = batch.at();
+    let crc_at = batch.offset();
     let crc: u32 = batch.number("crc", Big, log)?;
     let computed = if verify { crc32c(batch.peek_rest()) } else { crc };
     if computed != crc {
         // Its content is not trusted.
         return Err(log.fatal(Code::BadCrc, Some(crc_at), || mismatch(crc, computed)));
     }
-    let attributes_at = batch.at();
+    let attributes_at = batch.offset();
     let attributes: i16 = batch.number("attributes", Big, log)?;
     let _: i32 = batch.number("last offset delta", Big, log)?;
     let base_timestamp: i64 = batch.number("base timestamp", Big, log)?;
@@ -257,7 +257,7 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Resul
     let producer_id: i64 = batch.number("producer id", Big, log)?;
     let producer_epoch: i16 = batch.number("producer epoch", Big, log)?;
     let base_sequence: i32 = batch.number("base sequence", Big, log)?;
-    let count_at = batch.at();
+    let count_at = batch.offset();
     let count: i32 = batch.number("record count", Big, log)?;
     if count < 0 {
         return Err(log.fatal(Code::NegativeCount, Some(count_at), || format!("record count {count} is negative")));
@@ -281,21 +281,21 @@ fn decompressed(
     codec: u8,
     records: Cursor<'_>,
     limits: Limits,
-    at: usize,
+    byte: usize,
     log: &mut CollectErrors,
     buffer: &mut Vec<u8>,
 ) -> Result<usize> {
-    let Some(codec) = Codec::from_attributes(codec) else { return Err(unknown_codec(codec, at, log)) };
+    let Some(codec) = Codec::from_attributes(codec) else { return Err(unknown_codec(codec, byte, log)) };
     let bytes = records.peek_rest();
-    log.label(records.at(), records.at() + bytes.len(), "records", || codec.name().into());
-    limits.decompress(codec, bytes, false, records.at(), log, buffer)
+    log.label(records.offset(), records.offset() + bytes.len(), "records", || codec.name().into());
+    limits.decompress(codec, bytes, false, records.offset(), log, buffer)
 }
 
 /// A batch with the checksum of its content, so that its records can be read although the stored checksum differs.
 pub fn with_checksum(data: &[u8]) -> Vec<u8> {
     let mut batch = Vec::new();
     memory::extend(&mut batch, data);
-    if batch.len() >= HEADER_LEN && batch[legacy::FRAME_LEN + MAGIC_WITHIN] == MAGIC as u8 {
+    if batch.len() >= HEADER_LEN && batch[legacy::FRAME_LEN + MAGIC_OFFSET] == MAGIC as u8 {
         let crc = crc32c(&batch[ATTRIBUTES_AT..]);
         batch[CRC_AT..][..4].copy_from_slice(&crc.to_be_bytes());
     } else if batch.len() > legacy::FRAME_LEN + 4 {
@@ -315,8 +315,8 @@ pub fn uncompressed(data: &[u8], limits: Limits) -> Result<Vec<u8>, Error> {
 
 fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Result<Vec<u8>> {
     let frame = legacy::open_frame(&mut Cursor::new(data), log)?;
-    if frame.message.peek(MAGIC_WITHIN) != Some(MAGIC as u8) {
-        return open_set(Old::open(frame, log)?, limits, log);
+    if frame.message.peek(MAGIC_OFFSET) != Some(MAGIC as u8) {
+        return open_set(LegacyRecords::open(frame, log)?, limits, log);
     }
     let (header, records, attributes_at) = open_batch(frame, true, log)?;
     let mut buffer = Vec::new();
@@ -343,14 +343,14 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
 fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
     batch: &BatchHeader,
     mut records: Cursor<'a>,
-    first: Inside,
+    first: FramePosition,
     log: &mut CollectErrors,
     receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
-    let begin = records.at();
-    records.skip(first.at);
+    let begin = records.offset();
+    records.skip(first.offset);
     let first_index: i32 = fitting(first.count); // Below the number of records, which is an `i32`.
-    let mut fast = Fast::new(OnLoss::Raise);
+    let mut fast = FailFast::new(OnLoss::Raise);
     let mut begun = 0;
     let mut next_message = |log: &mut CollectErrors| {
         if begun > 0 {
@@ -372,7 +372,11 @@ fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
             {
                 records = ahead;
                 if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
-                    receiver.stopped(Inside { at: records.at() - begin, count: index as usize + 1, ..first });
+                    receiver.stopped(FramePosition {
+                        offset: records.offset() - begin,
+                        count: index as usize + 1,
+                        ..first
+                    });
                     return Err(stop);
                 }
                 continue;
@@ -391,7 +395,7 @@ fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
         left => {
             next_message(log);
             let message = || format!("{} left after the last record", counted(left, "byte"));
-            log.error(Code::TrailingBytes, Some(records.at()), message)?;
+            log.error(Code::TrailingBytes, Some(records.offset()), message)?;
             receiver.unreadable(log)?;
         }
     }
@@ -406,22 +410,28 @@ fn next_record<'a, R: Log>(records: &mut Cursor<'a>, log: &mut R) -> Result<Curs
 
 // Inlined, so that a sink sees which fields are numbers.
 #[inline(always)]
-fn open_record<'a, R: Log>(batch: &BatchHeader, mut record: Cursor<'a>, log: &mut R) -> Result<Opened<'a, Fields<'a>>> {
+fn open_record<'a, R: Log>(
+    batch: &BatchHeader,
+    mut record: Cursor<'a>,
+    log: &mut R,
+) -> Result<Opened<'a, RecordFields<'a>>> {
     // Kafka has not defined any attributes of a record yet.
     let _: i8 = record.number("record attributes", Big, log)?;
     let timestamp_delta = record.varlong("timestamp delta", log)?;
     let offset_delta = record.varint("offset delta", false, log)?;
-    let key = nullable_run(&mut record, "key length", "key", log)?;
-    let value = nullable_run(&mut record, "value length", "value", log)?;
+    let key = nullable_bytes(&mut record, "key length", "key", log)?;
+    let value = nullable_bytes(&mut record, "value length", "value", log)?;
     if record.remaining() == 0 {
-        return Err(log.fatal(Code::Truncated, Some(record.at()), || "the record ends before its header count".into()));
+        return Err(
+            log.fatal(Code::Truncated, Some(record.offset()), || "the record ends before its header count".into())
+        );
     }
     let sequence = match batch.base_sequence {
         base if base < 0 => NO_SEQUENCE,
         // It goes round from the largest to 0.
         base => base.wrapping_add(offset_delta) & i32::MAX,
     };
-    let fields = Fields {
+    let fields = RecordFields {
         offset: batch.base_offset.wrapping_add(offset_delta.into()),
         timestamp: batch.appended.unwrap_or(batch.base_timestamp.wrapping_add(timestamp_delta)),
         producer_id: batch.producer_id,
@@ -436,7 +446,7 @@ fn open_record<'a, R: Log>(batch: &BatchHeader, mut record: Cursor<'a>, log: &mu
 
 /// `varint length or -1, bytes`
 #[inline(always)]
-fn nullable_run<'a, R: Log>(
+fn nullable_bytes<'a, R: Log>(
     record: &mut Cursor<'a>,
     length: &'static str,
     field: &'static str,
@@ -446,25 +456,25 @@ fn nullable_run<'a, R: Log>(
     record.bytes(len, field, log).map(Some)
 }
 
-fn some(number: i64) -> FieldValue<'static> {
+fn nullable(number: i64) -> FieldValue<'static> {
     if number == NONE { FieldValue::Null } else { FieldValue::Int64(number) }
 }
 
 /// Messages of formats 0 and 1 as records.
-struct Old;
+struct LegacyRecords;
 
-impl SetLayout for Old {
+impl SetLayout for LegacyRecords {
     type Batch = RecordBatch;
 
     fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>> {
         open_message(frame, log)
     }
 
-    fn fields<'a>(fields: legacy::Fields<'a>, set: Option<u8>) -> Fields<'a> {
+    fn fields<'a>(fields: legacy::LegacyFields<'a>, set: Option<u8>) -> RecordFields<'a> {
         // The time of a compressed set is of the set's type.
         let attributes = set.unwrap_or(number_or(fields[legacy::ATTRIBUTES], 0).to_le_bytes()[0]) & LOG_APPEND_BIT;
         let has_timestamp = fields[legacy::TIMESTAMP] != FieldValue::Null;
-        Fields {
+        RecordFields {
             offset: number_or(fields[legacy::OFFSET], 0),
             timestamp: number_or(fields[legacy::TIMESTAMP], NONE),
             producer_id: NONE,
@@ -484,7 +494,7 @@ impl MessageFormat for Record {
         Field::new("timestamp", FieldType::Int64, Role::Millis),
         Field::new("timestamp_type", FieldType::Int8, Role::Derived),
         Field::new("key", FieldType::Binary, Role::Key),
-        Field::new("value", FieldType::Binary, Role::Payload),
+        Field::new("value", FieldType::Binary, Role::Value),
         Field::HEADERS,
         Field::new("producer_id", FieldType::Int64, Role::Derived),
         Field::new("producer_epoch", FieldType::Int64, Role::Derived),
@@ -510,20 +520,20 @@ impl MessageFormat for Record {
         let mut head = vec![0];
         varint::write(varint::zigzag_64(number_or(message.fields[TIMESTAMP], 0)), &mut head);
         varint::write(varint::zigzag(offset_delta), &mut head);
-        let run_len = |run: Option<&[u8]>| run.map_or(1, |run| varint::count_len(run.len()) + run.len());
-        let len = head.len() + run_len(key) + run_len(value) + headers;
+        let field_len = |bytes: Option<&[u8]>| bytes.map_or(1, |bytes| varint::count_len(bytes.len()) + bytes.len());
+        let len = head.len() + field_len(key) + field_len(value) + headers;
         if len > i32::MAX as usize {
             return Err(log.fatal(Code::TooLarge, None, || format!("the record takes {len} bytes, more than 2 GiB")));
         }
         memory::reserve(out, varint::MAX_LEN + len);
         varint::write_count(len, out);
         out.extend_from_slice(&head);
-        for run in [key, value] {
-            match run {
+        for bytes in [key, value] {
+            match bytes {
                 None => varint::write(varint::zigzag(-1), out),
-                Some(run) => {
-                    varint::write_count(run.len(), out);
-                    out.extend_from_slice(run);
+                Some(bytes) => {
+                    varint::write_count(bytes.len(), out);
+                    out.extend_from_slice(bytes);
                 }
             }
         }

@@ -71,7 +71,7 @@ impl Builder for RecordBatchBuilder {
         })
     }
 
-    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail> {
+    fn prepare(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail> {
         let reject = |code, message: String| Err(ErrorDetail::of_message(code, message));
         let offset = number_or(fields[OFFSET], self.last_offset.wrapping_add(1));
         if offset <= self.last_offset || offset < self.base_offset {

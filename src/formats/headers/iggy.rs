@@ -19,7 +19,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kernel::typed_layout::{PART_LEN, TypedLayout};
 use crate::log::{Log, Result};
-use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
+use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks, bits_of};
 use crate::value_type::TypeCodes;
 
@@ -35,7 +35,7 @@ impl HeadersFormat for Iggy {
     const KEYS: KeyForm = KeyForm::Typed;
     const TYPES: TypeCodes = TypeCodes::Iggy;
     const ORDER: ByteOrder = ByteOrder::Little;
-    const CARRIES: Carries = Carries { nulls: false, part_len: PART_LEN, checks: Checks::Size };
+    const CONSTRAINTS: Constraints = Constraints { nulls: false, part_len: PART_LEN, checks: Checks::Size };
     const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = Some(by_type_and_bytes);
 
     type Layout = TypedLayout<Iggy>;
@@ -58,9 +58,9 @@ impl HeadersFormat for Iggy {
 
 /// The order of the crate's sorted map: type codes, then bytes on the wire.
 fn by_type_and_bytes(left: &Header<'_>, right: &Header<'_>) -> Ordering {
-    let place = |header: &Header<'_>| {
+    let sort_key = |header: &Header<'_>| {
         let (value_type, bits) = type_and_bits(&header.key);
         (Iggy::TYPES.code(value_type), bits_of(value_type, &bits, ByteOrder::Little).into_owned())
     };
-    place(left).cmp(&place(right))
+    sort_key(left).cmp(&sort_key(right))
 }

@@ -17,7 +17,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kernel::typed_layout::{PART_LEN, TypedLayout};
 use crate::log::{Log, Result};
-use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
+use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::TypeCodes;
 
@@ -33,7 +33,7 @@ impl HeadersFormat for Iggy2023 {
     const KEYS: KeyForm = KeyForm::Text;
     const TYPES: TypeCodes = TypeCodes::IggyNamed;
     const ORDER: ByteOrder = ByteOrder::Little;
-    const CARRIES: Carries = Carries { nulls: false, part_len: PART_LEN, checks: Checks::Nothing };
+    const CONSTRAINTS: Constraints = Constraints { nulls: false, part_len: PART_LEN, checks: Checks::Nothing };
 
     type Layout = TypedLayout<Iggy2023>;
     /// The limit is on the bytes of the values in a request. A row within it cannot have more bytes of values.

@@ -7,7 +7,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kernel::layout::NoKernels;
 use crate::log::{Log, Result};
-use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
+use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
 use crate::value_type::TypeCodes;
 
@@ -23,7 +23,7 @@ impl HeadersFormat for IggyAuto {
     const KEYS: KeyForm = Iggy::KEYS;
     const TYPES: TypeCodes = Iggy::TYPES;
     const ORDER: ByteOrder = ByteOrder::Little;
-    const CARRIES: Carries = Iggy::CARRIES;
+    const CONSTRAINTS: Constraints = Iggy::CONSTRAINTS;
     const IS_TARGET: bool = false;
 
     type Layout = NoKernels;

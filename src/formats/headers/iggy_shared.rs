@@ -37,11 +37,11 @@ struct Names {
     type_code: &'static str,
     len: &'static str,
     /// In front of what is wrong with its bytes.
-    of: &'static str,
+    prefix: &'static str,
 }
 
-const KEY: Names = Names { part: "key", type_code: "key type", len: "key length", of: "key of " };
-const VALUE: Names = Names { part: "value", type_code: "value type", len: "value length", of: "" };
+const KEY: Names = Names { part: "key", type_code: "key type", len: "key length", prefix: "key of " };
+const VALUE: Names = Names { part: "value", type_code: "value type", len: "value length", prefix: "" };
 
 /// One header; `None` if it could not be read and parsing continues.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
@@ -61,8 +61,8 @@ fn read_header<'a, F: HeadersFormat, R: Log>(
         }
     };
     let value = read_part::<F, R>(cursor, types, VALUE, log)?;
-    let (Some(key), Some((value_type, value, at))) = (key, value) else { return Ok(None) };
-    Ok(Some(Header { index, key, value_type: Some(value_type), value: Some(value), at: Some(at) }))
+    let (Some(key), Some((value_type, value, start))) = (key, value) else { return Ok(None) };
+    Ok(Some(Header { index, key, value_type: Some(value_type), value: Some(value), value_offset: Some(start) }))
 }
 
 /// A type, a length, and bytes that begin at a place; `None` and a reported error if they are not a value of the type.
@@ -73,7 +73,7 @@ fn read_part<'a, F: HeadersFormat, R: Log>(
     names: Names,
     log: &mut R,
 ) -> Result<Option<(ValueType, &'a [u8], usize)>> {
-    let type_at = cursor.at();
+    let type_at = cursor.offset();
     let code = cursor.take(1, names.type_code, log)?[0];
     let value_type = types.value_type(code);
     log.label(type_at, type_at + 1, names.type_code, || {
@@ -82,30 +82,30 @@ fn read_part<'a, F: HeadersFormat, R: Log>(
     if value_type.is_none() {
         unknown_type(names.type_code, code, type_at, log)?;
     }
-    let (part, of) = (names.part, names.of);
+    let (part, prefix) = (names.part, names.prefix);
     let (len, fits) = read_len::<F, R>(cursor, names, log)?;
-    let at = cursor.at();
+    let start = cursor.offset();
     let bytes = cursor.take(len, part, log)?;
-    log.label(at, cursor.at(), part, || match value_type {
+    log.label(start, cursor.offset(), part, || match value_type {
         Some(value_type) => describe_typed(value_type, bytes, F::ORDER),
         None => describe(bytes),
     });
     let (Some(value_type), true) = (value_type, fits) else { return Ok(None) };
-    match F::CARRIES.checks.check(value_type, bytes) {
-        Ok(()) => Ok(Some((value_type, bytes, at))),
-        Err(invalid) => log.error(invalid.code, Some(at), || format!("{of}{}", invalid.message)).map(|()| None),
+    match F::CONSTRAINTS.checks.check(value_type, bytes) {
+        Ok(()) => Ok(Some((value_type, bytes, start))),
+        Err(invalid) => log.error(invalid.code, Some(start), || format!("{prefix}{}", invalid.message)).map(|()| None),
     }
 }
 
 /// A length, and whether it is one that a key or value may have.
 #[inline(always)]
 fn read_len<F: HeadersFormat, R: Log>(cursor: &mut Cursor<'_>, names: Names, log: &mut R) -> Result<(usize, bool)> {
-    let at = cursor.at();
+    let start = cursor.offset();
     let len = cursor.number::<u32, _>(names.len, F::ORDER, log)? as usize;
-    let fits = F::CARRIES.fits(len);
+    let fits = F::CONSTRAINTS.fits(len);
     if !fits {
-        let (code, message) = bad_length(names.part, len, F::CARRIES.part_len.1);
-        log.error(code, Some(at), || message)?;
+        let (code, message) = bad_length(names.part, len, F::CONSTRAINTS.part_len.1);
+        log.error(code, Some(start), || message)?;
     }
     Ok((len, fits))
 }

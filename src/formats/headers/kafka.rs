@@ -20,7 +20,7 @@ use crate::error::{Code, counted};
 use crate::header::{Header, KeyForm};
 use crate::kernel::varint_layout::VarintLayout;
 use crate::log::{Log, Result};
-use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
+use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
 use crate::value_type::TypeCodes;
 use crate::varint;
@@ -43,7 +43,7 @@ impl HeadersFormat for Kafka {
     const KEYS: KeyForm = KeyForm::Text;
     const TYPES: TypeCodes = TypeCodes::None;
     const ORDER: ByteOrder = ByteOrder::Big;
-    const CARRIES: Carries = Carries::ALL;
+    const CONSTRAINTS: Constraints = Constraints::ALL;
 
     type Layout = VarintLayout;
 
@@ -52,21 +52,21 @@ impl HeadersFormat for Kafka {
         if data.remaining() == 0 {
             return Ok(());
         }
-        let at = data.at();
+        let start = data.offset();
         let count = data.varint("header count", options.lenient, log)?;
         if options.lenient && count <= 0 {
             return Ok(());
         }
         let count = usize::try_from(count)
-            .map_err(|_| log.fatal(Code::NegativeCount, Some(at), || format!("header count {count} is negative")))?;
+            .map_err(|_| log.fatal(Code::NegativeCount, Some(start), || format!("header count {count} is negative")))?;
         let left = data.remaining();
         if count > left / MIN_HEADER_LEN {
-            return Err(log.fatal(Code::CountTooLarge, Some(at), || {
+            return Err(log.fatal(Code::CountTooLarge, Some(start), || {
                 let (count, left) = (counted(count, "header"), counted(left, "byte"));
                 format!("{count} declared and {left} left for them")
             }));
         }
-        options.limits.check_count(count, at, log)?;
+        options.limits.check_count(count, start, log)?;
         for index in 0..count {
             log.enter_header(Some(index));
             if let Some(header) = read_header(&mut data, index, options.lenient, log)? {
@@ -75,7 +75,7 @@ impl HeadersFormat for Kafka {
         }
         log.enter_header(None);
         if data.remaining() != 0 && !options.lenient {
-            return Err(log.fatal(Code::TrailingBytes, Some(data.at()), || {
+            return Err(log.fatal(Code::TrailingBytes, Some(data.offset()), || {
                 format!("{} left after the last header", counted(data.remaining(), "byte"))
             }));
         }
@@ -127,9 +127,9 @@ fn read_header<'a, R: Log>(
     let instead = lenient.then_some(replace_as_java as fn(&[u8]) -> String);
     let key = read_text_key(cursor, key_len, instead, log)?;
     let value_len = cursor.nullable_length("value length", lenient, log)?;
-    let at = cursor.at();
+    let start = cursor.offset();
     let value = read_nullable(cursor, value_len, log)?;
-    Ok(key.map(|key| Header { index, key, value_type: None, value, at: Some(at) }))
+    Ok(key.map(|key| Header { index, key, value_type: None, value, value_offset: Some(start) }))
 }
 
 /// Decodes as Java's `String(bytes, UTF_8)` does: U+FFFD for every malformed run, where the three bytes of an encoded

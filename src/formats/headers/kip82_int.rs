@@ -15,7 +15,7 @@ use crate::header::{Header, Key, KeyForm};
 use crate::kernel::layout::NoKernels;
 use crate::log::{Log, Result};
 use crate::number::fitting;
-use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
+use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
 use crate::value_type::TypeCodes;
 
@@ -33,7 +33,7 @@ impl HeadersFormat for Kip82Int {
     const KEYS: KeyForm = KeyForm::Int;
     const TYPES: TypeCodes = TypeCodes::None;
     const ORDER: ByteOrder = ByteOrder::Big;
-    const CARRIES: Carries = Carries::ALL;
+    const CONSTRAINTS: Constraints = Constraints::ALL;
 
     type Layout = NoKernels;
 
@@ -70,7 +70,7 @@ fn read_header<'a, R: Log>(cursor: &mut Cursor<'a>, index: usize, log: &mut R) -
     let key = Key::Int(cursor.number("key", ByteOrder::Big, log)?);
     log.name_header(&key);
     let len = cursor.nullable_length32("value length", log)?;
-    let at = cursor.at();
+    let start = cursor.offset();
     let value = read_nullable(cursor, len, log)?;
-    Ok(Some(Header { index, key, value_type: None, value, at: Some(at) }))
+    Ok(Some(Header { index, key, value_type: None, value, value_offset: Some(start) }))
 }

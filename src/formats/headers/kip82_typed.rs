@@ -17,7 +17,7 @@ use crate::header::{Header, KeyForm};
 use crate::kernel::typed_layout::Kip82Layout;
 use crate::log::{Log, Result};
 use crate::number::fitting;
-use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
+use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 
@@ -36,7 +36,7 @@ impl HeadersFormat for Kip82Typed {
     const KEYS: KeyForm = KeyForm::Text;
     const TYPES: TypeCodes = TypeCodes::Kip82;
     const ORDER: ByteOrder = ByteOrder::Big;
-    const CARRIES: Carries = Carries { checks: Checks::Value, ..Carries::ALL };
+    const CONSTRAINTS: Constraints = Constraints { checks: Checks::Value, ..Constraints::ALL };
 
     type Layout = Kip82Layout;
 
@@ -83,28 +83,34 @@ fn read_header<'a, R: Log>(cursor: &mut Cursor<'a>, index: usize, log: &mut R) -
     let key_len = cursor.length32("key length", log)?;
     let key = read_text_key(cursor, key_len, None, log)?;
     let value_len = cursor.length32("value length", log)?;
-    let type_at = cursor.at();
-    let at = type_at + 1;
+    let type_at = cursor.offset();
+    let start = type_at + 1;
     let Some((&code, value)) = cursor.take(value_len, "value", log)?.split_first() else {
-        return Ok(key.map(|key| Header { index, key, value_type: None, value: None, at: Some(type_at) }));
+        return Ok(key.map(|key| Header { index, key, value_type: None, value: None, value_offset: Some(type_at) }));
     };
     let value_type = Kip82Typed::TYPES.value_type(code);
-    log.label(type_at, at, "value type", || {
+    log.label(type_at, start, "value type", || {
         value_type.map_or_else(|| code.to_string(), |value_type| value_type.name().into_owned())
     });
     let Some(value_type) = value_type else {
-        log.label(at, cursor.at(), "value", || describe(value));
+        log.label(start, cursor.offset(), "value", || describe(value));
         unknown_type("value type", code, type_at, log)?;
         return Ok(None);
     };
-    log.label(at, cursor.at(), "value", || describe_typed(value_type, value, ByteOrder::Big));
+    log.label(start, cursor.offset(), "value", || describe_typed(value_type, value, ByteOrder::Big));
     if let Err(invalid) = Checks::Value.check(value_type, value) {
         let nothing = value_type == ValueType::Named(Scalar::Bool) && value.is_empty();
-        log.error(invalid.code, Some(at + invalid.within), || match nothing {
+        log.error(invalid.code, Some(start + invalid.byte), || match nothing {
             true => "a boolean without its byte holds no value".into(),
             false => invalid.message,
         })?;
         return Ok(None);
     }
-    Ok(key.map(|key| Header { index, key, value_type: Some(value_type), value: Some(value), at: Some(at) }))
+    Ok(key.map(|key| Header {
+        index,
+        key,
+        value_type: Some(value_type),
+        value: Some(value),
+        value_offset: Some(start),
+    }))
 }

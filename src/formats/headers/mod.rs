@@ -53,7 +53,7 @@ macro_rules! parse_to_end {
         let mut $index = 0;
         while $cursor.remaining() > 0 {
             $log.enter_header(Some($index));
-            $options.limits.check_header($index, $cursor.at(), $log)?;
+            $options.limits.check_header($index, $cursor.offset(), $log)?;
             if let Some(header) = $read? {
                 $sink.header(header, $log)?;
             }
@@ -81,17 +81,19 @@ fn read_text_key<'a, R: Log>(
     instead: Option<fn(&[u8]) -> String>,
     log: &mut R,
 ) -> Result<Option<Key<'a>>> {
-    let at = cursor.at();
+    let start = cursor.offset();
     let bytes = cursor.take(len, "key", log)?;
     let key = match (Text::new(bytes), instead) {
         (Ok(text), _) => Some(Key::Text(text)),
         (Err(_), Some(instead)) => Some(Key::from(instead(bytes))),
         (Err(error), None) => {
-            log.error(Code::KeyNotUtf8, Some(at + error.valid_up_to()), || "the key is not UTF-8".into())?;
+            log.error(Code::KeyNotUtf8, Some(start + error.valid_up_to()), || "the key is not UTF-8".into())?;
             None
         }
     };
-    log.label(at, cursor.at(), "key", || key.as_ref().map_or_else(String::new, |key| format!("{:?}", key.to_string())));
+    log.label(start, cursor.offset(), "key", || {
+        key.as_ref().map_or_else(String::new, |key| format!("{:?}", key.to_string()))
+    });
     if let Some(key) = &key {
         log.name_header(key);
     }
@@ -101,9 +103,9 @@ fn read_text_key<'a, R: Log>(
 #[inline(always)]
 fn read_nullable<'a, R: Log>(cursor: &mut Cursor<'a>, len: Option<usize>, log: &mut R) -> Result<Option<&'a [u8]>> {
     let Some(len) = len else { return Ok(None) };
-    let at = cursor.at();
+    let start = cursor.offset();
     let value = cursor.take(len, "value", log)?;
-    log.label(at, cursor.at(), "value", || describe(value));
+    log.label(start, cursor.offset(), "value", || describe(value));
     Ok(Some(value))
 }
 
@@ -140,6 +142,6 @@ fn describe_typed(value_type: ValueType, value: &[u8], order: ByteOrder) -> Stri
 }
 
 #[cold]
-fn unknown_type<R: Log>(field: &str, code: u8, at: usize, log: &mut R) -> Result {
-    log.error(Code::UnknownType, Some(at), || format!("{field} code {code} is unknown"))
+fn unknown_type<R: Log>(field: &str, code: u8, byte: usize, log: &mut R) -> Result {
+    log.error(Code::UnknownType, Some(byte), || format!("{field} code {code} is unknown"))
 }

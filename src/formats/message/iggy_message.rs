@@ -43,7 +43,7 @@ impl MessageFormat for IggyMessage {
         Field::new("timestamp", FieldType::Natural, Role::Micros),
         Field::new("origin_timestamp", FieldType::Natural, Role::Origin),
         Field::HEADERS,
-        Field::new("payload", FieldType::Binary, Role::Payload),
+        Field::new("payload", FieldType::Binary, Role::Value),
     ];
 
     type Headers = Iggy;
@@ -54,9 +54,9 @@ impl MessageFormat for IggyMessage {
         let id: u128 = cursor.number("id", ByteOrder::Little, log)?;
         let mut numbers = [FieldValue::Null; 3];
         for (number, field) in numbers.iter_mut().zip(["offset", "timestamp", "origin timestamp"]) {
-            let at = cursor.at();
+            let start = cursor.offset();
             let value = cursor.number(field, ByteOrder::Little, log)?;
-            *number = signed(value, field, at, log)?;
+            *number = signed(value, field, start, log)?;
         }
         let (payload, headers) = open_parts(&mut cursor, log)?;
         cursor.nothing_after("headers", log)?;
@@ -94,9 +94,9 @@ impl MessageFormat for IggyMessage {
 pub fn open_parts<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<(&'a [u8], Cursor<'a>)> {
     let headers_len = cursor.number::<u32, _>("headers length", ByteOrder::Little, log)? as usize;
     let payload_len = cursor.number::<u32, _>("payload length", ByteOrder::Little, log)? as usize;
-    let at = cursor.at();
+    let start = cursor.offset();
     if cursor.number::<u64, _>("reserved", ByteOrder::Little, log)? != 0 {
-        log.error(Code::BadAttributes, Some(at), || "the reserved bytes are not 0".into())?;
+        log.error(Code::BadAttributes, Some(start), || "the reserved bytes are not 0".into())?;
     }
     Ok((cursor.bytes(payload_len, "payload", log)?, cursor.split(headers_len, "headers block", log)?))
 }

@@ -31,7 +31,7 @@ impl MessageFormat for IggyMessage2023 {
     const FIELDS: &'static [Field] = &[
         Field::new("id", FieldType::Id, Role::Id),
         Field::HEADERS,
-        Field::new("payload", FieldType::Binary, Role::Payload),
+        Field::new("payload", FieldType::Binary, Role::Value),
     ];
 
     type Headers = Iggy2023;

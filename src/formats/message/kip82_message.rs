@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 
 use super::kip82_wrapper::{encode_wrapper, open_wrapper};
 use super::legacy::{
-    self, ATTRIBUTES, Body, CODEC_BITS, FRAME_LEN, Fields, Framed, Head, KEY, LOG_APPEND_BIT, Message, OFFSET,
+    self, ATTRIBUTES, Body, CODEC_BITS, FRAME_LEN, Framed, Head, KEY, LOG_APPEND_BIT, LegacyFields, Message, OFFSET,
     TIMESTAMP, TOMBSTONE, VALUE, open_body, open_frame, undefined_bits, unknown_magic,
 };
 use super::{bytes_of, number_or, write_nullable};
@@ -97,7 +97,7 @@ const fn fields(tombstone: Role) -> [Field; 9] {
         Field::new("timestamp", FieldType::Int64, Role::Millis),
         Field::new("key", FieldType::Binary, Role::Key),
         Field::HEADERS,
-        Field::new("value", FieldType::Binary, Role::Payload),
+        Field::new("value", FieldType::Binary, Role::Value),
         Field::new("tombstone", FieldType::Bool, tombstone),
     ]
 }
@@ -109,9 +109,9 @@ impl<L: Layout> MessageFormat for Kip82Message<L> {
     const FIELDS: &'static [Field] = if L::WRAPPED { WRAPPED_FIELDS } else { PLAIN_FIELDS };
 
     type Headers = L::Headers;
-    type Fields<'a> = Fields<'a>;
+    type Fields<'a> = LegacyFields<'a>;
 
-    fn open<'a, R: Log>(mut cursor: Cursor<'a>, _: ReadOptions, log: &mut R) -> Result<Opened<'a, Fields<'a>>> {
+    fn open<'a, R: Log>(mut cursor: Cursor<'a>, _: ReadOptions, log: &mut R) -> Result<Opened<'a, LegacyFields<'a>>> {
         let frame = open_frame(&mut cursor, log)?;
         let message = open_message::<L, R>(frame, log);
         cursor.nothing_after("message", log)?;
@@ -149,11 +149,11 @@ const HEADERS_OF_A_SET: &str = "a compressed set has no headers of its own";
 
 /// The headers after the key.
 fn open_headers<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Cursor<'a>> {
-    let at = message.at();
+    let start = message.offset();
     let len = message.length32("headers length", log)?;
     if len == 0 {
         let message = || "bit 4 says that headers follow, and they have no bytes".into();
-        log.error(Code::BadAttributes, Some(at), message)?;
+        log.error(Code::BadAttributes, Some(start), message)?;
     }
     message.split(len, "headers block", log)
 }
@@ -161,7 +161,7 @@ fn open_headers<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Cur
 /// The value that is a wrapper or null, which ends the message.
 fn open_wrapped<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Body<'a>> {
     let len = message.nullable_length32("value length", log)?;
-    let value_at = Some(message.at());
+    let value_at = Some(message.offset());
     let (headers, value) = match len {
         None => (None, FieldValue::Null),
         Some(len) => {

@@ -33,7 +33,7 @@ impl MessageFormat for Kip82Wrapper {
     const NAME: &'static str = "kip82-wrapper";
     const SOURCE: &'static str = "KIP-82 alternative, value message wrapper";
     const LAYOUT: &'static str = "int8 magic 0, int32 headers_len, kip82-int block, int32 value_len or -1, value";
-    const FIELDS: &'static [Field] = &[Field::HEADERS, Field::new("value", FieldType::Binary, Role::Payload)];
+    const FIELDS: &'static [Field] = &[Field::HEADERS, Field::new("value", FieldType::Binary, Role::Value)];
 
     type Headers = Kip82Int;
     type Fields<'a> = [FieldValue<'a>; 1];
@@ -51,10 +51,10 @@ impl MessageFormat for Kip82Wrapper {
 
 /// The headers and the value of a wrapper that extends to the end of the cursor.
 pub fn open_wrapper<'a, R: Log>(mut cursor: Cursor<'a>, log: &mut R) -> Result<(Cursor<'a>, FieldValue<'a>)> {
-    let at = cursor.at();
+    let start = cursor.offset();
     let magic: i8 = cursor.number("magic", ByteOrder::Big, log)?;
     if magic != MAGIC {
-        return Err(log.fatal(Code::BadMagic, Some(at), || format!("magic {magic} is unknown: a wrapper has 0")));
+        return Err(log.fatal(Code::BadMagic, Some(start), || format!("magic {magic} is unknown: a wrapper has 0")));
     }
     let len = cursor.length32("headers length", log)?;
     let headers = cursor.split(len, "headers block", log)?;

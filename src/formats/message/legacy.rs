@@ -25,8 +25,8 @@ pub const LOG_APPEND_BIT: u8 = 0x08;
 pub const FRAME_LEN: usize = 12;
 
 /// The position of the magic in a message after its frame; a record batch has it in the same place.
-pub const MAGIC_WITHIN: usize = 4;
-pub const ATTRIBUTES_WITHIN: usize = 5;
+pub const MAGIC_OFFSET: usize = 4;
+pub const ATTRIBUTES_OFFSET: usize = 5;
 
 // Positions of fields. After the value comes whether it is null.
 pub const OFFSET: usize = 0;
@@ -38,7 +38,7 @@ pub const VALUE: usize = 6;
 pub const TOMBSTONE: usize = 7;
 
 /// Offset, checksum, magic, attributes, timestamp, key, value, and whether the value is null.
-pub type Fields<'a> = [FieldValue<'a>; 8];
+pub type LegacyFields<'a> = [FieldValue<'a>; 8];
 
 /// A message without its frame, and the offset in the frame.
 pub struct Framed<'a> {
@@ -55,7 +55,7 @@ pub fn open_frame<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<Fr
 
 /// A message, and the position of its value; `None` if the message ends in the length of the value.
 pub struct Message<'a> {
-    pub opened: Opened<'a, Fields<'a>>,
+    pub opened: Opened<'a, LegacyFields<'a>>,
     pub value_at: Option<usize>,
 }
 
@@ -77,10 +77,10 @@ impl<'a> Head<'a> {
     /// Reads a head. `later` is the magic of another format and the attribute bits that it defines.
     pub fn open<R: Log>(frame: Framed<'a>, later: Option<(i8, u8)>, log: &mut R) -> Result<Head<'a>> {
         let Framed { offset, message: mut rest } = frame;
-        let crc_at = rest.at();
+        let crc_at = rest.offset();
         let crc: u32 = rest.number("crc", Big, log)?;
         let covered = rest.peek_rest();
-        let magic_at = rest.at();
+        let magic_at = rest.offset();
         let magic: i8 = rest.number("magic", Big, log)?;
         let defined = match (magic, later) {
             (0, _) => CODEC_BITS,
@@ -92,7 +92,7 @@ impl<'a> Head<'a> {
         if computed != crc {
             log.error(Code::BadCrc, Some(crc_at), || mismatch(crc, computed))?;
         }
-        let attributes_at = rest.at();
+        let attributes_at = rest.offset();
         let attributes: i8 = rest.number("attributes", Big, log)?;
         let undefined = attributes as u8 & !defined;
         if undefined != 0 {
@@ -145,7 +145,7 @@ pub(super) struct Body<'a> {
 /// Reads a value, which ends the message.
 pub(super) fn open_body<'a, R: Log>(rest: &mut Cursor<'a>, log: &mut R) -> Result<Body<'a>> {
     const LENGTH_LEN: usize = 4;
-    let value_at = (rest.remaining() >= LENGTH_LEN).then(|| rest.at() + LENGTH_LEN);
+    let value_at = (rest.remaining() >= LENGTH_LEN).then(|| rest.offset() + LENGTH_LEN);
     let value = nullable_bytes(rest, "value length", "value", log)?;
     if value.is_some() {
         rest.nothing_after("value", log)?;

@@ -65,11 +65,11 @@ fn payload_of<'a, R: Log>(field: FieldValue<'a>, log: &mut R) -> Result<&'a [u8]
 }
 
 /// A number of 64 bits without a sign, as the column of signed ones that it goes into.
-pub fn signed<R: Log>(number: u64, field: &'static str, at: usize, log: &mut R) -> Result<FieldValue<'static>> {
+pub fn signed<R: Log>(number: u64, field: &'static str, byte: usize, log: &mut R) -> Result<FieldValue<'static>> {
     match i64::try_from(number) {
         Ok(number) => Ok(FieldValue::Int64(number)),
         Err(_) => {
-            log.error(Code::OutOfRange, Some(at), || format!("{field} does not fit int64"))?;
+            log.error(Code::OutOfRange, Some(byte), || format!("{field} does not fit int64"))?;
             Ok(FieldValue::Null)
         }
     }
@@ -82,13 +82,13 @@ fn nullable_bytes<'a, R: Log>(
     field: &'static str,
     log: &mut R,
 ) -> Result<Option<FieldValue<'a>>> {
-    let at = cursor.at();
+    let start = cursor.offset();
     let Some(len) = cursor.number_or_error::<i32, _>(length, Big, log)? else { return Ok(None) };
     match usize::try_from(len) {
         Ok(len) => Ok(cursor.take_or_error(len, field, log)?.map(FieldValue::Binary)),
         Err(_) if len == -1 => Ok(Some(FieldValue::Null)),
         Err(_) => {
-            log.error(Code::NegativeLength, Some(at), || format!("{length} {len} is negative"))?;
+            log.error(Code::NegativeLength, Some(start), || format!("{length} {len} is negative"))?;
             Ok(None)
         }
     }

@@ -28,7 +28,7 @@ impl MessageFormat for Streams {
     const NAME: &'static str = "streams";
     const SOURCE: &'static str = "KIP-1271: session aggregations and versioned values";
     const LAYOUT: &'static str = "varint size, kafka block, payload";
-    const FIELDS: &'static [Field] = &[Field::HEADERS, Field::new("payload", FieldType::Binary, Role::StoredPayload)];
+    const FIELDS: &'static [Field] = &[Field::HEADERS, Field::new("payload", FieldType::Binary, Role::StoredValue)];
 
     type Headers = Kafka;
     type Fields<'a> = [FieldValue<'a>; 1];

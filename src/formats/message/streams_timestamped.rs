@@ -28,7 +28,7 @@ impl MessageFormat for StreamsTimestamped {
     const FIELDS: &'static [Field] = &[
         Field::HEADERS,
         Field::new("timestamp", FieldType::Int64, Role::Millis),
-        Field::new("payload", FieldType::Binary, Role::StoredPayload),
+        Field::new("payload", FieldType::Binary, Role::StoredValue),
     ];
 
     type Headers = Kafka;

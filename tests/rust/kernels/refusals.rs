@@ -8,9 +8,9 @@ use letterhead::error::{Code, Error};
 use letterhead::format::Format::{self, *};
 use letterhead::log::{OnError, OnLoss};
 use letterhead::op::convert::convert_message;
-use letterhead::op::values::ReadMessage;
+use letterhead::op::values::ParseMessage;
 use letterhead::op::write::EncodeMessage;
-use letterhead::traits::{Class, FieldValue, MessageSink, WriteOptions};
+use letterhead::traits::{Class, FieldValue, GatheredMessage, WriteOptions};
 use letterhead::type_option::{TypeOption, TypesByKey};
 
 use crate::common::{Head, Held, HeldKey, Message, STRICT, other_fields, write};
@@ -39,7 +39,7 @@ fn operations_of_one_message_refuse_a_batch() {
         assert_eq!(refused(format, &Decode::default()), said);
         assert_eq!(refused(format, &Encode::default()), said);
         assert_eq!(refused(format, &Select::default()), said);
-        let read = format.visit(ReadMessage { data: b"", options: STRICT, fresh: MessageSink::default });
+        let read = format.visit(ParseMessage { data: b"", options: STRICT, fresh: GatheredMessage::default });
         assert_eq!(read.err(), Some(Error::Value(said.clone())));
         let written = format.visit(EncodeMessage { headers: None, fields: vec![], options: WriteOptions::default() });
         assert_eq!(written, Err(Error::Value(said)));

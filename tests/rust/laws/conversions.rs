@@ -153,7 +153,7 @@ proptest! {
 /// A checksum that is handed on is no part of what is converted.
 fn without_checksum(mut messages: Vec<Message>, format: Format) -> Vec<Message> {
     for (place, field) in other_fields(format).enumerate() {
-        if (field.role, field.of) == (Role::Derived, FieldType::Uint64) {
+        if (field.role, field.field_type) == (Role::Derived, FieldType::Uint64) {
             messages.iter_mut().for_each(|message| message.fields[place] = Held::Null);
         }
     }
@@ -192,7 +192,7 @@ fn comes_back(
             other_fields(target).zip(&written[0].fields).any(|(to, found)| is_carried(field, value, to, found));
         let named = there.losses.iter().any(|loss| loss.header.is_none() && loss.message.starts_with(field.name));
         // Where a null value deletes, one that does so is no loss, and one in a wrapper that does not is.
-        let null_deletes = other_fields(target).any(|to| matches!(to.role, Role::Deletes | Role::StoredPayload));
+        let null_deletes = other_fields(target).any(|to| matches!(to.role, Role::Deletes | Role::StoredValue));
         let is_null = has_no_value(original, source);
         let deletes = field.role == Role::Tombstone
             && match value {
@@ -239,7 +239,7 @@ fn is_carried(field: &Field, value: &Held, to: &Field, found: &Held) -> bool {
     match (field.role, to.role) {
         (Role::Millis, Role::Micros) => times(value, 1000) == *found,
         (Role::Micros, Role::Millis) => times(found, 1000) == *value,
-        (from, to) => (from == to || from.is_payload() && to.is_payload()) && value == found,
+        (from, to) => (from == to || from.is_value() && to.is_value()) && value == found,
     }
 }
 
@@ -252,7 +252,7 @@ fn says_nothing(field: &Field, value: &Held) -> bool {
 
 fn has_no_value(message: &Message, format: Format) -> bool {
     let mut fields = other_fields(format).zip(&message.fields);
-    fields.any(|(field, value)| field.role.is_payload() && *value == Held::Null)
+    fields.any(|(field, value)| field.role.is_value() && *value == Held::Null)
 }
 
 /// What comes back of headers that go from one format to another, with the kinds that the losses name.

@@ -41,9 +41,9 @@ impl Parts {
 
     pub fn message(&self, format: Format) -> Message {
         let bytes = |bytes: &Option<Vec<u8>>| bytes.clone().map_or(Held::Null, Held::Bytes);
-        let held = |field: &letterhead::traits::Field| match (field.role, field.of) {
+        let held = |field: &letterhead::traits::Field| match (field.role, field.field_type) {
             (Role::Key, _) => bytes(&self.key),
-            (Role::Payload | Role::StoredPayload, _) => bytes(&self.payload),
+            (Role::Value | Role::StoredValue, _) => bytes(&self.payload),
             (Role::Offset, FieldType::Natural) => Held::Number(self.offset.unsigned_abs().into()),
             (Role::Offset, _) => Held::Number(self.offset.into()),
             (Role::Millis, _) => Held::Number(self.millis.into()),

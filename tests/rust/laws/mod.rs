@@ -17,7 +17,7 @@ use letterhead::error::ErrorDetail;
 use letterhead::format::{Format, Visitor};
 use letterhead::header::{KeyForm, RequestedKey};
 use letterhead::limits::Limits;
-use letterhead::log::{CollectErrors, Fast, OnError, OnLoss};
+use letterhead::log::{CollectErrors, FailFast, OnError, OnLoss};
 use letterhead::op::inspect::Inspect;
 use letterhead::traits::{BatchFormat, Class, Discard, MessageFormat, ReadOptions, parse_message};
 use letterhead::types::Type;
@@ -53,7 +53,7 @@ impl Visitor for InEveryMode<'_> {
     fn visit<E: MessageFormat>(self) -> Found {
         let InEveryMode(serialized, options) = self;
         let fast =
-            parse_message::<E, _, _>(Cursor::new(serialized), options, &mut Fast::new(OnLoss::Raise), &mut Discard)
+            parse_message::<E, _, _>(Cursor::new(serialized), options, &mut FailFast::new(OnLoss::Raise), &mut Discard)
                 .is_ok();
         let (mut exact, mut labelled) = (CollectErrors::default(), CollectErrors::labelled(Limits::DEFAULT.reports));
         let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut exact, &mut Discard);

@@ -10,8 +10,8 @@ fn reads(scalar: Scalar, bytes: &[u8]) -> Option<Value<'_>> {
 }
 
 fn fails(scalar: Scalar, bytes: &[u8]) -> (Code, usize, String) {
-    let InvalidValue { code, within, message } = *read(scalar, bytes).unwrap_err();
-    (code, within, message)
+    let InvalidValue { code, byte, message } = *read(scalar, bytes).unwrap_err();
+    (code, byte, message)
 }
 
 #[test]
@@ -53,11 +53,11 @@ fn every_primitive_has_an_end_before_which_it_is_truncated_and_after_which_bytes
         };
         codes += 1;
         for cut in 1..whole.len() {
-            let (found, within, _) = fails(scalar, &whole[..cut]);
-            assert_eq!((found, within), (Code::Truncated, 1), "{code:#x} {cut}");
+            let (found, byte, _) = fails(scalar, &whole[..cut]);
+            assert_eq!((found, byte), (Code::Truncated, 1), "{code:#x} {cut}");
         }
-        let (found, within, message) = fails(scalar, &[&whole[..], &[0]].concat());
-        assert_eq!((found, within), (Code::TrailingBytes, whole.len()), "{code:#x}");
+        let (found, byte, message) = fails(scalar, &[&whole[..], &[0]].concat());
+        assert_eq!((found, byte), (Code::TrailingBytes, whole.len()), "{code:#x}");
         assert!(message.starts_with("1 byte after the "), "{message}");
     }
     assert_eq!(codes, 29);

@@ -14,6 +14,6 @@ fn every_format_is_found_by_its_name() {
 fn every_envelope_has_one_headers_field() {
     for format in Format::ALL {
         let fields = format.info().fields;
-        assert_eq!(fields.iter().filter(|field| field.of == FieldType::Headers).count(), 1);
+        assert_eq!(fields.iter().filter(|field| field.field_type == FieldType::Headers).count(), 1);
     }
 }

@@ -6,8 +6,8 @@ use letterhead::format::Format;
 use letterhead::formats::headers::iggy::Iggy;
 use letterhead::header::{Header, Key};
 use letterhead::op::inspect::Inspect;
-use letterhead::op::values::ReadMessage;
-use letterhead::traits::{HeadersFormat, MessageSink, ReadOptions};
+use letterhead::op::values::ParseMessage;
+use letterhead::traits::{GatheredMessage, HeadersFormat, ReadOptions};
 
 #[test]
 fn an_encoded_surrogate_is_one_replacement() {
@@ -21,7 +21,7 @@ fn an_encoded_surrogate_is_one_replacement() {
     ];
     for (bytes, text) in cases {
         let serialized = [&[2, 2 * bytes.len() as u8], bytes, &[1]].concat();
-        let read = ReadMessage { data: &serialized, options, fresh: MessageSink::default };
+        let read = ParseMessage { data: &serialized, options, fresh: GatheredMessage::default };
         let (message, _) = Format::Kafka.visit(read).unwrap();
         assert_eq!(message.headers[0].key.to_string(), text);
     }
@@ -29,7 +29,8 @@ fn an_encoded_surrogate_is_one_replacement() {
 
 #[test]
 fn integer_keys_are_sorted_by_their_bytes_on_the_wire() {
-    let key = |number: i32| Header { index: 0, key: Key::Int(number), value_type: None, value: None, at: None };
+    let key =
+        |number: i32| Header { index: 0, key: Key::Int(number), value_type: None, value: None, value_offset: None };
     let compare = Iggy::CANONICAL.unwrap();
     assert_eq!(compare(&key(256), &key(1)), Ordering::Less);
     assert_eq!(compare(&key(2), &key(1)), Ordering::Greater);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
-use letterhead::interrupt::{INTERVAL, follow, followed, is_requested, is_requested_now, watch};
+use letterhead::interrupt::{INTERVAL, follow, is_requested, is_requested_now, stop_flag, watch};
 
 #[test]
 fn work_that_nobody_watches_is_never_stopped() {
@@ -59,10 +59,10 @@ fn a_request_is_seen_within_sixteen_calls() {
 #[test]
 fn threads_stop_with_the_one_that_they_follow() {
     let stops = |first_asks: bool| {
-        let followed = followed();
+        let stop_flag = stop_flag();
         sleep(Duration::from_millis(150));
         assert_eq!(first_asks && is_requested_now(), first_asks);
-        scope(|scope| scope.spawn(|| (follow(&followed, is_requested), is_requested())).join().unwrap())
+        scope(|scope| scope.spawn(|| (follow(&stop_flag, is_requested), is_requested())).join().unwrap())
     };
     assert_eq!(watch(|| true, || stops(true)), (true, false));
     assert_eq!(watch(|| true, || stops(false)), (false, false), "only the first thread asks");

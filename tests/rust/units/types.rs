@@ -98,7 +98,7 @@ fn spark_counts_microseconds() {
     let amqp = Type::parse("timestamp_ms:amqp").unwrap();
     let bytes = [&[0x83][..], &i64::MAX.to_be_bytes()].concat();
     let invalid = amqp.read(&bytes, Dialect::Spark).unwrap_err();
-    assert_eq!((invalid.code, invalid.within), (Code::OutOfRange, 1));
+    assert_eq!((invalid.code, invalid.byte), (Code::OutOfRange, 1));
 }
 
 #[test]

@@ -22,13 +22,13 @@ fn a_name_is_found_whatever_lies_behind_it() {
     for scalar in Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()) {
         let (mut bytes, len) = ValueType::Named(*scalar).padded_name();
         bytes[len..].fill(b'x');
-        assert_eq!(ValueType::of_padded(bytes, len), Some(ValueType::Named(*scalar)));
-        assert_eq!(ValueType::of_padded(bytes, len - 1), ValueType::parse(&scalar.name()[..len - 1]));
+        assert_eq!(ValueType::from_padded(bytes, len), Some(ValueType::Named(*scalar)));
+        assert_eq!(ValueType::from_padded(bytes, len - 1), ValueType::parse(&scalar.name()[..len - 1]));
     }
     for len in [0, 9, usize::MAX] {
-        assert_eq!(ValueType::of_padded(*b"type-200", len), None);
+        assert_eq!(ValueType::from_padded(*b"type-200", len), None);
     }
-    assert_eq!(ValueType::of_padded(*b"type-200", 8), None);
+    assert_eq!(ValueType::from_padded(*b"type-200", 8), None);
 }
 
 #[test]

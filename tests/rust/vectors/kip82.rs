@@ -123,7 +123,7 @@ fn seen(error: &ErrorDetail) -> Told {
 
 fn message(value: &Value, format: Format) -> Message {
     let headers = value["headers"].as_array().map(|headers| headers.iter().map(head).collect());
-    Message { headers, fields: other_fields(format).map(|field| held(&value[field.name], field.of)).collect() }
+    Message { headers, fields: other_fields(format).map(|field| held(&value[field.name], field.field_type)).collect() }
 }
 
 fn head(value: &Value) -> Head {
