@@ -1,14 +1,14 @@
-//! AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub leave them in the values of headers.
+//! Reads AMQP 1.0 primitives, which Azure Event Hubs and IoT Hub write as values of headers.
 //!
 //! ```text
 //!   ┌──────┬───────────────────────┐   ┌──────┬──────────────┬─────────┐   ┌──────┐
-//!   │ code │ 1, 2, 4, 8, 16 bytes  │   │ code │ length, 1, 4 │ payload │   │ code │
+//!   │ code │ 1, 2, 4, 8, 16 bytes  │   │ code │ length, 1, 4 │ content │   │ code │
 //!   └──────┴───────────────────────┘   └──────┴──────────────┴─────────┘   └──────┘
 //!     long, uuid, timestamp, …            string, symbol, binary              true, uint 0, null, …
 //! ```
 //!
-//! The code specifies the type and the encoding of the value; numbers are big-endian. A `long` of 7 is `55 07` or
-//! `81 00 00 00 00 00 00 00 07`. Described types, lists, maps, arrays and decimals are rejected by name.
+//! The code specifies the type and its encoding; numbers are big-endian. A `long` of 7 is `55 07` or `81 00 00 00 00 00
+//! 00 00 07`. Described types, lists, maps, arrays and decimals are rejected by name.
 //!
 //! Source: OASIS, AMQP Version 1.0, Part 1: Types, section 1.6.
 
@@ -18,16 +18,16 @@ use crate::error::{Code, counted};
 use crate::value::{ByteOrder, InvalidValue, Value, invalid, read_bytes};
 use crate::value_type::Scalar;
 
-/// The bytes after a code.
+/// Layout of the bytes after a code.
 #[derive(Clone, Copy)]
 enum Body {
-    /// This many bytes; none if the code is the value.
+    /// A fixed number of bytes; 0 if the code is the value.
     Fixed(usize),
-    /// A length of this many bytes, and the payload.
+    /// A length of this many bytes, and the content.
     Sized(usize),
 }
 
-/// One way to write a primitive: AMQP's name of the type, and the type of ours that it is; null is of any.
+/// An encoding of a primitive: AMQP's name of the type, and our type, which is `None` for null.
 #[derive(Clone, Copy)]
 struct Constructor {
     name: &'static str,
@@ -92,7 +92,7 @@ static CONSTRUCTORS: [Option<Constructor>; 256] = {
     table
 };
 
-/// AMQP's names of types that are not supported in columns.
+/// AMQP's names of types that are not single values.
 fn unsupported(code: u8) -> Option<&'static str> {
     Some(match code {
         0x00 => "a described type",
@@ -106,20 +106,20 @@ fn unsupported(code: u8) -> Option<&'static str> {
     })
 }
 
-/// Whether AMQP has a primitive that can be read as this.
+/// Whether AMQP has a primitive that can be read as this type.
 pub fn has(scalar: Scalar) -> bool {
     CONSTRUCTORS.iter().flatten().any(|constructor| constructor.scalar == Some(scalar))
 }
 
-/// A primitive whose code and end are right.
+/// A primitive whose code and length are valid.
 pub enum Opened<'a> {
     Null,
-    /// The code, the bytes before the payload, and the payload.
+    /// The code, the number of bytes before the content, and the content.
     Value(u8, usize, &'a [u8]),
 }
 
-/// Opens a primitive of the expected type; `None` for another type, or if the length does not match the bytes.
-#[inline(always)] // Into loops over rows, where the type is known.
+/// Opens a primitive of the expected type; `None` for another type, or if its length is wrong.
+#[inline(always)] // Inlined into loops over rows, where the type is known.
 pub fn open(scalar: Scalar, bytes: &[u8]) -> Option<Opened<'_>> {
     let (&code, rest) = bytes.split_first()?;
     let constructor = CONSTRUCTORS[usize::from(code)].as_ref()?;
@@ -140,7 +140,7 @@ fn long_content(rest: &[u8]) -> Option<&[u8]> {
     (content.len() as u64 == u64::from(u32::from_be_bytes(*len))).then_some(content)
 }
 
-/// Reads a primitive that is to be of this type; `None` is AMQP's null.
+/// Reads a primitive of the expected type; `None` is AMQP's null.
 pub fn read<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
     match open(scalar, bytes) {
         Some(Opened::Value(code, head, content)) => {
@@ -151,7 +151,7 @@ pub fn read<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Option<Value<'a>>, Bo
     }
 }
 
-/// Why a primitive was not opened.
+/// Reason why a primitive was not opened.
 #[cold]
 fn unopened(scalar: Scalar, bytes: &[u8]) -> Box<InvalidValue> {
     let Some((&code, rest)) = bytes.split_first() else {
@@ -184,10 +184,10 @@ fn value<'a>(scalar: Scalar, code: u8, content: &'a [u8]) -> Result<Value<'a>, B
     }
 }
 
-/// The code that is a value of its own.
+/// Code of the boolean `true`, which has no content.
 pub const TRUE: u8 = 0x41;
 
-/// The number of a payload, which may be written in fewer bytes than its type has: none of them is 0.
+/// Reads an unsigned number, which may have fewer bytes than its type; no bytes are 0.
 #[inline(always)]
 pub fn unsigned(content: &[u8]) -> u64 {
     match *content {
@@ -199,7 +199,7 @@ pub fn unsigned(content: &[u8]) -> u64 {
     }
 }
 
-/// The same of a number with a sign.
+/// Reads a signed number, as [`unsigned`] does.
 #[inline(always)]
 pub fn signed(content: &[u8]) -> i64 {
     match *content {
@@ -211,7 +211,7 @@ pub fn signed(content: &[u8]) -> i64 {
     }
 }
 
-/// A code point, where a char of the formats is a unit of UTF-16.
+/// Reads a character, which is a code point here, and a unit of UTF-16 in other formats.
 #[inline]
 pub fn character(content: &[u8]) -> Option<char> {
     char::from_u32(u32::from_be_bytes(content.try_into().ok()?))

@@ -1,13 +1,14 @@
-//! Bytes that are written as text, in Base64 or hexadecimal digits: MirrorMaker, bridges to HTTP and AWS Lambda leave values so.
+//! [`BaseEncoding`]: bytes that are written as Base64 or hexadecimal digits, as by MirrorMaker, HTTP bridges and AWS
+//! Lambda.
 //!
 //! ```text
 //!   int32:base64         AAAAAw==    RFC 4648, in the standard or the URL-safe alphabet, padded or not
 //!   int32:hex            00000003    in either case
-//!   timestamp:iso:hex                any type may be behind it, with its suffix
+//!   timestamp:iso:hex                for any type, after its own suffix
 //! ```
 //!
-//! Source: RFC 4648, sections 3.5, 4, 5 and 8. Bits after the last byte are 0, so that no two texts are the same bytes but by
-//! alphabet, case and padding.
+//! Source: RFC 4648, sections 3.5, 4, 5 and 8. Bits after the last byte must be 0, so that two texts of the same bytes
+//! differ only in alphabet, case and padding.
 
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{self, DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
@@ -17,7 +18,7 @@ use crate::memory;
 use crate::number::fitting;
 use crate::value::{HEX_DIGITS, InvalidValue, invalid};
 
-/// How bytes are written as text.
+/// A text encoding of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BaseEncoding {
     Base64,
@@ -34,13 +35,13 @@ impl BaseEncoding {
         }
     }
 
-    /// The type in front of the last suffix, if that is the name of an encoding.
+    /// Splits off the last suffix, if it is the name of an encoding.
     pub fn split(text: &str) -> Option<(&str, BaseEncoding)> {
         let (name, suffix) = text.rsplit_once(':')?;
         Some((name, BaseEncoding::ALL.into_iter().find(|base| base.name() == suffix)?))
     }
 
-    /// The bytes of a text.
+    /// Decodes text.
     pub fn read(self, text: &[u8]) -> Result<Vec<u8>, Box<InvalidValue>> {
         let (bytes, message) = match self {
             BaseEncoding::Base64 => (from_base64(text), "the text is not Base64"),
@@ -49,7 +50,7 @@ impl BaseEncoding {
         bytes.ok_or_else(|| invalid(Code::BadText, || message.into()))
     }
 
-    /// Appends the text of bytes: Base64 in the standard alphabet and padded, or digits in lower case.
+    /// Appends the text of bytes: padded Base64 in the standard alphabet, or digits in lower case.
     pub fn write(self, bytes: &[u8], out: &mut Vec<u8>) {
         match self {
             BaseEncoding::Base64 => write_base64(bytes, out),

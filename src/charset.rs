@@ -1,18 +1,18 @@
-//! Text in other character sets than UTF-8.
+//! [`Charset`]: text in other character sets than UTF-8.
 //!
 //! ```text
 //!   string:utf-16le   41 00 3d d8 e6 dc   .NET's `Encoding.Unicode`, Java's `UTF_16LE`; `utf-16be` has the other order
 //!   string:latin-1    41 e9               ISO 8859-1: each byte is the code point of a character
 //! ```
 //!
-//! No mark of the byte order is expected: U+FEFF is a character. U+FFFE is none: it is that mark in the other order, which
-//! Java rejects, too.
+//! No byte order mark is expected: U+FEFF is read as a character. U+FFFE, the mark in the wrong order, is rejected, as
+//! in Java.
 
 use crate::error::Code;
 use crate::memory;
 use crate::value::{ByteOrder, InvalidValue, invalid};
 
-/// A character set and how it is encoded.
+/// A character set and its encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Charset {
     Utf16(ByteOrder),
@@ -37,7 +37,7 @@ impl Charset {
         }
     }
 
-    /// The text of bytes; half of a surrogate pair is an error.
+    /// Decodes text; half of a surrogate pair is an error.
     pub fn read(self, bytes: &[u8]) -> Result<String, Box<InvalidValue>> {
         let text = match self {
             Charset::Utf16(order) => utf16_text(bytes, order),
@@ -46,7 +46,7 @@ impl Charset {
         text.ok_or_else(|| invalid(Code::BadText, || format!("the value is not {}", self.name())))
     }
 
-    /// Appends the bytes of a text; a character that the set lacks is an error.
+    /// Appends the bytes of text; a character that the set lacks is an error.
     pub fn write(self, text: &str, out: &mut Vec<u8>) -> Result<(), Box<InvalidValue>> {
         let lacks = |character: char| match self {
             Charset::Utf16(_) => character == REVERSED_MARK,

@@ -9,12 +9,13 @@ use crate::log::{Log, Result, Stop};
 use crate::value::ByteOrder;
 use crate::varint::{self, ParsedVarint};
 
-/// A place in a message, and the end of the bytes that may be read.
+/// A position in a message, and the end of the bytes that may be read.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a> {
     buffer: &'a [u8],
-    /// Where the message begins in the buffer.
+    /// Index of the first byte of the message in the buffer.
     start: usize,
+    /// Index of the next byte in the buffer.
     next: usize,
     end: usize,
 }
@@ -31,7 +32,7 @@ impl<'a> Cursor<'a> {
         Cursor { buffer, start, next: start, end }
     }
 
-    /// The place of the next byte in the message.
+    /// Offset of the next byte in the message.
     #[inline]
     pub fn offset(&self) -> usize {
         self.next - self.start
@@ -42,16 +43,16 @@ impl<'a> Cursor<'a> {
         self.end - self.next
     }
 
-    /// A byte further on, which stays where it is.
+    /// The byte `ahead` bytes after the next one. The cursor does not move.
     #[inline]
     pub fn peek(&self, ahead: usize) -> Option<u8> {
         self.peek_rest().get(ahead).copied()
     }
 
-    /// All bytes that are left, which stay where they are.
+    /// All bytes that are left. The cursor does not move.
     #[inline]
     pub fn peek_rest(&self) -> &'a [u8] {
-        // `at <= end <= buffer.len()` from the constructor on, and nothing moves either past the next.
+        // `next <= end <= buffer.len()` holds from the constructor on.
         self.buffer.get(self.next..self.end).unwrap_or_default()
     }
 
@@ -61,12 +62,12 @@ impl<'a> Cursor<'a> {
         Span::new(self.buffer, self.next, self.end)
     }
 
-    /// Goes on after so many bytes, or at the end.
+    /// Skips this many bytes, or all that are left.
     pub fn skip(&mut self, len: usize) {
         self.next += len.min(self.remaining());
     }
 
-    /// Takes `len` bytes; if there are fewer, the error names the place where they should begin.
+    /// Reads `len` bytes; if there are fewer, the error names the position where they should begin.
     #[inline(always)]
     pub fn take<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<&'a [u8]> {
         if len > self.remaining() {
@@ -78,7 +79,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    /// As `take`, for bytes that are labelled with their number.
+    /// As `take`, and labels the bytes with their number.
     #[inline]
     pub fn bytes<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<&'a [u8]> {
         let start = self.offset();
@@ -87,7 +88,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    /// A cursor over the next `len` bytes, which this one steps over.
+    /// Returns a cursor over the next `len` bytes, and skips them.
     #[inline]
     pub fn split<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<Cursor<'a>> {
         let next = self.next;
@@ -95,7 +96,7 @@ impl<'a> Cursor<'a> {
         Ok(Cursor { next, end: next + len, ..*self })
     }
 
-    /// A zig-zag varint of 32 bits. `lenient` ignores bits of the fifth byte beyond them.
+    /// Reads a zig-zag varint of 32 bits. `lenient` ignores bits of the fifth byte beyond them.
     #[inline(always)]
     pub fn varint<R: Log>(&mut self, field: &'static str, lenient: bool, log: &mut R) -> Result<i32> {
         let start = self.offset();
@@ -114,8 +115,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A varint of any length, and how many bytes it takes. The cursor is a copy: passing its address would keep it in
-    /// memory for the whole parse.
+    /// Reads a varint of any length; also returns its number of bytes. The cursor is a copy, because passing its
+    /// address would keep it in memory for the whole parse.
     #[cold]
     #[inline(never)]
     fn long_varint<R: Log>(self, field: &'static str, lenient: bool, log: &mut R) -> Result<(i32, usize)> {
@@ -130,7 +131,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A zig-zag varint of 64 bits.
+    /// Reads a zig-zag varint of 64 bits.
     #[inline]
     pub fn varlong<R: Log>(&mut self, field: &'static str, log: &mut R) -> Result<i64> {
         let start = self.offset();
@@ -149,7 +150,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A varint with the number of bytes that follow.
+    /// Reads a varint that is the number of bytes that follow.
     #[inline(always)]
     pub fn length<R: Log>(&mut self, field: &'static str, lenient: bool, log: &mut R) -> Result<usize> {
         let start = self.offset();
@@ -157,7 +158,7 @@ impl<'a> Cursor<'a> {
         usize::try_from(value).map_err(|_| negative(value, start, field, log))
     }
 
-    /// A varint with the number of bytes that follow, or -1 for null.
+    /// Reads a varint that is the number of bytes that follow, or -1 for null.
     #[inline(always)]
     pub fn nullable_length<R: Log>(
         &mut self,
@@ -172,12 +173,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A cursor over no bytes, at the same place.
+    /// Returns a cursor over no bytes, at the same position.
     pub fn nothing(&self) -> Cursor<'a> {
         Cursor { end: self.next, ..*self }
     }
 
-    /// A number of fixed width.
+    /// Reads a number of fixed width.
     #[inline]
     pub fn number<N: Number, R: Log>(&mut self, field: &'static str, order: ByteOrder, log: &mut R) -> Result<N> {
         let start = self.offset();
@@ -186,7 +187,8 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// As `number`, if what follows can be read without it: `None` and a reported error if it is missing.
+    /// As `number`, for a number after which parsing can continue: reports an error and returns `None` if it is
+    /// missing.
     pub fn number_or_error<N: Number, R: Log>(
         &mut self,
         field: &'static str,
@@ -201,7 +203,7 @@ impl<'a> Cursor<'a> {
         self.number(field, order, log).map(Some)
     }
 
-    /// As `bytes`, where what comes after can be read without them.
+    /// As `bytes`, for bytes after which parsing can continue: reports an error and returns `None` if they are missing.
     pub fn take_or_error<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<Option<&'a [u8]>> {
         let (start, left) = (self.offset(), self.remaining());
         if len > left {
@@ -211,7 +213,7 @@ impl<'a> Cursor<'a> {
         self.bytes(len, field, log).map(Some)
     }
 
-    /// A big-endian length of four bytes.
+    /// Reads a big-endian length of four bytes.
     #[inline]
     pub fn length32<R: Log>(&mut self, field: &'static str, log: &mut R) -> Result<usize> {
         let start = self.offset();
@@ -219,7 +221,7 @@ impl<'a> Cursor<'a> {
         usize::try_from(value).map_err(|_| negative(value, start, field, log))
     }
 
-    /// A big-endian length of four bytes, or -1 for null.
+    /// Reads a big-endian length of four bytes, or -1 for null.
     #[inline]
     pub fn nullable_length32<R: Log>(&mut self, field: &'static str, log: &mut R) -> Result<Option<usize>> {
         let start = self.offset();
@@ -229,7 +231,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reports that bytes are left where none should be.
+    /// Reports bytes that are left after the last field.
     pub fn nothing_after<R: Log>(&self, last: &'static str, log: &mut R) -> Result {
         match self.remaining() {
             0 => Ok(()),

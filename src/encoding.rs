@@ -21,7 +21,7 @@ pub enum Encoding {
     Text,
 }
 
-/// The five groups of a UUID's text, in digits.
+/// Number of digits of the five groups of a UUID.
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 
 pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<InvalidValue>> {
@@ -42,7 +42,7 @@ pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<I
     value.ok_or_else(|| bad_text(scalar))
 }
 
-/// The boolean that is spelled as in Java, Python or SQL.
+/// Parses a boolean as Java, Python or SQL write it.
 fn truth(text: &str) -> Option<bool> {
     match text {
         "true" | "True" | "TRUE" => Some(true),
@@ -51,18 +51,18 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// Whether values are whole numbers, or times, which are counted.
+/// Whether values are integers, or times, which are stored as integers.
 pub fn is_integer(scalar: Scalar) -> bool {
     use Scalar::*;
     scalar.width().is_some() && !matches!(scalar, Bool | Char | Float32 | Float64 | Uuid)
 }
 
-/// Whether text of the type spells a number.
+/// Whether values are numbers, which text writes in digits.
 pub fn is_number(scalar: Scalar) -> bool {
     is_integer(scalar) || matches!(scalar, Scalar::Float32 | Scalar::Float64)
 }
 
-/// Reads a two's complement of any number of bytes, most significant byte first, as Java's `BigInteger` writes it.
+/// Reads a two's complement of any number of bytes in big-endian order, as Java's `BigInteger` writes it.
 pub fn read_varlen<'a>(scalar: Scalar, bytes: &[u8]) -> Result<Value<'a>, Box<InvalidValue>> {
     let Some(first) = bytes.first() else {
         return Err(invalid(Code::WrongSize, || format!("no bytes where {} has at least one", scalar.name())));
@@ -77,7 +77,7 @@ pub fn read_varlen<'a>(scalar: Scalar, bytes: &[u8]) -> Result<Value<'a>, Box<In
     in_range(scalar, i128::from_be_bytes(wide))
 }
 
-/// A number as a value of a type of integers.
+/// Checks the range of a number, and returns it as a value of an integer type.
 pub fn in_range<'a>(scalar: Scalar, number: i128) -> Result<Value<'a>, Box<InvalidValue>> {
     let (low, high) = int_range(scalar);
     if !(low..=high).contains(&number) {
@@ -102,11 +102,11 @@ fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Box<InvalidValu
     if !is_digits(digits) {
         return Err(bad_text(scalar));
     }
-    // A number past 128 bits parses to nothing, and is out of every range.
+    // A number beyond 128 bits fails to parse, and is out of range for every type.
     text.parse().map_err(|_| does_not_fit(scalar)).and_then(|number| in_range(scalar, number))
 }
 
-/// Whether every number of a type of integers is one of another.
+/// Whether one integer type contains all numbers of another.
 pub fn contains_integers(wide: Scalar, narrow: Scalar) -> bool {
     let ((low, high), (least, most)) = (int_range(wide), int_range(narrow));
     low <= least && most <= high
@@ -122,7 +122,8 @@ fn int_range(scalar: Scalar) -> (i128, i128) {
     }
 }
 
-/// The number of a text, rounded to the nearest one. Only the word is an infinity: digits that round to one do not fit.
+/// Parses a float, rounded to the nearest one. Digits that round to infinity do not fit; only the word `Infinity` is
+/// one.
 fn float_value<N: FromStr + Copy>(
     scalar: Scalar,
     text: &str,
@@ -135,8 +136,8 @@ fn float_value<N: FromStr + Copy>(
     }
 }
 
-/// The text if it is `[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`, which is what `parse` reads beside words,
-/// `NaN`, `Infinity` or `-Infinity`.
+/// The text if `parse` reads it as a number, `[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`, or if it is `NaN`,
+/// `Infinity` or `-Infinity`.
 fn float_text(text: &str) -> Option<&str> {
     let number = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_number = number.starts_with(|first: char| first.is_ascii_digit() || first == '.');
@@ -151,7 +152,7 @@ fn uuid_from_text(text: &str) -> Option<String> {
     (fits && groups.next().is_none()).then(|| text.to_ascii_lowercase())
 }
 
-/// The bits of a value of the type from its encoding without types: the inverse of [`untyped`].
+/// Returns the bits of a typed value from its encoding without types; the inverse of [`untyped`].
 pub fn typed(value_type: ValueType, bytes: &[u8], encoding: Encoding) -> Result<Cow<'_, [u8]>, Box<InvalidValue>> {
     let ValueType::Named(scalar) = value_type else { return Ok(Cow::Borrowed(bytes)) };
     match encoding {
@@ -176,19 +177,19 @@ fn text_bits(scalar: Scalar, bytes: &[u8]) -> Result<Vec<u8>, Box<InvalidValue>>
         Value::Wide(number) => narrowed(number),
         Value::Float32(number) => number.to_be_bytes().to_vec(),
         Value::Float64(number) => number.to_be_bytes().to_vec(),
-        // Pairs of hexadecimal digits, and dashes: `read_text` checked them.
+        // `read_text` has checked that these are pairs of hexadecimal digits, and dashes.
         Value::Text(text) if scalar == Scalar::Uuid => {
             let digit = |digit: char| digit.to_digit(16).map(fitting::<u8, _>);
             let digits: Vec<_> = text.chars().filter_map(digit).collect();
             digits.as_chunks::<2>().0.iter().map(|[high, low]| high << 4 | low).collect()
         }
-        // One character of at most U+FFFF: `read_text` saw to it.
+        // `read_text` has checked that this is one character of at most U+FFFF.
         Value::Text(text) => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
         Value::Bytes(_) => unreachable!("`Type::parse` rejects suffixes of binary"),
     })
 }
 
-/// The number of a text of digits that fits 128 bits without a sign, which `read_text` cannot represent.
+/// Parses an unsigned number of 128 bits, which `read_text` cannot represent.
 fn wide_unsigned(bytes: &[u8]) -> Option<u128> {
     std::str::from_utf8(bytes).ok().filter(|text| is_digits(text))?.parse().ok()
 }
@@ -224,7 +225,8 @@ pub fn untyped<'a>(
     })
 }
 
-/// The text of a value that has one: what `name:text` reads back as the same value. `bits` are big-endian.
+/// Returns the text that `name:text` reads back as the same value; `None` if the value has no text. `bits` are
+/// big-endian.
 pub fn text_of(value_type: ValueType, bits: &[u8]) -> Option<String> {
     match value_type {
         ValueType::Named(Scalar::Binary) | ValueType::Unnamed(_) => None,
@@ -234,7 +236,7 @@ pub fn text_of(value_type: ValueType, bits: &[u8]) -> Option<String> {
 
 fn text_of_scalar(scalar: Scalar, bits: &[u8]) -> Result<String, Box<InvalidValue>> {
     if scalar == Scalar::Uint128 {
-        // Wider than what a column can hold, but not than text.
+        // A column cannot hold the number, but text can.
         return Ok(u128::from_be_bytes(sized(scalar, ByteOrder::Big, bits)?).to_string());
     }
     Ok(match read_bytes(scalar, ByteOrder::Big, bits)? {
@@ -248,7 +250,7 @@ fn text_of_scalar(scalar: Scalar, bits: &[u8]) -> Result<String, Box<InvalidValu
     })
 }
 
-/// Whether bits are a NaN that its text does not preserve. `bits` are big-endian.
+/// Whether bits are a NaN other than the one that the text `NaN` is read as. `bits` are big-endian.
 pub fn is_other_nan(value_type: ValueType, bits: &[u8]) -> bool {
     match value_type {
         ValueType::Named(Scalar::Float32) => {

@@ -68,7 +68,7 @@ codes! {
     FieldNotCarried "field_not_carried" "the target has no place for a field"
 }
 
-/// One error of one message. The caller adds format and row.
+/// An error of a message. The caller adds format and row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorDetail {
     pub code: Code,
@@ -79,7 +79,7 @@ pub struct ErrorDetail {
     /// Header in the message, 0-based.
     pub header: Option<usize>,
     pub key: Option<String>,
-    /// The output column that could not be filled.
+    /// The output column that has the error.
     pub column: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl ErrorDetail {
     }
 }
 
-/// Something of a message that its target cannot carry.
+/// Data of a message that the target format cannot carry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
     pub code: Code,
@@ -111,7 +111,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// A loss of something other than a header, which is left out.
+    /// A loss of data other than a header, without a replacement.
     pub fn of_message(code: Code, message: impl Into<String>) -> Loss {
         Loss { code, message: message.into(), header: None, key: None, value_type: None, written: None }
     }
@@ -140,7 +140,8 @@ impl fmt::Display for Located {
             write!(out, "column {column}: ")?;
         }
         out.write_str(&error.message)?;
-        // The parts that differ from row to row come last, so that errors with the same reason can be grouped by their text.
+        // Positions, which differ from row to row, come last, so that errors with the same reason can be grouped by
+        // text.
         let positions = [("header", error.header), ("byte", error.byte), ("row", self.row)];
         let mut before = " (";
         for (name, position) in positions {
@@ -153,7 +154,7 @@ impl fmt::Display for Located {
     }
 }
 
-/// The direction in which bytes went when something failed; it names the exception.
+/// The direction of the operation that failed, which determines the exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     Decode,
@@ -161,22 +162,22 @@ pub enum Direction {
     Convert,
 }
 
-/// Why a whole call failed.
+/// Reason why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// A message is invalid and the caller requested exceptions.
     Headers(Direction, Box<Located>),
-    /// The caller's arguments do not fit: a wrong Arrow type, a misspelt name.
+    /// An argument is wrong, such as an Arrow type or a misspelt name.
     Type(String),
     Value(String),
     /// Memory for data was refused.
     Memory(Refused),
-    /// A defect of this library, which a test should have found.
+    /// A bug of this library.
     Internal(String),
 }
 
 impl Error {
-    /// The row of the message that is invalid, if it is one of several.
+    /// The row of the invalid message, if there are several messages.
     pub fn row(&self) -> Option<usize> {
         match self {
             Error::Headers(_, located) => located.row,
@@ -184,7 +185,7 @@ impl Error {
         }
     }
 
-    /// The same error in a row of several messages, or of a single message.
+    /// Sets the row of the error; `None` for a single message.
     pub fn in_row(mut self, row: Option<usize>) -> Error {
         if let Error::Headers(_, located) = &mut self {
             located.row = row;
@@ -205,18 +206,18 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The end of work that was asked to stop. The caller who asked knows why.
+/// Error of work that was interrupted. The caller, who requested it, knows the reason.
 pub fn interrupted() -> Error {
     Error::Internal("the call was interrupted".into())
 }
 
-/// `1 byte`, `2 bytes`.
+/// Formats a count with its unit: `1 byte`, `2 bytes`.
 pub fn counted(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")
 }
 
-/// The error of a key or value (`part`) without bytes, or with more than its format allows.
+/// Error of a key or value (`part`) that is empty or longer than its format allows.
 #[cold]
 pub fn bad_length(part: &str, len: usize, max: usize) -> (Code, String) {
     match (len, part) {
@@ -226,7 +227,7 @@ pub fn bad_length(part: &str, len: usize, max: usize) -> (Code, String) {
     }
 }
 
-/// The nearest of the names to a misspelt one, if one is near enough. Case does not count.
+/// The name that is nearest to a misspelt one, if it is near enough. Case is ignored.
 pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
     names
@@ -236,7 +237,7 @@ pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Opti
         .map(|(_, name)| name)
 }
 
-/// An error for a name that is not in a list, with the nearest one and the list.
+/// Error of a name that is not in a list, with the nearest name and the list.
 pub fn unknown_name<'a>(what: &str, wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> Error {
     let list = names.clone().collect::<Vec<_>>().join(", ");
     let hint = suggestion(wrong, names).map(|near| format!(": did you mean '{near}'?")).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The table of formats: the one dispatch from a name to a type.
+//! The table of formats, which maps names to types.
 //!
-//! A new format is its file and one row here. Nothing else in the crate matches on a format: an operation is a
-//! [`Visitor`] that gets the type.
+//! A new format needs its file and one row here. No other code matches on a format: an operation is a [`Visitor`] that
+//! receives the type.
 
 use crate::error::{Error, unknown_name};
 use crate::formats::batch::{iggy_batch, iggy_polled_2023, kip82_messages, record_batch};
@@ -21,7 +21,7 @@ pub trait Visitor {
 
 macro_rules! formats {
     (one { $($variant:ident $type:ty;)* } many { $($batch:ident $batch_type:ty;)* }) => {
-        /// A format by its place in the table.
+        /// A format of the table.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Format { $($variant,)* $($batch),* }
 

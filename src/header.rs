@@ -76,7 +76,7 @@ impl Key<'_> {
         }
     }
 
-    /// Whether this is text, or a typed string, of just these bytes.
+    /// Whether the key is text, or a typed string, with exactly these bytes.
     #[inline]
     pub fn is_text(&self, expected: &[u8]) -> bool {
         match self {
@@ -100,14 +100,14 @@ impl From<String> for Key<'_> {
     }
 }
 
-/// Bytes that are UTF-8, which unsafe code relies on. They stay bytes: sinks copy and compare them.
+/// Bytes that are UTF-8, on which unsafe code relies. They are not a `str`, because sinks copy and compare bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text<'a>(Cow<'a, [u8]>);
 
 impl<'a> Text<'a> {
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Result<Self, Utf8Error> {
-        // Keys are short, and nearly all are ASCII: this costs a fraction of the general check.
+        // Keys are short, and nearly all are ASCII. This check costs a fraction of the general one.
         if !is_ascii(bytes) {
             std::str::from_utf8(bytes)?;
         }
@@ -161,7 +161,7 @@ pub enum RequestedKey {
     /// Text, or a typed string.
     Text(String),
     Int(i32),
-    /// A key of any type but a UTF-8 string, which is `Text`.
+    /// A key of any other type, or a string that is not UTF-8.
     Typed(ValueType, Vec<u8>),
 }
 
@@ -218,8 +218,8 @@ impl fmt::Display for RequestedKey {
     }
 }
 
-/// One parsed header: its index in the message, and the position of its value in the data, for errors
-/// found by a sink.
+/// One parsed header. Its index in the message, and the offset of its value in the data, are for errors that a sink
+/// finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header<'a> {
     pub index: usize,

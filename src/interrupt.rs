@@ -1,18 +1,18 @@
-//! Lets a caller end long work: the work calls [`is_requested`] between its blocks, and stops where that returns true.
+//! Interruption of long work: the work calls [`is_requested`] between its blocks, and stops when that returns true.
 //!
-//! The thread that calls [`watch`] asks; threads that it starts [`follow`] it.
+//! The thread that calls [`watch`] checks whether to stop. Threads that it starts call [`follow`] and share its flag.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// [`is_requested`] checks the watch and the clock in one of so many calls, because that takes as long as a row.
+/// Number of calls of [`is_requested`] for each check of the watch and the clock, which takes as long as a row.
 const CALLS: u32 = 16;
 
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Whether to stop, for whoever runs the work.
+/// Returns whether the work should stop.
 type StopCheck = fn() -> bool;
 
 struct Watch {
@@ -28,27 +28,27 @@ thread_local! {
     static CALLS_SINCE_CHECK: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs work that is asked from time to time whether to stop.
+/// Runs work, and calls `should_stop` from time to time.
 pub fn watch<T>(should_stop: StopCheck, work: impl FnOnce() -> T) -> T {
     run(Some(Watch { check: Some(should_stop), checked: Instant::now(), stop: Arc::default() }), work)
 }
 
-/// What threads follow.
+/// Stop flag shared with workers.
 pub struct StopFlag(Option<Arc<AtomicBool>>);
 
-/// The watch of this thread, for threads that do a part of its work.
+/// Stop flag of this thread, for threads that do a part of its work.
 pub fn stop_flag() -> StopFlag {
     StopFlag(WATCH.with_borrow(|watch| watch.as_ref().map(|watch| Arc::clone(&watch.stop))))
 }
 
-/// Runs work that stops with the thread that it is a part of.
+/// Runs work that stops with the thread that owns the flag.
 pub fn follow<T>(flag: &StopFlag, work: impl FnOnce() -> T) -> T {
     let stop = flag.0.as_ref().map(Arc::clone);
     run(stop.map(|stop| Watch { check: None, checked: Instant::now(), stop }), work)
 }
 
 fn run<T>(watch: Option<Watch>, work: impl FnOnce() -> T) -> T {
-    /// Ends the watch, also by a panic.
+    /// Restores the previous watch, also after a panic.
     struct PreviousWatch(Option<Watch>);
 
     impl Drop for PreviousWatch {
@@ -62,7 +62,7 @@ fn run<T>(watch: Option<Watch>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Returns whether the work has to stop. Once it has to, this stays true.
+/// Returns whether the work has to stop. Once true, it stays true.
 #[inline]
 pub fn is_requested() -> bool {
     let calls = CALLS_SINCE_CHECK.get() + 1;
@@ -70,7 +70,7 @@ pub fn is_requested() -> bool {
     calls == CALLS && is_requested_now()
 }
 
-/// As [`is_requested`], but checks the watch in every call: for work that takes longer than that between two calls.
+/// As [`is_requested`], but checks the watch in every call, for work with long steps.
 #[cold]
 pub fn is_requested_now() -> bool {
     let is_requested = WATCH.with_borrow_mut(|watch| {
@@ -89,7 +89,7 @@ fn check_next() {
     CALLS_SINCE_CHECK.set(CALLS - 1);
 }
 
-/// Asks whether to stop, if the last time is long enough ago.
+/// Updates the stop flag if the last check was at least `INTERVAL` ago.
 fn update(watch: &mut Watch) {
     let Some(should_stop) = watch.check else { return };
     if !watch.stop.load(Relaxed) && watch.checked.elapsed() >= INTERVAL {

@@ -1,8 +1,9 @@
-//! Values that are JSON, as Spring Kafka writes headers of Java objects: scalars, and strings with or without quotes.
+//! Reads values that are JSON, as Spring Kafka writes headers of Java objects: scalars, and strings with or without
+//! quotes.
 //!
 //! ```text
 //!   int32:json      42   "42"                     JSON numbers; Jackson also reads them in quotes
-//!   float64:json    2.5   "NaN"   "-Infinity"     what JSON cannot spell is in quotes
+//!   float64:json    2.5   "NaN"   "-Infinity"     numbers that JSON lacks are in quotes
 //!   string:json     "text/plain"   acme           text that is not a JSON string is the value itself
 //!   int32:json      null   ""                     null
 //!   binary:json     [65, -61]   "Qcs="            bytes: a list of numbers, with or without a sign, or Base64 as of Jackson
@@ -18,11 +19,11 @@ use crate::error::Code;
 use crate::value::{ByteOrder, InvalidValue, Value, invalid, read_bytes};
 use crate::value_type::Scalar;
 
-/// Reads a value; `None` is a null of JSON.
+/// Reads a value; `None` is a JSON null.
 pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<InvalidValue>> {
     if scalar == Scalar::String {
         let text = read_bytes(scalar, ByteOrder::Big, bytes)?;
-        // A sender that writes text as it is may begin it with a quote.
+        // Text that was written without JSON quotes may begin with a quote.
         return Ok(Some(match unquoted(bytes) {
             Some(unquoted) => Value::Text(Cow::Owned(unquoted)),
             None => text,
@@ -34,7 +35,7 @@ pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<Inval
     let Some(text) = unquoted(bytes.trim_ascii()) else {
         return match bytes.trim_ascii() {
             b"null" => Ok(None),
-            // Text does not need its quotes, but a number is one of JSON: not `007`, `.5` or `NaN`.
+            // Quotes of text are optional, but a number must be valid JSON: not `007`, `.5` or `NaN`.
             plain if is_number(scalar) && serde_json::from_slice::<&RawValue>(plain).is_err() => Err(bad_text(scalar)),
             plain => read_text(scalar, plain).map(Some),
         };
@@ -49,7 +50,7 @@ pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<Inval
     Ok(Some(read_text(scalar, text.as_bytes())?.into_owned()))
 }
 
-/// Reads bytes. Numbers are signed, as Java has bytes, or not; a list of both is neither.
+/// Reads bytes: a list of signed numbers, as Java's bytes are, or of unsigned ones, but not of both.
 fn read_list(text: &[u8]) -> Result<Option<Value<'_>>, Box<InvalidValue>> {
     if text == b"null" {
         return Ok(None);

@@ -1,6 +1,5 @@
-//! Limits on what is read: the bytes of a value, its headers, what compressed messages may become, and the records and
-//! bytes that one value may turn into, and how much is reported about it. They bound the memory that untrusted bytes
-//! can take; the defaults only affect hostile input.
+//! [`Limits`] on the input: its bytes and headers, the records and bytes that it expands to, and the number of reports
+//! about it. They bound the memory that untrusted bytes can take; the defaults only affect hostile input.
 
 use std::ffi::OsString;
 
@@ -10,7 +9,7 @@ use crate::log::{BatchCounts, CollectErrors, Log, Result, Stop};
 
 macro_rules! limits {
     ($($(#[$doc:meta])* $field:ident $constant:ident $variable:literal $counts:literal $default:expr;)*) => {
-        /// The most that is read.
+        /// Maximum amounts of data that are read.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct Limits { $($(#[$doc])* pub $field: usize),* }
 
@@ -19,7 +18,7 @@ macro_rules! limits {
         impl Limits {
             pub const DEFAULT: Limits = Limits { $($field: $default),* };
 
-            /// The defaults, replaced where variables of the environment are set.
+            /// The defaults, replaced by those environment variables that are set.
             pub fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> Result<Limits, Error> {
                 Ok(Limits { $($field: $constant.in_variable(get($variable), $default)?),* })
             }
@@ -32,20 +31,20 @@ limits! {
     // The maximum of a value in an Arrow column with 32-bit offsets.
     message_bytes MESSAGE_BYTES "LETTERHEAD_MAX_MESSAGE_BYTES" "bytes" i32::MAX as usize;
     /// Headers of a message.
-    // Twice what the largest message that Kafka usually takes can hold; 30 MB of columns, or 125 MB of objects.
+    // Twice the number that fits into the largest message that Kafka accepts by default; 30 MB of columns, or 125 MB of
+    // objects.
     headers HEADERS "LETTERHEAD_MAX_HEADERS" "headers" 1_000_000;
     /// The most decompressed bytes of one value, over all batches or compressed sets in it.
     decompressed_bytes DECOMPRESSED_BYTES "LETTERHEAD_MAX_DECOMPRESSED_BYTES" "bytes" 64 << 20;
     /// Records of one value that holds many: a batch, or several batches one after another.
-    // A log segment of Kafka has 1 GiB unless configured otherwise. At 107 bytes per record both limits are met at
-    // once.
+    // A log segment of Kafka has 1 GiB by default. Records of 107 bytes reach both limits at once.
     records RECORDS "LETTERHEAD_MAX_RECORDS" "records" 10_000_000;
     /// Bytes of keys, values, ids and headers of these records together.
     output_bytes OUTPUT_BYTES "LETTERHEAD_MAX_OUTPUT_BYTES" "bytes" 1 << 30;
     /// Errors, losses or labels that one call lists. Every row of a column keeps its first 64.
-    // About 3 MB of objects, and more than anybody reads.
+    // About 3 MB of objects, and more than a person reads.
     reports REPORTS "LETTERHEAD_MAX_REPORTS" "reports" 10_000;
-    /// Bytes of an Arrow batch that leaves a reader; the package divides batches by it, and the core reads none.
+    /// Bytes of an Arrow batch that leaves a reader. The package applies this limit; the core does not.
     arrow_batch_bytes ARROW_BATCH_BYTES "LETTERHEAD_MAX_ARROW_BATCH_BYTES" "bytes" 64 << 20;
 }
 
@@ -74,7 +73,7 @@ impl Limit {
         })
     }
 
-    /// The message about a limit that is exceeded, and what to do about it.
+    /// The message about a limit that is exceeded, with the remedy.
     pub fn exceeded(&self, what: &str, max: usize) -> String {
         format!("{what} the limit of {max}: raise {} in limits= or {}", self.name, self.variable)
     }
@@ -82,7 +81,7 @@ impl Limit {
 
 impl Limits {
     /// Rejects a message for its size.
-    #[inline(always)] // Once per row: one comparison beside parsing its headers.
+    #[inline(always)] // Called once per row, where only the comparison matters.
     pub fn check_message_bytes<R: Log>(&self, len: usize, log: &mut R) -> Result {
         if len <= self.message_bytes {
             return Ok(());
@@ -92,15 +91,15 @@ impl Limits {
         }))
     }
 
-    /// The same check without a parse.
+    /// As `check_message_bytes`, without a log.
     pub fn check_size(&self, len: usize, format: &'static str) -> Result<(), Error> {
         let mut log = CollectErrors::default();
         let checked = self.check_message_bytes(len, &mut log);
         log.ended(checked, Direction::Decode, format)
     }
 
-    /// Rejects a number of headers that is announced at a place.
-    #[inline(always)] // Once a row, as above.
+    /// Rejects a number of headers, which is declared at `byte`.
+    #[inline(always)] // Called once per row, as above.
     pub fn check_count<R: Log>(&self, count: usize, byte: usize, log: &mut R) -> Result {
         if count <= self.headers {
             return Ok(());
@@ -108,8 +107,8 @@ impl Limits {
         Err(too_many(log, byte, HEADERS, self.headers, || format!("{} declared, over", counted(count, "header"))))
     }
 
-    /// Rejects the header with this index where the number of headers is not announced.
-    #[inline(always)] // Once per header: the index is known.
+    /// Rejects the header with this index, in formats that do not declare the number of headers.
+    #[inline(always)] // Called once per header.
     pub fn check_header<R: Log>(&self, index: usize, byte: usize, log: &mut R) -> Result {
         if index < self.headers {
             return Ok(());
@@ -119,8 +118,8 @@ impl Limits {
 
     /// Rejects a message of a batch, of this many bytes, if the data has too many records, or they take too many bytes.
     ///
-    /// The error has no byte: the data as a whole, which may be compressed, is too large.
-    #[inline] // Once a record.
+    /// The error has no byte, because the data as a whole, which may be compressed, is too large.
+    #[inline] // Called once per record.
     pub fn check_message(&self, bytes: usize, log: &mut CollectErrors) -> Result {
         log.count_output(bytes);
         let BatchCounts { messages, output_bytes, .. } = log.counts();
@@ -130,8 +129,8 @@ impl Limits {
         }
     }
 
-    /// Decompresses records of a value to the beginning of a buffer, and returns their length. All that is compressed in
-    /// the value counts together; after the first that passes the limit, nothing more is decompressed.
+    /// Decompresses records of a value to the beginning of a buffer, and returns their length. All compressed data of a
+    /// value counts together. After data that exceeds the limit, nothing more is decompressed.
     pub fn decompress(
         &self,
         codec: Codec,

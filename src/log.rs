@@ -1,8 +1,8 @@
 //! The log of a parse: its errors, losses and labels. Each parser is written once and runs with one of two [`Log`]s.
 //!
-//! [`Fast`] reports only whether a row is valid. An invalid row is rolled back in the sink and parsed again by
-//! [`CollectErrors`], which alone makes errors: their code, byte, header and key. If requested, it also names every
-//! byte. Both are monomorphised, so that the fast one does no work for the other.
+//! [`FailFast`] reports only whether a row is valid. An invalid row is rolled back in the sink and parsed again by
+//! [`CollectErrors`], which creates the errors, with their code, byte, header and key. If requested, it also labels
+//! every byte. Parsers are compiled for each log, so that the fast path does no work for errors.
 
 use std::mem;
 
@@ -11,7 +11,7 @@ use crate::header::Key;
 use crate::limits::{Limits, REPORTS};
 use crate::memory;
 
-/// Parsing has to end here. The log holds the reason.
+/// Error that ends a parse. The log holds the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop;
 
@@ -24,12 +24,12 @@ pub enum OnError {
     Raise,
     Null,
     Column,
-    /// Null, and a column of the errors; a row whose errors leave a condition undecided is kept, too.
+    /// Null, and a column of the errors. A row whose errors leave a condition undecided is kept.
     NullColumn,
 }
 
 impl OnError {
-    /// Whether null takes the place of what cannot be read for certain.
+    /// Whether a null replaces data that cannot be read with certainty.
     pub fn is_null(self) -> bool {
         matches!(self, OnError::Null | OnError::NullColumn)
     }
@@ -49,40 +49,40 @@ pub enum OnLoss {
     Report,
 }
 
-/// The errors and losses of a parse. A message is built only where it is used.
+/// Receives the errors and losses of a parse. Their messages are built only if they are used.
 pub trait Log {
     /// Reports an error after which the rest cannot be found, and ends the parse.
     fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop;
 
-    /// Reports an error that leaves the rest readable; [`Fast`] ends the parse.
+    /// Reports an error that leaves the rest readable; [`FailFast`] ends the parse.
     fn error(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result;
 
     /// As `error`, for an output column instead of a position in the message.
     fn column_error(&mut self, error: impl FnOnce() -> ErrorDetail) -> Result;
 
-    /// Reports data that the target cannot carry. Where the caller agreed to lose it, it is only recorded.
+    /// Reports data that the target cannot carry. If the caller has agreed to the loss, it is only recorded.
     fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result;
 
-    /// This log as one of the two for columns, where parsing is not monomorphised.
+    /// This log as a value, for functions that are not generic over it.
     fn either(&mut self) -> EitherLog<'_>;
 
     /// Sets the header that errors belong to from here on; `None` after the last.
     fn enter_header(&mut self, _index: Option<usize>) {}
 
-    /// Names the key of the header entered.
+    /// Names the key of the current header.
     fn name_header(&mut self, _key: &Key<'_>) {}
 
-    /// Names some bytes of the message.
+    /// Labels bytes of the message with their field.
     fn label(&mut self, _start: usize, _end: usize, _field: &'static str, _text: impl FnOnce() -> String) {}
 }
 
-/// One of the two logs, where parsing is not compiled for each.
+/// One of the two logs, for functions that are not generic over it.
 pub enum EitherLog<'m> {
     FailFast(&'m mut FailFast),
     Collect(&'m mut CollectErrors),
 }
 
-/// Reports whether a row is valid, and nothing else.
+/// Ends the parse at the first error, and keeps no message.
 pub struct FailFast {
     on_loss: OnLoss,
 }
@@ -123,28 +123,28 @@ impl Log for FailFast {
     }
 }
 
-/// Collects errors, losses and labels with their places: as many as a limit allows, and whether there were more.
+/// Collects errors, losses and labels with their positions, up to a limit, and whether there were more.
 #[derive(Debug)]
 pub struct CollectErrors {
     on_loss: OnLoss,
     errors: Vec<ErrorDetail>,
     losses: Vec<Loss>,
-    /// The most that is kept of each: [`Limits::reports`].
+    /// Maximum number of each that is kept: [`Limits::reports`].
     reports: usize,
-    /// Some were not kept.
+    /// Whether some were not kept.
     left_out: LeftOut,
-    /// A header could not be read, whether its error was kept or not.
+    /// Whether a header could not be read, even if its error was not kept.
     has_header_errors: bool,
-    /// The structure broke: what comes after the break was not read.
+    /// Whether the parse ended before the end of the bytes.
     is_broken: bool,
     counts: BatchCounts,
     /// In a batch whose messages have a row each, errors do not name their message, so that they can be grouped.
     unnumbered: bool,
-    /// A limit of a batch ended the parse.
+    /// Whether a limit of a batch ended the parse.
     over_limit: bool,
-    /// The position of all errors, if the parsed bytes are in the message in another form.
+    /// Position of all errors, if the message contains the parsed bytes in another form, such as compressed.
     error_byte: Option<usize>,
-    /// The fields of all bytes, where they are requested.
+    /// Labels of all bytes, if they are requested.
     labels: Option<Vec<Label>>,
     header: Option<usize>,
     key: Option<String>,
@@ -153,27 +153,27 @@ pub struct CollectErrors {
 /// The counts of the parse of a batch so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BatchCounts {
-    /// Messages begun, including the current one.
+    /// Number of messages, including the current one.
     pub messages: usize,
-    /// Bytes of the messages, as [`crate::limits::Limits::check_message`] counts them.
+    /// Number of bytes of the messages, as [`crate::limits::Limits::check_message`] counts them.
     pub output_bytes: usize,
-    /// Bytes that compressed records have become.
+    /// Number of decompressed bytes.
     pub decompressed_bytes: usize,
 }
 
-/// The kinds of reports that a log left out.
+/// Whether a log left out errors or losses.
 #[derive(Debug, Clone, Copy, Default)]
 struct LeftOut {
     errors: bool,
     losses: bool,
 }
 
-/// The fewest entries of a list that is cut: the first, and the one that says that there were more.
+/// Minimum number of entries of a truncated list: the first, and the one that reports that there were more.
 pub const LEAST_REPORTS: usize = 2;
 
-/// An entry of a list that is cut where it passes the limit of reports.
+/// An entry of a list that is truncated at the limit of reports.
 pub trait LimitedEntry: Sized {
-    /// The last entry of a list that was cut.
+    /// The last entry of a truncated list.
     fn left_out(limit: usize) -> Self;
 }
 
@@ -190,14 +190,14 @@ impl LimitedEntry for Loss {
 }
 
 impl Label {
-    /// The last entry of a list that was cut, for the rest of the message.
+    /// The last entry of a truncated list, for the rest of the message.
     pub fn left_out(start: usize, end: usize, limit: usize) -> Self {
         let text = REPORTS.exceeded("there are more labels than", limit);
         Label { start, end, field: "not shown", header: None, text }
     }
 }
 
-/// Cuts a list to `most` entries, of which the last says that there were more.
+/// Truncates a list to `most` entries, the last of which reports that there were more.
 pub fn truncate_list<D: LimitedEntry>(reports: &mut Vec<D>, most: usize, limit: usize) {
     reports.truncate(most.max(LEAST_REPORTS) - 1);
     reports.push(D::left_out(limit));
@@ -229,22 +229,23 @@ impl CollectErrors {
         }
     }
 
-    /// A log that also names every byte.
+    /// A log that also labels every byte.
     pub fn labelled(reports: usize) -> Self {
         CollectErrors { labels: Some(Vec::new()), ..CollectErrors::new(OnLoss::Raise, reports) }
     }
 
-    /// Errors do not name their message.
+    /// Leaves the number of the message out of errors.
     pub fn without_numbers(self) -> Self {
         CollectErrors { unnumbered: true, ..self }
     }
 
-    /// Errors belong to this message of a batch, counted from 1, and are at one place, if there is one.
+    /// Assigns errors to this message of a batch, counted from 1, and to one position, if there is one.
     pub fn for_message(self, number: usize, error_byte: Option<usize>) -> Self {
         CollectErrors { counts: BatchCounts { messages: number, ..self.counts }, error_byte, ..self }
     }
 
-    /// Parses the same bytes in another form: their positions mean nothing to the caller, so all errors are at one place.
+    /// Parses bytes that the message contains in another form. Positions in them mean nothing to the caller, so that
+    /// all errors get one position.
     pub fn with_error_byte(&mut self, byte: usize, parse: impl FnOnce(&mut Self) -> Result) -> Result {
         let mut inner = CollectErrors {
             error_byte: Some(byte),
@@ -262,50 +263,50 @@ impl CollectErrors {
         parsed
     }
 
-    /// Parses a part of a frame that stays readable if the parse breaks. Returns the result, and whether it broke.
+    /// Parses a part of a frame, after which the frame stays readable. Also returns whether the parse broke.
     pub fn inside_frame<T>(&mut self, parse: impl FnOnce(&mut Self) -> T) -> (T, bool) {
         let was_broken = mem::take(&mut self.is_broken);
         let parsed = parse(self);
         (parsed, mem::replace(&mut self.is_broken, was_broken))
     }
 
-    /// The errors so far. They are cut where a list is returned to a user: see [`CollectErrors::take_errors`].
+    /// The errors so far. [`CollectErrors::take_errors`] truncates the list that is returned to a user.
     pub fn errors(&self) -> &[ErrorDetail] {
         &self.errors
     }
 
-    /// Adds errors that another log has collected.
+    /// Adds the errors of another log.
     pub fn add_errors(&mut self, errors: Vec<ErrorDetail>) {
         self.errors.extend(errors);
     }
 
-    /// Forgets the errors so far.
+    /// Clears the errors.
     pub fn clear_errors(&mut self) {
         self.errors.clear();
     }
 
-    /// The errors of a message that broke, in a frame that continues after it.
+    /// Takes the errors of a broken message, in a frame that continues after it.
     pub fn take_errors_of_frame(&mut self) -> Vec<ErrorDetail> {
         self.is_broken = false;
         self.take_errors()
     }
 
-    /// Whether the structure broke.
+    /// Whether the parse ended before the end of the bytes.
     pub fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// The one place of all errors, if they have one.
+    /// Position of all errors, if they share one.
     pub fn error_byte(&self) -> Option<usize> {
         self.error_byte
     }
 
-    /// Whether bytes are labelled.
+    /// Whether this log labels bytes.
     pub fn has_labels(&self) -> bool {
         self.labels.is_some()
     }
 
-    /// The labels so far, one more than the limit if there were more, and that limit.
+    /// Takes the labels, one more than the limit if there were more, and returns the limit.
     pub fn take_labels(&mut self) -> (Vec<Label>, usize) {
         (self.labels.take().unwrap_or_default(), self.reports)
     }
@@ -319,7 +320,7 @@ impl CollectErrors {
         self.counts = counts;
     }
 
-    /// Counts the bytes of a message.
+    /// Adds to the total of bytes of messages.
     pub fn count_output(&mut self, bytes: usize) {
         self.counts.output_bytes = self.counts.output_bytes.saturating_add(bytes);
     }
@@ -329,7 +330,7 @@ impl CollectErrors {
         self.counts.decompressed_bytes = self.counts.decompressed_bytes.saturating_add(bytes);
     }
 
-    /// Ends the parse of a batch that passes a limit.
+    /// Ends the parse of a batch that exceeds a limit.
     #[cold]
     pub fn end_over_limit(&mut self, message: String) -> Stop {
         self.over_limit = true;
@@ -342,7 +343,7 @@ impl CollectErrors {
         self.over_limit
     }
 
-    /// The errors so far, for whom they are reported to.
+    /// Takes the errors, as they are reported to the user.
     pub fn take_errors(&mut self) -> Vec<ErrorDetail> {
         let mut errors = mem::take(&mut self.errors);
         self.has_header_errors = false;
@@ -352,7 +353,7 @@ impl CollectErrors {
         errors
     }
 
-    /// The losses so far, for whom they are reported to.
+    /// Takes the losses, as they are reported to the user.
     pub fn take_losses(&mut self) -> Vec<Loss> {
         let mut losses = mem::take(&mut self.losses);
         if mem::take(&mut self.left_out.losses) {
@@ -365,17 +366,17 @@ impl CollectErrors {
         reports.len() >= self.reports.max(LEAST_REPORTS)
     }
 
-    /// Assigns errors to the next message of a batch from here on.
+    /// Begins the next message of a batch, to which errors now belong.
     pub fn begin_message(&mut self) {
         self.counts.messages += 1;
     }
 
-    /// The message that was begun last does not exist.
+    /// Undoes the last `begin_message`.
     pub fn cancel_message(&mut self) {
         self.counts.messages -= 1;
     }
 
-    /// The result of a parse, or its first error. A parse that stopped without one is an internal error.
+    /// Returns the result of a parse, or its first error. A parse that stopped without an error is an internal error.
     pub fn ended<T>(&mut self, parsed: Result<T>, direction: Direction, format: &'static str) -> Result<T, Error> {
         match (self.errors.drain(..).next(), parsed) {
             (None, Ok(value)) => Ok(value),
@@ -394,7 +395,7 @@ impl CollectErrors {
         self.has_header_errors
     }
 
-    /// An error if something was lost and nothing may be.
+    /// Returns an error if data was lost and losses are errors.
     pub fn reject_losses(&self, format: &'static str) -> Result<(), Error> {
         match (self.on_loss, self.losses.first()) {
             (OnLoss::Raise, Some(loss)) => {
@@ -422,7 +423,7 @@ impl CollectErrors {
     }
 }
 
-/// The error of a parse that stopped and reported no error.
+/// Error of a parse that stopped without an error in its log.
 #[cold]
 pub fn no_reason(format: &str) -> Error {
     Error::Internal(format!("{format}: a message could not be read or written, and no reason was noted"))
@@ -450,7 +451,7 @@ impl Log for CollectErrors {
         }
         let mut error = error();
         self.has_header_errors |= error.header.is_some();
-        // A column may miss a header, which has no place.
+        // An error of a missing header has no position.
         error.byte = error.byte.map(|byte| self.error_byte.unwrap_or(byte));
         self.push(error);
         Ok(())
@@ -483,7 +484,7 @@ impl Log for CollectErrors {
     #[inline]
     fn label(&mut self, start: usize, end: usize, field: &'static str, text: impl FnOnce() -> String) {
         let most = self.reports.max(LEAST_REPORTS);
-        // One more than may be kept says that there were more.
+        // One label beyond the limit shows that there were more.
         if let Some(labels) = self.labels.as_mut().filter(|labels| end > start && labels.len() <= most) {
             memory::push(labels, Label { start, end, field, header: self.header, text: text() });
         }

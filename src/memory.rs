@@ -1,5 +1,5 @@
-//! Memory whose size follows the data: [`reserve`] and its kin reserve it, and end the call by [`Error::Memory`] where it is
-//! refused, as under a limit of the process. An allocation of the standard library would end the process.
+//! Memory whose size depends on the data. [`reserve`] and similar functions end the call by [`Error::Memory`] if the
+//! allocator refuses memory, such as under a limit of the process. The standard library would abort the process.
 //!
 //! A refusal unwinds to [`catch_panic`](crate::panics::catch_panic), as a panic does, so that loops have no error to pass on.
 
@@ -9,11 +9,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 #[cfg(doc)]
 use crate::error::Error;
 
-/// Memory that was refused.
+/// A refused allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     pub bytes: usize,
-    /// The output column that was to grow, if there are several.
+    /// The output column that needed it, if there are several.
     pub column: Option<String>,
 }
 
@@ -44,7 +44,7 @@ fn grow<T>(out: &mut Vec<T>, more: usize) {
     }
 }
 
-/// Reserves memory for `more` elements, and if possible for an eighth of the present ones as well.
+/// Reserves memory for `more` elements, and if possible for an eighth of the present number as well.
 #[cold]
 #[inline(never)]
 pub fn reserve_tightly<T>(out: &mut Vec<T>, more: usize) {
@@ -53,7 +53,7 @@ pub fn reserve_tightly<T>(out: &mut Vec<T>, more: usize) {
     }
 }
 
-/// Reserves memory for `more` elements alone.
+/// Reserves memory for exactly `more` elements.
 pub fn reserve_exact<T>(out: &mut Vec<T>, more: usize) {
     if out.try_reserve_exact(more).is_err() {
         refuse(out.len().saturating_add(more).saturating_mul(size_of::<T>()));
@@ -90,28 +90,28 @@ pub fn extend<T: Clone>(out: &mut Vec<T>, elements: &[T]) {
     out.extend_from_slice(elements);
 }
 
-/// Checks that memory of this size can be had, before another library reserves it and would end the process.
+/// Checks that this much memory is available, before another library allocates it and would abort the process.
 pub fn probe(bytes: usize) {
     drop(vec_of::<u8>(bytes));
 }
 
-/// Ends the call, for memory of so many bytes that was refused.
+/// Ends the call after an allocation of this many bytes was refused.
 #[cold]
 pub fn refuse(bytes: usize) -> ! {
     resume_unwind(Box::new(Refused { bytes, column: None }))
 }
 
-/// A panic, or a refusal, that is about to go on.
+/// A caught panic, or refused allocation, that will be resumed.
 pub struct HeldPanic(Box<dyn std::any::Any + Send>);
 
-/// Runs work that appends to columns, and holds its panic until the caller tells the column.
+/// Runs work that appends to columns, and catches its panic, so that the caller can name the column.
 #[inline(always)]
 pub fn hold<T>(work: impl FnOnce() -> T) -> Result<T, HeldPanic> {
     catch_unwind(AssertUnwindSafe(work)).map_err(HeldPanic)
 }
 
 impl HeldPanic {
-    /// Goes on, and names the column if memory was refused.
+    /// Resumes the panic, and names the column if memory was refused.
     #[cold]
     pub fn resume(mut self, column: &str) -> ! {
         if let Some(refused) = self.0.downcast_mut::<Refused>() {

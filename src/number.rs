@@ -1,10 +1,10 @@
-//! Conversions to smaller types of numbers: one function for each reason why nothing is lost.
+//! Conversions to smaller number types, one function for each reason why the number fits.
 
 #![allow(clippy::cast_possible_truncation, reason = "each function says why its number fits")]
 
 use std::fmt::Debug;
 
-/// Converts a number that was compared with the range of its type; panics if it was not.
+/// Converts a number that the caller has compared with the range of its type; panics if it does not fit.
 #[inline]
 #[track_caller]
 pub fn fitting<T, N: TryInto<T, Error: Debug>>(number: N) -> T {
@@ -19,21 +19,21 @@ pub fn position(offset: impl Into<i64>) -> usize {
     offset as usize
 }
 
-/// Offset after so many bytes or elements. One that wraps is detected by [`crate::kernel::buffer::BinaryValues`], or by the limit of the
-/// rows, and is taken back before it is read.
+/// Offset after this many bytes or elements. [`crate::kernel::buffer::BinaryValues`], or the limit of the rows, detects
+/// an offset that wraps, and removes its row before it is read.
 #[inline(always)]
 pub fn offset(len: usize) -> i32 {
     len as i32
 }
 
-/// Length of a part of a row, of which kernels read only rows that an offset can hold.
+/// Length of a key or value. Kernels read only rows whose length fits an offset.
 #[inline(always)]
 pub fn length(len: usize) -> i32 {
     debug_assert!(i32::try_from(len).is_ok());
     len as i32
 }
 
-/// A number that the caller compared with the largest byte.
+/// Converts a number that the caller has compared with the largest byte.
 #[inline(always)]
 pub fn byte(number: usize) -> u8 {
     debug_assert!(u8::try_from(number).is_ok());

@@ -1,4 +1,4 @@
-//! Panics of the core as errors: [`catch_panic`], and [`keep_quiet`], which keeps those that are caught off stderr.
+//! Panics of the core as errors: [`catch_panic`], and [`keep_quiet`], which stops caught panics from being printed.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -13,8 +13,8 @@ thread_local! {
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs work, and returns its panic as an error: memory that was refused, or the text of the panic, with its location after a
-/// call of [`keep_quiet`].
+/// Runs work, and returns its panic as an error: [`Error::Memory`], or the text of the panic. The text has a location
+/// if [`keep_quiet`] was called.
 pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
     CATCHING.set(CATCHING.get() + 1);
     let done = catch_unwind(AssertUnwindSafe(work));
@@ -24,7 +24,7 @@ pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
             Ok(refused) => return Error::Memory(*refused),
             Err(panic) => panic,
         };
-        // The content of the box: the box itself is `Any` as well, and not a text.
+        // Dereferenced, because the box itself also implements `Any`.
         let panic = &*panic;
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given");
@@ -35,8 +35,8 @@ pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
     })
 }
 
-/// Replaces the panic hook by one that prints nothing of a panic that [`catch_panic`] catches. A second panic before the first
-/// was caught ends the process, and is printed.
+/// Replaces the panic hook by one that does not print panics that [`catch_panic`] catches. A second panic, before the
+/// first was caught, aborts the process, and is printed.
 pub fn keep_quiet() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |panic: &PanicHookInfo<'_>| {

@@ -1,14 +1,15 @@
-//! Values that are text with a form of its own: times, dates and decimals.
+//! [`TextForm`]: times, dates and decimals that are written as text.
 //!
 //! ```text
 //!   timestamp:iso        2026-01-31T09:30:00.5+01:00   RFC 3339, section 5.6; the offset is required, and seconds that are 0
 //!                                                      may be left out, as Java does
 //!   timestamp:ms         1769848200500                 ASCII digits since 1970; also `s`, `us` and `ns`
 //!   date:text            2026-01-31
-//!   decimal(9,2):text    -12.50, 1.25e1                digits that the type has no place for must be 0
+//!   decimal(9,2):text    -12.50, 1.25e1                digits beyond the precision must be 0
 //! ```
 //!
-//! Times and dates are in the years 1 to 9999, which Python and Spark have. Digits past the unit of the result are cut off.
+//! Times and dates are in the years 1 to 9999, the range of Python and Spark. Digits beyond the unit of the result are
+//! cut off.
 
 use chrono::{DateTime, Datelike as _, NaiveDate, SecondsFormat};
 
@@ -16,7 +17,7 @@ use crate::error::Code;
 use crate::number::fitting;
 use crate::value::{InvalidValue, Value, invalid};
 
-/// A form of text.
+/// A text format of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextForm {
     /// RFC 3339, read into this unit.
@@ -36,27 +37,27 @@ pub enum Unit {
     Nanosecond,
 }
 
-/// Digits of a number, and how many of them are decimals.
+/// Maximum number of digits of a number, and of its decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecimalType {
     pub precision: u8,
     pub scale: u8,
 }
 
-/// The digits that 128 bits hold.
+/// Maximum number of digits that 128 bits hold.
 const MAX_PRECISION: u8 = 38;
 
 const NANOS: i128 = 1_000_000_000;
 const SECONDS_OF_DAY: i64 = 86_400;
 
-/// The second of a minute that only a leap second has.
+/// Number of a leap second in its minute.
 const LEAP: i64 = 60;
 
 /// January 1 of the years 1 and 10000, in days since 1970.
 const DAYS: (i64, i64) = (-719_162, 2_932_897);
 
 impl TextForm {
-    /// The form that a type and its suffix name; `None` if it is not a type of text forms.
+    /// The form of a type and its suffix; `None` for other types.
     pub fn parse(name: &str, suffix: &str) -> Option<TextForm> {
         Some(match (name, suffix) {
             ("timestamp", "iso") => TextForm::Iso(Unit::Microsecond),
@@ -152,7 +153,7 @@ impl DecimalType {
         let Some(first) = digits().position(|digit| digit != 0) else { return Ok(0) };
         let last = digits().enumerate().filter(|(_, digit)| *digit != 0).map(|(index, _)| index).last();
         let last = last.unwrap_or(first);
-        // The places of the first and the last digit, the first before the point being 0 and the first after it -1.
+        // Powers of ten of the first and the last digit: 0 for the digit before the point, -1 for the one after it.
         let power = |index: usize| {
             let exponent = exponent.parse::<i64>().ok()?;
             exponent.checked_add(whole.len() as i64 - 1 - index as i64)
@@ -169,7 +170,7 @@ impl DecimalType {
         }
     }
 
-    /// Writes a number of another scale, with the decimals of this type. With `truncates`, other decimals are cut off.
+    /// Writes a number of another scale with the decimals of this type. With `truncates`, further decimals are cut off.
     pub fn write(self, number: i128, scale: i8, truncates: bool) -> Result<String, Box<InvalidValue>> {
         let shift = i32::from(self.scale) - i32::from(scale);
         let power = 10i128.checked_pow(shift.unsigned_abs()).ok_or_else(|| self.too_large())?;
@@ -248,8 +249,8 @@ fn read_iso(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
     time(i128::from(minutes + second) * NANOS + nanos, unit)
 }
 
-/// Rejects a second 60 that is not the last one of a day in UTC, and parts of one: like POSIX, a count of seconds has the same
-/// number for it and for the second after it.
+/// Rejects a second 60 that is not the last one of a day in UTC, and fractions of it: as in POSIX, it has the same
+/// number as the second after it.
 #[cold]
 fn check_leap_second(minutes: i64, fraction: &[u8]) -> Result<(), Box<InvalidValue>> {
     if minutes.rem_euclid(SECONDS_OF_DAY) != SECONDS_OF_DAY - 60 {
@@ -269,7 +270,7 @@ fn read_epoch(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
     if number.is_empty() || !number.iter().all(u8::is_ascii_digit) {
         return Err(bad_text(format!("the text does not spell timestamp:{}", unit.name())));
     }
-    // 38 digits of nanoseconds are past the year 9999 by far.
+    // The cap is far beyond the year 9999 in any unit, and prevents an overflow.
     let size = number.iter().fold(0i128, |size, digit| (size * 10 + i128::from(digit - b'0')).min(10i128.pow(27)));
     time(if is_negative { -size } else { size } * unit.nanos(), Unit::Microsecond)
 }
@@ -288,7 +289,7 @@ fn read_date(bytes: &[u8]) -> Result<i64, Box<InvalidValue>> {
     days_of(bytes).ok_or_else(|| bad_text("the text is not a date, such as 2026-01-31".into()))?
 }
 
-/// The days since 1970 of `year-month-day`; `None` if the bytes have another form.
+/// Parses `year-month-day` to days since 1970; `None` if the bytes have another form.
 fn days_of(bytes: &[u8]) -> Option<Result<i64, Box<InvalidValue>>> {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = bytes else { return None };
     let (year, month, day) = (digits(&[*y1, *y2, *y3, *y4])?, digits(&[*m1, *m2])?, digits(&[*d1, *d2])?);
@@ -313,7 +314,7 @@ fn not_in_years() -> Box<InvalidValue> {
     invalid(Code::OutOfRange, || "the date is not in the years 1 to 9999".into())
 }
 
-/// Writes a time as RFC 3339 in UTC, with as many decimals as it has: none, three, six or nine.
+/// Writes a time as RFC 3339 in UTC, with none, three, six or nine decimals, as many as it needs.
 pub fn iso_text(nanos: i128) -> Result<String, Box<InvalidValue>> {
     let seconds = time(nanos, Unit::Second)?;
     let time =
@@ -326,7 +327,7 @@ fn seconds_of_day(hour: Option<i64>, minute: Option<i64>) -> Option<i64> {
     (hour < 24 && minute < 60).then_some(hour * 3600 + minute * 60)
 }
 
-/// The number of ASCII digits.
+/// Parses ASCII digits as a number.
 fn digits(bytes: &[u8]) -> Option<i64> {
     bytes.iter().try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
 }

@@ -24,11 +24,11 @@ use crate::varint;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadOptions {
-    /// Read what Kafka's Java deserializers read, even where that loses data.
+    /// Reads everything that Kafka's Java deserializers read, even where they lose data.
     pub lenient: bool,
-    /// Reject type codes without a name where the format allows them.
+    /// Rejects type codes without a name in formats that allow them.
     pub strict_types: bool,
-    /// Reject keys other than text in formats with typed keys.
+    /// Rejects keys other than text in formats with typed keys.
     pub text_keys: bool,
     pub limits: Limits,
 }
@@ -38,9 +38,9 @@ pub struct WriteOptions {
     pub on_loss: OnLoss,
     /// How values get or lose their types.
     pub types: TypeOption,
-    /// Reject a null list of headers instead of writing it as none.
+    /// Rejects a null list of headers, which is otherwise written as no headers.
     pub refuse_null_headers: bool,
-    /// Write headers in the one order that the format has for them.
+    /// Writes headers in the order that the format defines.
     pub canonical: bool,
 }
 
@@ -55,12 +55,12 @@ pub trait Sink<'a> {
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
 }
 
-/// Discards headers: for parses that only validate.
+/// A sink that discards headers, for parses that only validate.
 pub struct Discard;
 
 impl Sink<'_> for Discard {}
 
-/// The headers and fields of a message as they come.
+/// The headers and fields of a message, in the order in which they were parsed.
 #[derive(Default)]
 pub struct GatheredMessage<'a> {
     pub headers: Vec<Header<'a>>,
@@ -86,8 +86,8 @@ impl<'a> Sink<'a> for GatheredMessage<'a> {
     }
 }
 
-/// A sink called through a trait object, so that the parser that collects errors is compiled once for each format, not for each
-/// pair of a format and a sink.
+/// A sink called through a trait object. The parser that collects errors is compiled once for each format, instead of
+/// for each pair of a format and a sink.
 pub struct AnySink<'r, 'a>(pub &'r mut dyn Receive<'a>);
 
 /// [`Sink`] without generic functions.
@@ -123,23 +123,23 @@ impl<'a> Sink<'a> for AnySink<'_, 'a> {
 /// The state of the headers at the end of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// All of them, possibly none, were passed to the sink.
+    /// All headers, possibly none, were passed to the sink.
     Whole,
     /// The message has no headers field.
     Absent,
-    /// At least one could not be read and was dropped; the parse reached the end.
+    /// At least one header could not be read and was dropped; the parse reached the end.
     Damaged,
-    /// They could not be read to the end.
+    /// The headers could not be read to the end.
     Broken,
 }
 
-/// The headers that a format can carry; anything else is a loss.
+/// Constraints on the headers that a format can carry; anything else is a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Constraints {
     pub nulls: bool,
-    /// The fewest and the most bytes of a key, and of a value.
+    /// Minimum and maximum length of a key, and of a value.
     pub part_len: (usize, usize),
-    /// How strictly its reader validates typed values.
+    /// How strictly the format validates typed values.
     pub checks: Checks,
 }
 
@@ -150,7 +150,7 @@ impl Constraints {
         (self.part_len.0..=self.part_len.1).contains(&len)
     }
 
-    /// Anything, as far as lengths can be stated.
+    /// No constraints, except that lengths fit 31 bits.
     pub const ALL: Constraints = Constraints { nulls: true, part_len: (0, i32::MAX as usize), checks: Checks::Nothing };
 }
 
@@ -170,15 +170,15 @@ pub trait HeadersFormat: 'static {
     /// The byte order of typed numbers.
     const ORDER: ByteOrder;
     const CONSTRAINTS: Constraints;
-    /// It can be written: a reader of several layouts cannot.
+    /// Whether the format can be written. A reader of several layouts cannot.
     const IS_TARGET: bool = true;
     /// The order of headers, if the format defines one.
     const CANONICAL: Option<HeaderOrder> = None;
 
-    /// How the kernels find its headers; [`crate::kernel::layout::NoKernels`] if there are none for it.
+    /// Layout that the kernels read and write; [`crate::kernel::layout::NoKernels`] for formats without kernels.
     type Layout: WireLayout;
 
-    /// The most bytes that the headers of a message may take for the kernels to write them.
+    /// Maximum number of bytes that the headers of a message may take when written.
     const MAX_WRITTEN: usize = i32::MAX as usize;
 
     /// Passes every header between the cursor and its end to the sink.
@@ -186,8 +186,8 @@ pub trait HeadersFormat: 'static {
 
     /// The length of these headers when written; rejects a total that `parse` would reject.
     ///
-    /// The headers are those that [`crate::op::write::Writer`] let through: keys in the form of this format, values
-    /// within `CARRIES`, a typed value as its bits, most significant byte first.
+    /// [`crate::op::write::Writer`] passes only headers that the format can carry: keys in its form, values within
+    /// `CONSTRAINTS`, a typed value as its bits in big-endian order.
     fn encoded_len<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize>;
 
     /// Writes headers that `encoded_len` accepted.
@@ -198,7 +198,7 @@ pub trait HeadersFormat: 'static {
         headers.iter().for_each(|header| Self::write_header(header, out));
     }
 
-    /// Writes one of them.
+    /// Writes a header that `encoded_len` accepted.
     fn write_header(header: &Header<'_>, out: &mut Vec<u8>);
 }
 
@@ -233,7 +233,7 @@ pub enum Role {
     Micros,
     /// Microseconds since the epoch, when the message was made.
     Origin,
-    /// A payload that is written as no bytes at all if it is null, which deletes the key.
+    /// A value in a state store. A null is written as no bytes, and deletes the key.
     StoredValue,
     /// The message deletes its key, whether it has a value or not.
     Tombstone,
@@ -241,7 +241,7 @@ pub enum Role {
     Deletes,
     Magic,
     Attributes,
-    /// Computed from the others, or of the batch: without a counterpart in another format.
+    /// A field that is computed from others or belongs to the batch, without a counterpart in another format.
     Derived,
 }
 
@@ -280,7 +280,7 @@ pub enum FieldValue<'a> {
 }
 
 impl FieldValue<'_> {
-    /// Bytes of a value that is bytes; 0 of any other.
+    /// Number of bytes of a binary value or an id; 0 for other values.
     #[inline(always)]
     pub fn byte_len(&self) -> usize {
         match self {
@@ -291,9 +291,9 @@ impl FieldValue<'_> {
     }
 }
 
-/// An opened message: where its headers are, and its other fields in the order of the table.
+/// An opened message: a cursor over its headers, and its other fields in the order of the table.
 pub struct Opened<'a, F> {
-    /// `None`: the message has no headers field.
+    /// `None` if the message has no headers field.
     pub headers: Option<Cursor<'a>>,
     pub fields: F,
 }
@@ -313,11 +313,11 @@ pub struct Contents<'m> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoded {
     Message,
-    /// In the format, such a message is a null.
+    /// The format writes such a message as a null.
     Null,
 }
 
-/// How the kernels find the headers of a message.
+/// Layout of the headers of a message format.
 pub type LayoutOf<E> = <<E as MessageFormat>::Headers as HeadersFormat>::Layout;
 
 /// The row of a format in the table.
@@ -332,13 +332,13 @@ pub struct Info {
     pub types: TypeCodes,
     pub order: ByteOrder,
     pub constraints: Constraints,
-    /// It can be written, by `encode` and by `convert`.
+    /// Whether `encode` and `convert` can write it.
     pub is_target: bool,
     /// The order of headers, if the format defines one.
     pub canonical: Option<HeaderOrder>,
-    /// The most bytes that the headers of a message may take.
+    /// Maximum number of bytes that the headers of a message may take.
     pub max_written: usize,
-    /// A count is in front of the headers.
+    /// Whether a count precedes the headers.
     pub has_count: bool,
     /// The layout that kernels read.
     pub kernels: Option<ReadableLayout>,
@@ -384,7 +384,7 @@ pub trait MessageFormat: Sized + 'static {
     const LAYOUT: &'static str = "";
     /// The public fields, including the headers.
     const FIELDS: &'static [Field];
-    /// A field is text.
+    /// Whether a field is text.
     const HAS_TEXT: bool = {
         let (mut index, mut has_text) = (0, false);
         while index < Self::FIELDS.len() {
@@ -426,8 +426,8 @@ pub trait MessageFormat: Sized + 'static {
         },
     };
 
-    /// Finds the headers and the fields of a serialized message. A format whose messages only occur in batches has
-    /// none.
+    /// Finds the headers and the fields of a serialized message. Fails for formats whose messages occur only in
+    /// batches.
     fn open<'a, R: Log>(_: Cursor<'a>, _: ReadOptions, log: &mut R) -> Open<'a, Self> {
         Err(log.fatal(Code::BadMagic, None, || "messages of this format are read with their batch".into()))
     }
@@ -438,14 +438,14 @@ pub trait MessageFormat: Sized + 'static {
     }
 }
 
-/// The fields of a message of a batch, which become values when a receiver requests them.
+/// The fields of a message of a batch, which are converted to values when a receiver requests them.
 pub trait MessageFields<'a>: Copy {
     type Values: AsRef<[FieldValue<'a>]>;
 
     /// All fields, in the order of the table.
     fn values(&self) -> Self::Values;
 
-    /// The field at a place in the table.
+    /// The field at an index of the table.
     fn value(&self, index: usize) -> FieldValue<'a>;
 
     /// The sum of [`FieldValue::byte_len`].
@@ -474,20 +474,20 @@ impl<'a, const N: usize> MessageFields<'a> for [FieldValue<'a>; N] {
 /// The fields of a message of a batch format.
 pub type FieldsOf<'a, B> = <B as BatchFormat>::Fields<'a>;
 
-/// The bytes of a message that count against the limits: of its fields and of its headers.
+/// Number of bytes of a message that count against the limits: those of its fields and headers.
 #[inline(always)]
 pub fn message_len<'a, F: MessageFields<'a>>(fields: &F, headers: Option<Cursor<'a>>) -> usize {
     fields.byte_len() + headers.map_or(0, |headers| headers.remaining())
 }
 
-/// A place in the messages of a frame: where a receiver stopped, and another reading goes on.
+/// A position in the messages of a frame, at which a receiver stopped and reading resumes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FramePosition {
-    /// Bytes of the messages before it.
+    /// Number of bytes of the messages before it.
     pub offset: usize,
-    /// The number of these messages; of a format whose frames are messages, what was found out about the data.
+    /// Number of these messages. `iggy-polled-2023`, whose frames are messages, stores its layout here: 1 for era B.
     pub count: usize,
-    /// Bytes of the messages after decompression, which are still in the buffer of the receiver.
+    /// Length of the decompressed messages, which are still in the buffer of the receiver.
     pub content_len: usize,
 }
 
@@ -495,7 +495,7 @@ pub struct FramePosition {
 pub trait MessageReceiver {
     type Batch: BatchFormat;
 
-    /// Messages in bytes of one lifetime that the receiver has not read yet.
+    /// Messages that the receiver keeps until it reads several of them at once.
     type Held<'a>: Default;
 
     fn message<'a>(
@@ -506,33 +506,34 @@ pub trait MessageReceiver {
         log: &mut CollectErrors,
     ) -> Result;
 
-    /// A message that broke, in a frame that continues after it: the log holds its errors.
+    /// Receives a message that cannot be read, in a frame that continues after it. The log holds its errors.
     fn unreadable<'a>(&mut self, held: &mut Self::Held<'a>, log: &mut CollectErrors) -> Result;
 
-    /// Reads the messages that are held. A failure is kept, and the next message stops.
+    /// Reads the messages that are held. A failure is kept, and returned for the next message.
     fn flush<'a>(&mut self, _held: &mut Self::Held<'a>) {}
 
-    /// A buffer for temporary bytes, possibly one that was returned.
+    /// Returns a buffer for temporary bytes, possibly one that was used before.
     fn take_buffer(&mut self) -> Vec<u8> {
         Vec::new()
     }
 
     fn return_buffer(&mut self, _buffer: Vec<u8>) {}
 
-    /// The next messages are in a frame at these bytes of the data.
+    /// Announces the frame of the next messages, as a range of the data.
     fn enter(&mut self, _frame: Range<usize>) {}
 
-    /// The receiver stopped the reading with a message, after which this place of the frame comes. Not called after a
-    /// frame's only message.
+    /// Called after the receiver has stopped at a message, with the position after it. Not called after a frame's only
+    /// message.
     fn stopped(&mut self, _before: FramePosition) {}
 
-    /// The position at which reading continues in the first frame, whose checksum was verified; `None` at its beginning.
+    /// The position at which reading resumes in the first frame, whose checksum was verified before; `None` to read it
+    /// from its beginning.
     fn resume(&mut self) -> Option<FramePosition> {
         None
     }
 }
 
-/// A receiver, and what it holds of messages in bytes that live for `'a`.
+/// A receiver, and the messages that it holds in bytes that live for `'a`.
 pub struct Receiver<'r, 'a, V: MessageReceiver> {
     receiver: &'r mut V,
     held: &'r mut V::Held<'a>,
@@ -558,7 +559,7 @@ impl<'r, 'a, V: MessageReceiver> Receiver<'r, 'a, V> {
         self.receiver.unreadable(self.held, log)
     }
 
-    /// Passes on messages in temporary bytes, which are dropped when it returns.
+    /// Passes on messages in temporary bytes. The receiver reads them before it returns.
     pub fn with_temporary<'b, T>(&mut self, read: impl FnOnce(&mut Receiver<'_, 'b, V>) -> T) -> T {
         self.receiver.flush(self.held);
         let mut held = V::Held::default();
@@ -656,7 +657,7 @@ pub fn parse_message<'a, E: MessageFormat, R: Log, S: Sink<'a>>(
     }
 }
 
-/// Passes the messages of a batch to a receiver, which flushes what it holds.
+/// Passes the messages of a batch to a receiver. The caller flushes the messages that it holds.
 pub fn parse_batch<'a, B: BatchFormat, V: MessageReceiver<Batch = B>>(
     data: Cursor<'a>,
     options: ReadOptions,
@@ -670,7 +671,7 @@ pub fn parse_batch<'a, B: BatchFormat, V: MessageReceiver<Batch = B>>(
     options.limits.check_message_bytes(data.remaining(), log)?;
     let parsed = B::messages(data, options, log, receiver);
     if parsed.is_err() && !log.is_over_limit() {
-        // A broken frame ends the parse without a call of `receiver`, and is a row like the messages before it.
+        // A broken frame ends the parse without a call of `receiver`. It counts as a row, like the messages before it.
         options.limits.check_message(0, log)?;
     }
     parsed

@@ -14,7 +14,7 @@ use crate::value_type::{Scalar, TypeCodes, ValueType};
 pub enum TypeOption {
     #[default]
     Unset,
-    /// How a value with a type is written in a format without types.
+    /// Encoding of typed values in a format without types.
     Untyped(Encoding),
     /// Values without a type become `binary`.
     Binary,
@@ -22,7 +22,7 @@ pub enum TypeOption {
     ByKey(TypesByKey),
 }
 
-/// The types of the values of some keys; of a key that is named twice, the first ones apply.
+/// The types of the values of some keys. The first entry of a key applies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TypesByKey {
     entries: Vec<Occurrences>,
@@ -44,7 +44,7 @@ impl TypesByKey {
     /// The first entry for one of the forms of a key.
     fn find(&self, keys: [&Key<'_>; 2]) -> Option<usize> {
         let index_of = |key: &Key<'_>| {
-            // The reports of losses contain keys as text, which can be passed back.
+            // Reports of losses contain keys as text, which a user can pass back.
             let text = match key {
                 Key::Text(_) => None,
                 key => self.indexes.get(&RequestedKey::Text(key.to_string())),
@@ -88,7 +88,7 @@ impl EncodedType {
         Ok(EncodedType { value_type: ValueType::Named(parsed.scalar), encoding })
     }
 
-    /// What `parse` reads back.
+    /// The text that `parse` reads.
     pub fn name(self) -> String {
         let name = self.value_type.name();
         match (self.value_type.width(), self.encoding) {
@@ -115,7 +115,7 @@ impl TypeOption {
         }
     }
 
-    /// The type for the next header with a key; the key as read and as written are both compared.
+    /// The type of the next header with a key. The key as read and the key as written are both compared.
     pub fn next_type(&self, keys: [&Key<'_>; 2], occurrences: &mut Vec<usize>) -> Option<EncodedType> {
         let TypeOption::ByKey(types) = self else { return None };
         occurrences.resize(types.entries.len(), 0);

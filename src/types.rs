@@ -1,15 +1,15 @@
-//! The types that a user names, and how values are read as one of them.
+//! [`Type`]: the types that a user names, and how values are read as one of them.
 //!
 //! ```text
-//!   type     name[:be|le|text|guid|reversed|json|connect|varlen|amqp|utf-16le|utf-16be|latin-1][:base64|hex], or text with a
-//!            form of its own, see [`text_form`]
+//!   type     name[:be|le|text|guid|reversed|json|connect|varlen|amqp|utf-16le|utf-16be|latin-1][:base64|hex], or a text
+//!            form, see [`text_form`]
 //!   int32    ┌──┬──┬──┬──┐  most significant byte first (`:be`, the default) or last (`:le`)
 //!            └──┴──┴──┴──┘
 //!   int32:text   "-42"       ASCII digits
 //!   int32:json   -42, "-42"  JSON, see [`json`]
 //!   int32:connect {"schema":{"type":"int32"},"payload":-42}   JSON with its schema, see [`connect`]
 //!   int32:varlen d6, ff ff ff ff ff d6   a two's complement of any number of bytes, most significant byte first
-//!   uuid:guid    the first three groups little-endian, as .NET's `Guid` has them; `uuid:reversed`: all sixteen bytes
+//!   uuid:guid    the first three groups little-endian, as in .NET's `Guid`; `uuid:reversed`: all sixteen bytes
 //!   int32:amqp   71 ff ff ff d6, 54 d6   an AMQP 1.0 primitive, which specifies its encoding: see [`amqp`]
 //!   string:utf-16le, string:latin-1      text in another character set, see [`charset`]
 //!   int32:text:base64    "LTQy"          Base64 of the bytes of a type, see [`base_encoding`]
@@ -26,7 +26,7 @@ use crate::text_form::TextForm;
 use crate::value::{ByteOrder, guid_order};
 use crate::value_type::{Scalar, ValueType};
 
-/// How a value is read: in an encoding that formats without types write, or in one that is only read.
+/// Encoding of a value: one that formats without types write, or one that is only read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
     Plain(Encoding),
@@ -40,11 +40,11 @@ pub enum Coding {
     Text(TextForm),
     /// Text in another character set, which formats with types store as bytes.
     Charset(Charset),
-    /// Any value, as its bytes: tests of nulls need no type.
+    /// Any value, as its bytes, for tests of nulls, which need no type.
     Any,
-    /// Any value, and null as no bytes: whether there is a header.
+    /// Any value, and a null as no bytes, for tests whether a header exists.
     Exists,
-    /// Any value of any header, whatever its key, as its bytes.
+    /// The values of all headers, whatever their keys, as bytes.
     Every,
 }
 
@@ -58,7 +58,7 @@ const SUFFIXES: [&str; 14] = [
 pub struct Type {
     pub scalar: Scalar,
     pub coding: Coding,
-    /// How the bytes of a value are written as text, which formats with types store as a string.
+    /// Text encoding of the bytes of a value, which formats with types store as a string.
     pub base: Option<BaseEncoding>,
 }
 
@@ -66,7 +66,7 @@ impl Type {
     /// Reads a name and its suffix.
     pub fn parse(text: &str) -> Result<Type, Error> {
         let plain = |scalar, coding| Ok(Type { scalar, coding, base: None });
-        // Conditions ask for these; users do not name them.
+        // These are used by conditions, and are not documented.
         match text {
             "binary:any" => return plain(Scalar::Binary, Coding::Any),
             "binary:exists" => return plain(Scalar::Binary, Coding::Exists),
@@ -129,7 +129,7 @@ impl Type {
         }
     }
 
-    /// The name in messages: that of a text form, or the name without a suffix, and how its bytes are written as text.
+    /// The name in messages: that of a text form, or the name without a suffix, and the text encoding of its bytes.
     pub fn name(self) -> Cow<'static, str> {
         let name = match self.coding {
             Coding::Text(form) => Cow::Owned(form.name()),
@@ -146,7 +146,7 @@ impl Type {
         self.base.is_some() || matches!(self.coding, Coding::Text(_))
     }
 
-    /// The bytes of a value, most significant first, in the order of this type, or back.
+    /// Converts the bytes of a value between big-endian order and the order of this type.
     pub fn in_order(self, bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
         match (self.coding, <[u8; 16]>::try_from(&bytes[..])) {
             (Coding::Guid, Ok(uuid)) => Cow::Owned(guid_order(uuid).to_vec()),
@@ -168,7 +168,8 @@ impl Type {
         }
     }
 
-    /// Whether values of a type fit this one, all or some of them: integers fit integers and floats, and text fits bytes.
+    /// Whether values of another type, all or some of them, fit this one: integers fit integers and floats, text fits
+    /// bytes.
     pub fn is_wider(self, stored: Scalar) -> bool {
         match (self.scalar, stored) {
             _ if self.is_text() => false,
@@ -180,7 +181,7 @@ impl Type {
         }
     }
 
-    /// The type that an accepted value is read as; `order` is the byte order of typed numbers.
+    /// The type as which an accepted value is read; `order` is the byte order of typed numbers.
     #[inline]
     pub fn under(self, value_type: ValueType, order: ByteOrder) -> Type {
         match value_type {

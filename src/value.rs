@@ -1,7 +1,7 @@
 //! Values read from bytes: [`read_bytes`], the bits of a type, and the error for bytes that are not a value.
 //!
 //! ```text
-//!   int32    ┌──┬──┬──┬──┐  the bits of a type: most significant byte first, in whichever order a format has them
+//!   int32    ┌──┬──┬──┬──┐  the bits of a type: big-endian, whatever the byte order of the format
 //!            └──┴──┴──┴──┘
 //! ```
 
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use crate::error::{Code, counted};
 use crate::value_type::{Scalar, ValueType};
 
-/// Which byte of a number comes first.
+/// Byte order of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ByteOrder {
     #[default]
@@ -18,7 +18,7 @@ pub enum ByteOrder {
     Little,
 }
 
-/// A value read from bytes. Integers of many widths share a variant: their range was checked by then.
+/// A value read from bytes. Integers of many widths share a variant, after a check of their range.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<'a> {
     Bool(bool),
@@ -32,7 +32,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// The value without the bytes that it was read from.
+    /// Returns the value without a borrow of the bytes that it was read from.
     pub fn into_owned(self) -> Value<'static> {
         match self {
             Value::Bool(flag) => Value::Bool(flag),
@@ -55,7 +55,7 @@ pub struct InvalidValue {
 }
 
 impl InvalidValue {
-    /// The same error, for a value that begins after this many bytes.
+    /// Adds the number of bytes before the value to the position of the error.
     pub fn shift(mut self: Box<Self>, bytes: usize) -> Box<Self> {
         self.byte += bytes;
         self
@@ -67,7 +67,7 @@ pub fn invalid(code: Code, message: impl FnOnce() -> String) -> Box<InvalidValue
     Box::new(InvalidValue { code, byte: 0, message: message() })
 }
 
-/// The bytes of a type with this width, most significant first.
+/// Returns the bytes of a type with this width in big-endian order.
 pub fn sized<const N: usize>(scalar: Scalar, order: ByteOrder, bytes: &[u8]) -> Result<[u8; N], Box<InvalidValue>> {
     let mut array: [u8; N] = bytes.try_into().map_err(|_| wrong_size(scalar, bytes.len()))?;
     if order == ByteOrder::Little {
@@ -115,7 +115,7 @@ pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Resu
         Scalar::Uint32 => int!(u32),
         Scalar::Uint64 => Ok(Value::Wide(u64::from_be_bytes(sized(scalar, order, bytes)?).into())),
         Scalar::Uint128 => {
-            // Above i128 there are more than 38 digits anyway, which is the same error.
+            // A number above i128 has more than 38 digits, which is the same error.
             let number = u128::from_be_bytes(sized(scalar, order, bytes)?);
             Ok(Value::Wide(i128::try_from(number).unwrap_or(i128::MAX)))
         }
@@ -144,7 +144,7 @@ pub const UUID_LEN: usize = 36;
 /// The text of a UUID, in ASCII.
 #[inline]
 pub fn uuid_digits(bytes: [u8; 16]) -> [u8; UUID_LEN] {
-    /// The positions of the digits of each byte.
+    /// Offsets of the two digits of each byte in the text.
     const DIGIT_OFFSETS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     let mut text = [b'-'; UUID_LEN];
     for (offset, byte) in DIGIT_OFFSETS.into_iter().zip(bytes) {
@@ -153,7 +153,8 @@ pub fn uuid_digits(bytes: [u8; 16]) -> [u8; UUID_LEN] {
     text
 }
 
-/// The bytes of a UUID between the order of RFC 9562 and that of .NET's `Guid`, whose first three groups are little-endian.
+/// Converts a UUID between the byte order of RFC 9562 and that of .NET's `Guid`, whose first three groups are
+/// little-endian.
 pub fn guid_order(mut bytes: [u8; 16]) -> [u8; 16] {
     bytes[..4].reverse();
     bytes[4..6].reverse();
@@ -164,11 +165,11 @@ pub fn guid_order(mut bytes: [u8; 16]) -> [u8; 16] {
 /// How strictly a format validates typed values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checks {
-    /// Any bytes will do.
+    /// Any bytes are valid.
     Nothing,
-    /// A type of fixed width has exactly that many bytes.
+    /// A value of fixed width has exactly that many bytes.
     Size,
-    /// And a boolean is 0 or 1, and a string UTF-8.
+    /// As `Size`; also, a boolean is 0 or 1, and a string is UTF-8.
     Value,
 }
 
@@ -192,7 +193,7 @@ impl Checks {
     }
 }
 
-/// The bits of a value in the given order: most significant byte first.
+/// Returns the bits of a value whose bytes have the given order, in big-endian order.
 #[inline]
 pub fn bits_of(value_type: ValueType, bytes: &[u8], order: ByteOrder) -> Cow<'_, [u8]> {
     match order {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 macro_rules! scalars {
     ($($variant:ident $name:literal $kip82:expr, $iggy:expr, $width:expr;)*) => {
-        /// A value type that can be named.
+        /// A value type with a name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Scalar { $($variant),* }
 
@@ -29,10 +29,10 @@ macro_rules! scalars {
                 match self { $(Scalar::$variant => $iggy),* }
             }
 
-            /// Bytes of a value; `None` for any number.
+            /// Number of bytes of a value; `None` if it varies.
             #[inline]
             pub const fn width(self) -> Option<usize> {
-                // Used for every header of a typed format: a small table is faster than a jump.
+                // Called for every header of a typed format: a small table is faster than a jump.
                 const WIDTHS: &[u8] = &[$(match $width { Some(width) => width, None => 0 }),*];
                 match WIDTHS[self as usize] {
                     0 => None,
@@ -66,7 +66,7 @@ scalars! {
 }
 
 impl Scalar {
-    /// Scalars that a format may tag a value with; the others are only ways to read one.
+    /// Whether a format has a code for the scalar. The others only specify how a value is read.
     pub const fn is_wire_type(self) -> bool {
         self.kip82().is_some() || self.iggy().is_some()
     }
@@ -81,7 +81,7 @@ pub enum ValueType {
 
 const UNNAMED: &str = "type-";
 
-/// The last code that has a name, in the format where codes without one pass.
+/// Last code with a name, in the format that allows codes without one.
 const LAST_NAMED: u8 = 15;
 
 impl ValueType {
@@ -93,7 +93,7 @@ impl ValueType {
         }
     }
 
-    /// The name with zeros after it, and its length: what is copied faster than a name of any length.
+    /// The name padded with zeros, and its length. A copy of a fixed size is faster than a copy of the name alone.
     #[inline]
     pub fn padded_name(self) -> ([u8; MAX_NAME_LEN], usize) {
         match self {
@@ -102,7 +102,7 @@ impl ValueType {
         }
     }
 
-    /// Bytes of a value; `None` for any number.
+    /// Number of bytes of a value; `None` if it varies.
     #[inline]
     pub fn width(self) -> Option<usize> {
         match self {
@@ -111,12 +111,12 @@ impl ValueType {
         }
     }
 
-    /// The inverse of `name`.
+    /// Parses the result of `name`.
     pub fn parse(name: &str) -> Option<ValueType> {
         ValueType::from_padded(padded(name).0, name.len()).or_else(|| ValueType::parse_unnamed(name))
     }
 
-    /// The type whose name the bytes begin with, unless it is a number.
+    /// The type whose name is the first `name_len` bytes; `None` for codes without a name.
     #[inline(always)]
     pub fn from_padded(bytes: [u8; MAX_NAME_LEN], name_len: usize) -> Option<ValueType> {
         if !(1..=MAX_NAME_LEN).contains(&name_len) {
@@ -139,7 +139,7 @@ impl ValueType {
     }
 }
 
-/// The longest name of a type: `type-200`.
+/// Length of the longest name of a type, `type-200`.
 pub const MAX_NAME_LEN: usize = 8;
 
 const PADDED: [([u8; MAX_NAME_LEN], usize); Scalar::ALL.len()] = {
@@ -164,7 +164,7 @@ const fn padded(name: &str) -> ([u8; MAX_NAME_LEN], usize) {
     (out, len)
 }
 
-/// The position of a name in the table: the factor was found by trial, so that no two types collide.
+/// Slot of a name in the table. The factor was found by trial, so that no two types collide.
 const fn slot_of(word: u64) -> usize {
     (word.wrapping_mul(0x1e75_963f_6bf1_f411) >> 59) as usize
 }
@@ -193,7 +193,7 @@ pub enum TypeCodes {
     Kip82,
     /// The fifteen `HeaderKind` codes of Apache Iggy; later codes pass through.
     Iggy,
-    /// The fifteen, and no other.
+    /// The fifteen codes of `Iggy`, and no others.
     IggyNamed,
 }
 
@@ -228,13 +228,13 @@ impl TypeCodes {
     }
 }
 
-/// Codes that may have a name.
+/// Number of codes that may have a name.
 const CODES: usize = LAST_NAMED as usize + 1;
 
 const KIP82: [Option<Scalar>; CODES] = by_code(true);
 const IGGY: [Option<Scalar>; CODES] = by_code(false);
 
-/// The table of scalars turned round.
+/// Inverse of the table of scalars: scalars by their codes.
 const fn by_code(kip82: bool) -> [Option<Scalar>; CODES] {
     let mut table = [None; CODES];
     let mut index = 0;

@@ -9,15 +9,15 @@
 //! ```
 //!
 //! Differences from the reference implementation: the bits that the last byte carries beyond the width are reported
-//! instead of shifted out. Non-minimal spellings are read by both.
+//! instead of shifted out. Both read non-minimal encodings.
 
-/// The longest varint of 32 bits.
+/// Maximum length of a varint of 32 bits.
 pub const MAX_LEN: usize = 5;
 
-/// The longest varint of 64 bits.
+/// Maximum length of a varint of 64 bits.
 pub const MAX_LEN_64: usize = 10;
 
-/// The varint at the beginning of some bytes.
+/// Result of reading a varint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParsedVarint<T> {
     Read { bits: T, len: usize, lost: bool },
@@ -25,8 +25,7 @@ pub enum ParsedVarint<T> {
     TooLong,
 }
 
-/// Reads a varint of one or two bytes, as nearly all are, and returns its bits and how many bytes it has; `None` of any
-/// other.
+/// Reads a varint of one or two bytes, as nearly all are, and returns its bits and its length; `None` for longer ones.
 #[inline(always)]
 pub fn read_short(bytes: &[u8]) -> Option<(u32, usize)> {
     match *bytes {
@@ -87,7 +86,7 @@ pub fn unzigzag_64(bits: u64) -> i64 {
     ((bits >> 1) as i64) ^ -((bits & 1) as i64)
 }
 
-/// The number of bytes of a written unsigned varint.
+/// Number of bytes of an unsigned varint when written.
 #[inline]
 pub fn len(bits: impl Into<u64>) -> usize {
     match bits.into() {
@@ -96,7 +95,7 @@ pub fn len(bits: impl Into<u64>) -> usize {
     }
 }
 
-/// The number of bytes of a length or count as a zig-zag varint.
+/// Number of bytes of a length or count as a zig-zag varint.
 #[inline]
 pub fn count_len(count: usize) -> usize {
     len((count as u64) << 1)

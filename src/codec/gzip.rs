@@ -16,7 +16,7 @@ use flate2::write::GzEncoder;
 
 use super::{Codec, Output, Result, TRAILING, TRUNCATED, output_for};
 
-/// The first bytes of a member.
+/// First bytes of a member.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {

@@ -6,7 +6,7 @@
 //!          └─────────────┴───────┴──────┴──────────────────────────┴───────┘
 //!            flags  bits 7–6 version 1 · 5 blocks are independent · 4 block checksums · 3 content_len ·
 //!                   2 content checksum · 1 reserved · 0 dictionary
-//!            size   bits 6–4 the most content of a block: 4 64 KiB · 5 256 KiB · 6 1 MiB · 7 4 MiB; others reserved
+//!            size   bits 6–4 maximum content of a block: 4 64 KiB · 5 256 KiB · 6 1 MiB · 7 4 MiB; others reserved
 //!            check  the second byte of the xxHash32 of flags to content_len
 //! block    ┌───────────────┬───────┬──────────────────────┐
 //!          │ u32 block_len │ block │ u32 xxHash32, or none│  repeated; top bit of block_len: not compressed
@@ -16,10 +16,10 @@
 //!          └─────────────┴───────────────────────┘
 //! ```
 //!
-//! Kafka's message format 0 is written with a `check` over the magic too; `legacy` accepts both.
+//! In Kafka's message format 0, `check` covers the magic too; `legacy` accepts both.
 //!
-//! The library decompresses the blocks. The frame around them is read here: the library's own reader accepts a frame
-//! that is cut between two blocks, and reserves whatever size the header names.
+//! The library decompresses the blocks. The frame around them is read here, because the library's reader accepts a
+//! frame that is truncated between two blocks, and reserves any size that the header declares.
 //!
 //! Differences from the reference implementation: Kafka verifies neither checksum of the content nor its length,
 //! ignores bytes after the frame and the `check` of message format 0, and rejects blocks that refer to earlier ones.
@@ -42,13 +42,13 @@ const FLAG_DICTIONARY: u8 = 1;
 const RESERVED_FLAGS: u8 = 1 << 1;
 const RESERVED_SIZE_BITS: u8 = 0b1000_1111;
 
-/// The top bit of a block's length: the block is not compressed.
+/// Top bit of the length of a block that is not compressed.
 const STORED: u32 = 1 << 31;
 
-/// The maximum distance of a reference.
+/// Maximum distance of a reference.
 const WINDOW_LEN: usize = 64 * 1024;
 
-/// Content bytes per block byte at most: a byte of a long length adds 255.
+/// Maximum number of content bytes per block byte: each byte of a long length adds 255.
 const MAX_RATIO: usize = 255;
 
 pub(super) fn decompress(bytes: &[u8], legacy: bool, output: &mut Output<'_>) -> Result {
@@ -67,8 +67,7 @@ pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
     encoder.finish().map_err(|_| Codec::Lz4.unwritten())
 }
 
-/// Replaces the header checksum of a frame that [`compress`] wrote by the checksum of message format 0, which covers
-/// the magic too.
+/// Replaces the header checksum of a frame from [`compress`] by that of message format 0, which covers the magic too.
 pub(super) fn with_legacy_check(mut frame: Vec<u8>) -> Vec<u8> {
     let check_at = MAGIC.len() + 2;
     frame[check_at] = XxHash32::oneshot(0, &frame[..check_at]).to_le_bytes()[1];
@@ -115,7 +114,7 @@ impl Frame {
         Ok(Frame { flags, max_block_len, content_len })
     }
 
-    /// Reads the next block; `false` is the end mark.
+    /// Reads the next block; returns false at the end mark.
     fn block(&self, rest: &mut &[u8], output: &mut Output<'_>) -> Result<bool> {
         let word = u32::from_le_bytes(array(rest)?);
         if word == 0 {

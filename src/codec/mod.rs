@@ -1,9 +1,10 @@
-//! Compression codecs: [`compress`] and [`decompress`], never to more bytes than the caller allows.
+//! Compression codecs: [`compress`], and [`decompress`] up to a limit of bytes.
 //!
-//! Compressed data is untrusted: no size in it causes an allocation. Memory is reserved as content appears, bounded by
-//! what the input could hold. Data that end too early, continue after their end or fail their checksum are rejected.
+//! Compressed data is untrusted: no size in it causes an allocation. Memory is reserved as content is decompressed,
+//! bounded by the maximum that the input could hold. Data that is truncated, has trailing bytes or fails its checksum
+//! is rejected.
 //!
-//! Each codec is a feature of the crate; one that was left out is an error.
+//! Each codec is a feature of the crate. A codec that was left out is an error.
 
 #![cfg_attr(
     not(all(feature = "gzip", feature = "lz4", feature = "snappy", feature = "zstd")),
@@ -24,7 +25,7 @@ use std::io::{self, Read};
 
 use crate::memory;
 
-/// A codec, as the attributes of a message or of a batch number them.
+/// A codec, by its number in the attributes of a message or a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     None,
@@ -34,7 +35,7 @@ pub enum Codec {
     Zstd,
 }
 
-/// Why bytes could not be taken out of a codec or put into it.
+/// Reason why bytes could not be decompressed or compressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CodecError {
     /// Lower case, no full stop, never a user's bytes.
@@ -43,9 +44,9 @@ pub enum CodecError {
     TooLarge { limit: usize },
 }
 
-/// Takes the content out of `bytes`, of which there may be `limit` bytes.
+/// Decompresses `bytes` to at most `limit` bytes.
 ///
-/// `lz4_legacy` allows LZ4 the wrong header checksum of Kafka's message format 0.
+/// `lz4_legacy` accepts the wrong header checksum of LZ4 in Kafka's message format 0.
 pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     let len = decompress_into(codec, bytes, lz4_legacy, limit, &mut content)?;
@@ -53,8 +54,8 @@ pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) ->
     Ok(content)
 }
 
-/// As `decompress`, to the beginning of a buffer, whatever it holds; returns the length of the content. A buffer that
-/// is used again is neither filled with zeros nor moved.
+/// As `decompress`, into the beginning of a buffer, whose bytes are overwritten; returns the length of the content. A
+/// buffer that is reused is neither filled with zeros nor moved.
 pub fn decompress_into(
     codec: Codec,
     bytes: &[u8],
@@ -79,8 +80,7 @@ pub fn decompress_into(
     Ok(output.len)
 }
 
-/// Compresses a message set of format 0: its LZ4 frames have the wrong header checksum that readers of that time
-/// expect.
+/// Compresses a message set of format 0, whose LZ4 frames have the wrong header checksum that its readers expect.
 pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
     match codec {
         #[cfg(feature = "lz4")]
@@ -89,7 +89,7 @@ pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
     }
 }
 
-/// Puts `bytes` into a codec, as Kafka's producer does.
+/// Compresses `bytes` as Kafka's producer does.
 pub fn compress(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
     match codec {
         Codec::None => {
@@ -114,7 +114,7 @@ impl Codec {
     /// Every codec, in the order of their numbers.
     pub const ALL: [Codec; 5] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];
 
-    /// The codec with a number, which the caller has freed of other attribute bits.
+    /// The codec of a number, from which the caller has removed other attribute bits.
     pub fn from_attributes(bits: u8) -> Option<Codec> {
         Codec::ALL.get(usize::from(bits)).copied()
     }
@@ -139,7 +139,7 @@ impl Codec {
         CodecError::Corrupt(format!("the data is {0}, and the core was built without the feature {0}", self.name()))
     }
 
-    /// An encoder failed; writing to memory gives it no reason.
+    /// Error of an encoder, which has no known reason.
     #[cold]
     fn unwritten(self) -> CodecError {
         CodecError::Corrupt(format!("the {} data could not be written", self.name()))
@@ -162,17 +162,17 @@ pub type Result<T = (), E = CodecError> = std::result::Result<T, E>;
 const TRUNCATED: &str = "it ends too early";
 const TRAILING: &str = "bytes are left after its end";
 
-/// An empty buffer with memory for what a compressor writes of bytes that it cannot compress.
+/// Returns an empty buffer with memory for bytes that cannot be compressed.
 fn output_for(bytes: &[u8]) -> Vec<u8> {
     memory::vec_of(bytes.len() + bytes.len() / 64 + 256)
 }
 
-/// Bytes per read of a decoder.
+/// Number of bytes of one read from a decoder.
 const CHUNK_LEN: usize = 16 * 1024;
 
-/// Content that grows as it is decompressed and never exceeds its limit, nor does memory that is reserved for it.
+/// Decompressed content as it grows. Neither the content nor its memory exceeds the limit.
 struct Output<'b> {
-    /// The content, and bytes that mean nothing.
+    /// The content, followed by unused bytes.
     buffer: &'b mut Vec<u8>,
     len: usize,
     limit: usize,
@@ -183,7 +183,7 @@ impl Output<'_> {
         &self.buffer[..self.len]
     }
 
-    /// The bytes that may still be appended.
+    /// Number of bytes that may still be appended.
     fn room(&self) -> usize {
         self.limit - self.len
     }
@@ -199,7 +199,8 @@ impl Output<'_> {
         Ok(())
     }
 
-    /// Lets `write` read the content so far and put up to `len` bytes after it; it returns how many.
+    /// Calls `write` with the content and room for `len` bytes after it; `write` returns the number of bytes that it
+    /// wrote.
     fn fill(&mut self, len: usize, write: impl FnOnce(&[u8], &mut [u8]) -> Result<usize>) -> Result {
         self.reserve(len)?;
         let (content, room) = self.buffer.split_at_mut(self.len);
@@ -207,7 +208,7 @@ impl Output<'_> {
         Ok(())
     }
 
-    /// Reads a decoder to its end, also when the limit is reached exactly: its end is verified too.
+    /// Reads a decoder to its end, even if the limit is reached exactly, so that the end is verified too.
     fn drain(&mut self, decoder: &mut impl Read, corrupt: impl FnOnce(io::Error) -> CodecError) -> Result {
         let mut chunk = [0; CHUNK_LEN];
         loop {
@@ -219,8 +220,7 @@ impl Output<'_> {
         }
     }
 
-    /// Makes the buffer long enough for `more` bytes. If memory has to be reserved, it is twice as much as before, unless
-    /// that is too little or past the limit.
+    /// Makes the buffer long enough for `more` bytes. If it has to grow, its memory is doubled, within the limit.
     fn reserve(&mut self, more: usize) -> Result {
         if more > self.room() {
             return Err(self.too_large());
@@ -240,7 +240,7 @@ impl Output<'_> {
     }
 }
 
-/// Steps over `len` bytes; fewer is an end too early.
+/// Takes `len` bytes from the front; fewer are an error.
 fn take<'a>(rest: &mut &'a [u8], len: usize, codec: Codec) -> Result<&'a [u8]> {
     rest.split_off(..len).ok_or_else(|| codec.corrupt(TRUNCATED))
 }

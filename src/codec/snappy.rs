@@ -1,5 +1,5 @@
 //! Snappy, bare ([format](https://github.com/google/snappy/blob/main/format_description.txt)) or in the framing of
-//! xerial's `snappy-java`, in which Kafka writes it.
+//! xerial's `snappy-java`, which Kafka uses.
 //!
 //! ```text
 //! bare     ┌──────────────────┬──────────┐
@@ -17,17 +17,17 @@
 use super::{Codec, Output, Result, TRUNCATED, output_for, take};
 use crate::memory;
 
-/// The first bytes of the framing. Unframed data never begin with them: a content of 10,626 bytes would begin with a
-/// copy.
+/// First bytes of the framing. Unframed data never begins with them: it would have 10,626 bytes of content, and begin
+/// with a copy.
 const MAGIC: [u8; 8] = *b"\x82SNAPPY\0";
 
-/// The version that `snappy-java` writes, also as the oldest version that can read it.
+/// Version that `snappy-java` writes, also as the oldest compatible version.
 const VERSION: i32 = 1;
 
-/// The content of a block that `snappy-java` writes.
+/// Content length of the blocks that `snappy-java` writes.
 const BLOCK_LEN: usize = 32 * 1024;
 
-/// Content bytes per block byte at most: the best element turns 3 bytes into 64.
+/// Maximum number of content bytes per block byte: 3 bytes expand to at most 64.
 const MAX_RATIO: usize = 22;
 
 pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {
@@ -38,7 +38,7 @@ pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {
     if version < VERSION {
         return Err(Codec::Snappy.corrupt(format_args!("version {version} of its framing is unknown")));
     }
-    // Ignored by `snappy-java`, and written by others in either byte order.
+    // `snappy-java` ignores it, and other writers use either byte order.
     let _compatible = number(&mut rest)?;
     while !rest.is_empty() {
         let len = number(&mut rest)?;

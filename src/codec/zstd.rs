@@ -15,11 +15,11 @@ use ::zstd::zstd_safe;
 use super::{Codec, Output, Result, TRUNCATED};
 use crate::memory;
 
-/// The largest window that is read, 128 MiB: what the library and Kafka read, and what the highest levels write.
-/// The library reserves it and touches no more of it than there is content.
+/// Maximum window that is read, 128 MiB. The library and Kafka have the same limit, and the highest levels write it.
+/// The library reserves the whole window, but touches only as much as there is content.
 const MAX_WINDOW_LOG: u32 = 27;
 
-/// What the library says where it cannot reserve the window.
+/// Error of the library if it cannot reserve the window.
 const NO_MEMORY: &str = "Allocation error : not enough memory";
 
 pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {

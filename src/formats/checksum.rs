@@ -1,19 +1,19 @@
-//! The checksums of these formats, and the message about one that does not match.
+//! The checksums of the formats, and the message about a mismatch.
 
 use crate::number::fitting;
 use std::fmt::LowerHex;
 
-/// CRC-32, of Kafka's message formats 0 and 1 and of payloads in Iggy.
+/// CRC-32 of Kafka's message formats 0 and 1, and of payloads in Iggy.
 pub fn crc32(bytes: &[u8]) -> u32 {
     fitting(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32IsoHdlc, bytes))
 }
 
-/// CRC-32C, of record batches.
+/// CRC-32C of record batches.
 pub fn crc32c(bytes: &[u8]) -> u32 {
     fitting(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes))
 }
 
-/// The message about a checksum that is not the one computed.
+/// Message about a stored checksum that differs from the computed one.
 pub(super) fn mismatch<T: LowerHex>(stored: T, computed: T) -> String {
     let digits = 2 * size_of::<T>();
     format!("the checksum is {stored:0digits$x} and the bytes give {computed:0digits$x}")

@@ -1,4 +1,4 @@
-//! The wire formats: one file each. Headers alone, messages around them, and batches of messages.
+//! The wire formats, one file each: headers, messages with headers, and batches of messages.
 
 pub mod batch;
 pub mod checksum;

@@ -1,5 +1,5 @@
-//! Adapts headers to what a target can carry: computed from the constants of its format and the header, never from a
-//! pair of formats.
+//! Adapts headers to a target, depending only on the header and the constants of the target, never on the source
+//! format.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ use crate::value_type::{Scalar, TypeCodes, ValueType};
 
 pub const HALF_PAIR: &str = "half of a surrogate pair is no character";
 
-/// A loss of a header, which is left out.
+/// Loss of a header that is left out.
 pub fn lost(index: usize, key: &Key<'_>, code: Code, message: String) -> Loss {
     Loss { code, message, header: Some(index), key: Some(key.to_string()), value_type: None, written: None }
 }
 
-/// Whether a key is one that the target can have. Where keys are typed, text is a string and an integer an int32.
+/// Whether the target can carry a key. Where keys are typed, text is a string and an integer an int32.
 #[inline]
 pub fn is_key_of(form: KeyForm, types: TypeCodes, key: &Key<'_>) -> bool {
     match (form, key) {
@@ -28,22 +28,22 @@ pub fn is_key_of(form: KeyForm, types: TypeCodes, key: &Key<'_>) -> bool {
     }
 }
 
-/// The key in the form of the target; `None` when the header is left out.
+/// Converts a key to the form of the target; `None` if the header is left out.
 pub fn key_for<'a, R: Log>(form: KeyForm, from: KeyForm, header: &Header<'a>, log: &mut R) -> Result<Option<Key<'a>>> {
     const STRING: ValueType = ValueType::Named(Scalar::String);
     const INT32: ValueType = ValueType::Named(Scalar::Int32);
     const NO_DECIMAL: (Option<ValueType>, &str) = (None, "the key is no decimal int32");
     let is = |value_type: ValueType| (Some(value_type), "");
-    // The key that is written, and the message about what is lost: the type of the key, and what follows it.
+    // The key that is written, and the message about a loss: the type of the key, and the text after it.
     let (key, loss) = match (form, &header.key) {
         (KeyForm::Text, Key::Int(number)) => (Some(Key::from(number.to_string())), Some(is(INT32))),
-        // Text also replaces a type that the target does not have.
+        // Text also replaces types that the target lacks.
         (KeyForm::Text | KeyForm::Typed, Key::Typed(typed)) => match text_of(typed.value_type, &typed.bits()) {
             Some(text) => (Some(Key::from(text)), typed.string().is_none().then(|| is(typed.value_type))),
             None => (None, Some((Some(typed.value_type), " and has no text form"))),
         },
         (KeyForm::Int, Key::Text(text)) => match decimal(text.as_bytes()) {
-            // Where keys are typed, text that spells a number is not that number.
+            // Where keys are typed, the digits of a number are not that number.
             Some(number) => (Some(Key::Int(number)), (from == KeyForm::Typed).then(|| is(STRING))),
             None => (None, Some(NO_DECIMAL)),
         },
@@ -72,7 +72,7 @@ pub fn key_for<'a, R: Log>(form: KeyForm, from: KeyForm, header: &Header<'a>, lo
     Ok(key)
 }
 
-/// The number that is written just so.
+/// Parses an integer that is in canonical form.
 fn decimal(text: &[u8]) -> Option<i32> {
     let number: i32 = std::str::from_utf8(text).ok()?.parse().ok()?;
     (number.to_string().as_bytes() == text).then_some(number)
@@ -86,7 +86,7 @@ fn is_integer(value_type: ValueType) -> bool {
     )
 }
 
-/// Whether the target accepts a key or value (`part`) of this length.
+/// Whether the target accepts the length of a key or value (`part`).
 #[inline]
 pub fn part_fits<R: Log>(
     constraints: Constraints,

@@ -10,7 +10,7 @@ use crate::traits::{
     Class, Encoded, Field, FieldType, FieldValue, GatheredMessage, Presence, ReadOptions, Role, Sink, WriteOptions,
 };
 
-/// The answer of convert to a format of many messages.
+/// Error of convert for a source that is a batch.
 pub fn not_one_by_one(format: &str) -> Error {
     Error::Value(format!("{format} is a batch: convert its messages one by one"))
 }
@@ -19,10 +19,10 @@ pub fn no_target(format: &str) -> Error {
     Error::Value(format!("{format} is a batch and no target"))
 }
 
-/// Fields of two headers formats: only headers.
+/// Total number of fields of two headers formats, which have only headers.
 const BLOCKS: usize = 2;
 
-/// Passes a gathered message to a writer: its headers, then its fields as the target has them.
+/// Passes a gathered message to a writer: its headers, then its fields converted to those of the target.
 pub fn hand_over<'a, R: Log, S: Sink<'a>>(
     message: &mut GatheredMessage<'a>,
     presence: Presence,
@@ -44,7 +44,7 @@ pub fn hand_over<'a, R: Log, S: Sink<'a>>(
     Ok(())
 }
 
-/// The fields of the target without its headers, made from the fields of the source.
+/// Converts the fields of the source to those of the target, without the headers.
 fn map_fields<'a, R: Log>(
     from: &[Field],
     values: &[FieldValue<'a>],
@@ -66,8 +66,8 @@ fn map_fields<'a, R: Log>(
             Some(index) => fields[index] = convert_field(field, targets[index], *value, log)?,
             None => match (field.role, value) {
                 (Role::Magic | Role::Attributes | Role::Deletes, _) => {}
-                // Where a tombstone is a null value, one that has the mark is a tombstone, and one inside a wrapper
-                // without the mark is none.
+                // In a target whose tombstones are null values, a null with the mark is a tombstone, and a null inside
+                // a wrapper without the mark is not.
                 (Role::Tombstone, FieldValue::Bool(true)) if is_null => {}
                 (Role::Tombstone, FieldValue::Bool(false)) if !(is_null && null_deletes) || no_wrapper => {}
                 _ => {
@@ -80,28 +80,28 @@ fn map_fields<'a, R: Log>(
     Ok(fields)
 }
 
-/// The value of a target field without a source field.
+/// Value of a target field without a source field.
 fn default_value<'a>(target: &Field, sources: &[&Field]) -> FieldValue<'a> {
     match target.role {
-        // Kafka's word for "no timestamp".
+        // Kafka stores -1 for no timestamp.
         Role::Millis => FieldValue::Int64(-1),
         role if role.is_value() && !sources.iter().any(|field| field.role.is_value()) => FieldValue::Binary(&[]),
         _ => FieldValue::Null,
     }
 }
 
-/// Whether a field of a source goes into a field of a target.
+/// Whether a field of a source corresponds to a field of a target.
 fn has_same_meaning(source: Role, target: Role) -> bool {
     let is_time = |role| matches!(role, Role::Millis | Role::Micros);
     match (source, target) {
-        // A message without a value deletes its key, also where that is a field. Nothing sets a derived field.
+        // A message without a value deletes its key, which some targets store in a field. Derived fields are never set.
         (Role::Deletes, Role::Tombstone) => true,
         (_, Role::Deletes) => false,
         _ => source == target || (is_time(source) && is_time(target)) || (source.is_value() && target.is_value()),
     }
 }
 
-/// A value in the type of its target field; null if it was dropped.
+/// Converts a value to the type of its target field; null if it was dropped.
 fn convert_field<'a, R: Log>(
     field: &Field,
     target: &Field,
@@ -111,7 +111,7 @@ fn convert_field<'a, R: Log>(
     let FieldValue::Int64(number) = value else { return Ok(value) };
     let lost = |message: &str| Loss::of_message(Code::OutOfRange, format!("{} {message}", field.name));
     if target.field_type == FieldType::Natural && number < 0 {
-        // Kafka's word for "none" has a counterpart: nothing.
+        // Kafka's -1 for none becomes null.
         if number != -1 {
             log.loss(false, || lost("is negative"))?;
         }
@@ -136,7 +136,7 @@ fn convert_field<'a, R: Log>(
     }
 }
 
-/// One converted message: `data` is `None` if the target writes no bytes for it.
+/// A converted message; `data` is `None` if the target writes no bytes for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
     pub data: Option<Vec<u8>>,
@@ -175,7 +175,7 @@ pub fn convert_message(
     let mut losses = log.take_losses();
     let is_cut = losses.last().is_some_and(|last| last.code == Code::LimitExceeded);
     if writer.hints_left_out && !losses.is_empty() && !is_cut {
-        // The type hints do not restore all values, which only this entry shows.
+        // Only this entry shows that the type hints do not restore all values.
         truncate_list(&mut losses, usize::MAX, read.limits.reports);
     }
     Ok(Converted { data, losses, type_hints: writer.type_hints })

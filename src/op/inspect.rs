@@ -12,7 +12,7 @@ use crate::traits::{
     message_len, parse_batch,
 };
 
-/// A labelled message. The labels cover it without a gap, in order.
+/// A labelled message. The labels are in order and cover it without gaps.
 #[derive(Debug)]
 pub struct Inspection {
     pub labels: Vec<Label>,
@@ -24,7 +24,7 @@ pub struct Inspect<'a> {
     pub options: ReadOptions,
 }
 
-/// The field of bytes that were not parsed.
+/// Label of bytes that were not parsed.
 const NOT_READ: &str = "not read";
 
 impl Visitor for Inspect<'_> {
@@ -48,7 +48,7 @@ fn inspection(mut log: CollectErrors, len: usize) -> Inspection {
     Inspection { labels: cut_labels(without_gaps(labels, len), len, limit), errors: log.take_errors() }
 }
 
-/// All errors of a batch.
+/// Returns all errors of a batch.
 pub fn batch_errors<B: BatchFormat>(data: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
     read_batch::<B>(data, options, CollectErrors::new(OnLoss::Raise, options.limits.reports)).take_errors()
 }
@@ -60,7 +60,7 @@ fn read_batch<B: BatchFormat>(data: &[u8], options: ReadOptions, mut log: Collec
     log
 }
 
-/// Parses the headers of every message, and keeps nothing.
+/// Parses the headers of every message for their errors.
 pub struct ParseHeaders<B>(ReadOptions, PhantomData<B>);
 
 impl<B> ParseHeaders<B> {
@@ -107,7 +107,7 @@ impl<B: BatchFormat> MessageReceiver for ParseHeaders<B> {
     }
 }
 
-/// Replaces what passes the limit by one label of the rest.
+/// Replaces labels beyond the limit by one label for the rest.
 fn cut_labels(mut labels: Vec<Label>, len: usize, limit: usize) -> Vec<Label> {
     let most = limit.max(LEAST_REPORTS);
     if labels.len() > most {
@@ -118,7 +118,7 @@ fn cut_labels(mut labels: Vec<Label>, len: usize, limit: usize) -> Vec<Label> {
     labels
 }
 
-/// Sorts labels by place and names the bytes between them.
+/// Sorts labels by offset, and adds labels for the bytes between them.
 fn without_gaps(mut labels: Vec<Label>, len: usize) -> Vec<Label> {
     labels.sort_by_key(|label| label.start);
     let gap = |start, end| Label { start, end, field: NOT_READ, header: None, text: String::new() };

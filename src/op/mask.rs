@@ -1,4 +1,4 @@
-//! [`Mask`]: functions that hide a value.
+//! [`Mask`]: functions that mask a value.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,13 +10,13 @@ use crate::memory;
 use crate::value::HEX_DIGITS;
 use crate::value_type::{Scalar, ValueType};
 
-/// The text that `redact` writes, and that `last4` writes before the last bytes.
+/// Text that `redact` writes, and that `last4` writes before the last bytes.
 const STARS: [&[u8]; 2] = [b"***", b"****"];
 
-/// The fewest bytes of a value of which the last four are shown.
+/// Minimum length of a value whose last four bytes are shown.
 const MIN_SHOWN: usize = 8;
 
-/// A function from a value to the text that hides it.
+/// A function that replaces a value by text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mask {
     /// SHA-256 as hexadecimal digits.
@@ -29,11 +29,11 @@ pub enum Mask {
     LastFour,
 }
 
-/// A secret key, which is not shown.
+/// A secret key, which `Debug` does not print.
 #[derive(Clone)]
 pub struct HmacKey {
     key: Vec<u8>,
-    /// The state after the key, which is the same for every value.
+    /// State after hashing the key, which is the same for every value.
     keyed: Hmac<Sha256>,
 }
 
@@ -66,7 +66,7 @@ impl PartialEq for HmacKey {
 impl Eq for HmacKey {}
 
 impl Mask {
-    /// Texts of the lengths that it makes, the longest first.
+    /// Sample texts of the two lengths that the mask produces, the longest first.
     pub(super) fn texts(&self) -> [&'static [u8]; 2] {
         match self {
             Mask::Hash | Mask::Hmac(_) => [&[b'0'; 64], &[b'0'; 64]],
@@ -75,7 +75,8 @@ impl Mask {
         }
     }
 
-    /// Appends one of two headers, which have a value of [`Mask::texts`], with the text that replaces a value.
+    /// Appends one of two serialized headers, whose values are those of [`Mask::texts`], with the text that replaces a
+    /// value.
     #[inline]
     pub(super) fn write(&self, headers: &[Vec<u8>; 2], value_type: Option<ValueType>, bits: &[u8], out: &mut Vec<u8>) {
         match self {
@@ -95,7 +96,7 @@ impl Mask {
         }
     }
 
-    /// The text that replaces a value, given as its bits.
+    /// Returns the text that replaces a value, which is given by its bits.
     pub(super) fn apply(&self, value_type: Option<ValueType>, bits: &[u8]) -> Cow<'static, [u8]> {
         match self {
             Mask::Hash => Cow::Owned(hash(bits).to_vec()),
@@ -109,7 +110,7 @@ impl Mask {
     }
 }
 
-/// The last bytes of a value, if they may be shown.
+/// Last four bytes of a value, if they may be shown.
 #[inline]
 fn last_four(value_type: Option<ValueType>, bits: &[u8]) -> Option<&[u8; 4]> {
     let is_text = matches!(value_type, None | Some(ValueType::Named(Scalar::String | Scalar::Binary)));

@@ -1,4 +1,4 @@
-//! [`ReadMessages`] reads the messages of a batch one by one, and [`Bookmark`] keeps where it stopped.
+//! [`ReadMessages`] reads the messages of a batch one by one, and [`Bookmark`] stores its position.
 
 use std::marker::PhantomData;
 use std::mem;
@@ -15,16 +15,16 @@ use crate::traits::{
     MessageReceiver, ReadOptions, Receiver, message_len, parse_batch,
 };
 
-/// The headers of a message: parsed, or their bytes, whatever is in them.
+/// The headers of a message, either parsed or as bytes that were not validated.
 pub enum MessageHeaders<'m> {
     Parsed(&'m [Header<'m>]),
     Bytes(&'m [u8]),
 }
 
-/// The position at which reading of a batch resumes. It keeps the decompressed records of one batch, and no message.
+/// The position at which reading of a batch resumes, and the decompressed records of that batch.
 #[derive(Default)]
 pub struct Bookmark {
-    /// The next frame: a byte of the data.
+    /// Offset of the next frame in the data.
     offset: usize,
     position: Option<FramePosition>,
     counts: BatchCounts,
@@ -41,7 +41,7 @@ pub struct ReadMessages<'a, F> {
     pub receive: F,
 }
 
-/// Whether there are more messages after those that were passed on.
+/// Whether more messages follow those that were passed on.
 pub type HasMore = bool;
 
 impl<F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]) -> bool> Visitor for ReadMessages<'_, F> {

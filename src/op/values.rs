@@ -1,4 +1,4 @@
-//! [`ReadMessage`] parses one message into a sink.
+//! [`ParseMessage`] parses one message into a sink.
 
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
@@ -19,7 +19,7 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ParseMessage<'a, F> {
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
         let data = Cursor::new(self.data);
-        // Nearly every message is whole. Its errors are collected in a second pass if it is not.
+        // Nearly every message is valid. The errors of an invalid one are collected in a second pass.
         let mut sink = (self.fresh)();
         let fast = parse_message::<E, _, _>(data, self.options, &mut FailFast::new(OnLoss::Raise), &mut sink);
         if let Ok(presence) = fast {

@@ -1,5 +1,4 @@
-//! Writing, shared by single messages and columns: headers are gathered, adapted to what the target can
-//! carry, and written by [`Writer`].
+//! [`Writer`] gathers headers, adapts them to the target, and writes them, for single messages and for columns.
 
 use std::borrow::Cow;
 use std::mem;
@@ -18,17 +17,17 @@ use crate::type_option::{EncodedType, TypeOption};
 use crate::value::{ByteOrder, Checks, InvalidValue, bits_of};
 use crate::value_type::{Scalar, ValueType};
 
-/// Where the headers of a writer come from.
+/// Source of the headers of a writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     pub order: ByteOrder,
     pub keys: KeyForm,
-    /// Encode or convert: an invalid value is the caller's error in one and a loss in the other.
+    /// Encode or convert. An invalid value is an error in the former, and a loss in the latter.
     pub direction: Direction,
 }
 
 impl Origin {
-    /// Headers from the user: typed values are their bits.
+    /// Headers from the user, whose typed values are bits.
     pub const USER: Origin = Origin { order: ByteOrder::Big, keys: KeyForm::Text, direction: Direction::Encode };
 }
 
@@ -41,24 +40,24 @@ pub struct TypeHint {
     pub lost: bool,
 }
 
-/// The current message, to be written in a format.
+/// Gathers a message and writes it in a format.
 pub struct Writer<'a> {
     target: &'static Info,
     options: WriteOptions,
     origin: Origin,
-    /// The type of untyped values.
+    /// Type of values without one.
     default_type: Option<ValueType>,
     headers: Vec<Header<'a>>,
-    /// Values with another encoding, one after the other, and the positions of their headers.
+    /// Values in another encoding, one after the other, and the index of the header and the range of each.
     encoded: Vec<u8>,
     encoded_ranges: Vec<(usize, Range<usize>)>,
-    /// Memory for the headers with such values. It holds none between two messages.
+    /// Reused memory for the headers with such values.
     scratch: Vec<Header<'static>>,
-    /// How often each key of the type option occurred so far.
+    /// Number of headers so far with each key of the type option.
     occurrences: Vec<usize>,
-    /// For a report: the type options that restore the types of the written values.
+    /// With `OnLoss::Report`, the type options that restore the types of the written values.
     pub type_hints: Vec<TypeHint>,
-    /// The most type options of a report, and whether there were more.
+    /// Maximum number of these type options, and whether there were more.
     pub most_hints: usize,
     pub hints_left_out: bool,
     fields: Vec<FieldValue<'a>>,
@@ -133,7 +132,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A value whose type or encoding changes; `None` if its header is dropped.
+    /// Converts a value whose type or encoding changes; `None` if its header is dropped.
     fn retype<R: Log>(
         &mut self,
         header: &mut Header<'a>,
@@ -166,7 +165,7 @@ impl<'a> Writer<'a> {
         Ok(Some(bits))
     }
 
-    /// A value in a format without types.
+    /// Converts a value for a format without types.
     fn without_type<R: Log>(
         &mut self,
         header: &mut Header<'a>,
@@ -179,13 +178,13 @@ impl<'a> Writer<'a> {
             let what = || format!("{} carries no types: {how} to write {} values", self.target.name, value_type.name());
             return drop_header(header, Code::TypeNotCarried, what, log);
         };
-        // Only bits that are a value of the type can be restored to it.
+        // Only valid bits can be restored to their type.
         let is_value = Checks::Value.check(value_type, &bits);
         let written = match is_value.and_then(|()| reencoded(&bits, |bits| untyped(value_type, bits, encoding))) {
             Ok(written) => written,
             Err(invalid) => return self.invalid(header, *invalid, log),
         };
-        // All NaNs have the same text: only one of them is restored exactly.
+        // All NaNs have the same text, so that only one of them is restored exactly.
         let comes_back = encoding != Encoding::Text || !is_other_nan(value_type, &bits);
         let original = || EncodedType { value_type, encoding }.name();
         log.loss(true, || Loss {
@@ -199,7 +198,7 @@ impl<'a> Writer<'a> {
         Ok(Some(written))
     }
 
-    /// A value with the type that the options request, or else with its own.
+    /// Converts a value to the type that the options request, or keeps its own.
     fn with_requested_type<R: Log>(
         &mut self,
         header: &Header<'a>,
@@ -238,7 +237,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A value with a type that the format has.
+    /// Converts a value to a type that the format supports.
     fn with_supported_type<R: Log>(
         &self,
         header: &Header<'a>,
@@ -264,7 +263,7 @@ impl<'a> Writer<'a> {
         Ok(Some(RetypedValue { value_type: ValueType::Named(scalar), bits, original: Some(original) }))
     }
 
-    /// Bits that are not a value of their type.
+    /// Reports bits that are not a value of their type.
     #[cold]
     fn invalid<T, R: Log>(&self, header: &Header<'a>, invalid: InvalidValue, log: &mut R) -> Result<Option<T>> {
         match self.origin.direction {
@@ -274,7 +273,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Rejects a format that can only be read, and options that make no sense for it.
+/// Rejects a format that can only be read, and options that do not apply to a format.
 pub fn check_written(format: &Info, options: &WriteOptions) -> Result<(), Error> {
     check_target(format)?;
     if options.canonical && format.canonical.is_none() {
@@ -293,14 +292,14 @@ pub fn check_target(format: &Info) -> Result<(), Error> {
     }
 }
 
-/// A value with a type that its format has, and the type option that restores its own where that is another.
+/// A value with a type that its format supports, and the type option that restores its own type if that is another.
 struct RetypedValue<'a> {
     value_type: ValueType,
     bits: Cow<'a, [u8]>,
     original: Option<String>,
 }
 
-/// Reports a loss of a header, which is left out.
+/// Reports the loss of a header, which is left out.
 #[cold]
 fn drop_header<T, R: Log>(
     header: &Header<'_>,
@@ -316,7 +315,7 @@ fn type_lost(header: &Header<'_>, value_type: ValueType) -> Loss {
     adapt::lost(header.index, &header.key, Code::TypeNotCarried, message)
 }
 
-/// Bits in another encoding; borrowed bits stay borrowed.
+/// Converts bits to another encoding; borrowed bits stay borrowed.
 fn reencoded<'a>(
     bits: &Cow<'a, [u8]>,
     encode: impl for<'b> Fn(&'b [u8]) -> Result<Cow<'b, [u8]>, Box<InvalidValue>>,
@@ -327,7 +326,7 @@ fn reencoded<'a>(
     }
 }
 
-/// The description of how a value whose type is lost was written.
+/// Describes how a value whose type is lost was written.
 fn encoding_name(value_type: ValueType, encoding: Encoding) -> &'static str {
     match (value_type.width(), encoding) {
         (None, _) => "as it is",
@@ -338,7 +337,7 @@ fn encoding_name(value_type: ValueType, encoding: Encoding) -> &'static str {
 }
 
 impl<'a> Writer<'a> {
-    /// Whether a header can be written as it is: true for nearly all.
+    /// Whether a header can be written as it is, as nearly all can.
     #[inline(always)]
     fn is_plain(&self, header: &Header<'a>) -> bool {
         if self.options.on_loss == OnLoss::Report {
@@ -349,7 +348,7 @@ impl<'a> Writer<'a> {
         let value_fits = match (header.value, header.value_type) {
             (None, None) => constraints.nulls,
             (Some(value), None) => !types.is_typed() && fits(value.len()),
-            // Their bytes are the same in every encoding: only the type is lost, as agreed.
+            // The bytes are the same in every encoding, and the caller has accepted the loss of the type.
             (Some(value), Some(ValueType::Named(scalar @ (Scalar::String | Scalar::Binary))))
                 if matches!(self.options.types, TypeOption::Untyped(_)) =>
             {
@@ -372,7 +371,7 @@ impl<'a> Writer<'a> {
             && !matches!(&header.key, Key::Typed(typed) if typed.check(constraints.checks).is_err())
     }
 
-    /// Adapts a header that the target may not be able to carry as it is.
+    /// Adapts a header that the target cannot carry as it is.
     #[inline(never)]
     fn adapt_header<R: Log>(&mut self, mut header: Header<'a>, log: &mut R) -> Result {
         let source = match adapt::is_key_of(self.target.keys, self.target.types, &header.key) {
@@ -432,7 +431,7 @@ impl<'a> Sink<'a> for Writer<'a> {
             && self.target.keys == KeyForm::Text
             && let Some(Ok(text)) = typed.string().map(Text::new)
         {
-            // A format with text keys can carry a typed string.
+            // A format with text keys can carry the text of a typed string.
             header.key = Key::Text(text);
         }
         let original_type = header.value_type;
@@ -456,7 +455,7 @@ impl<'a> Sink<'a> for Writer<'a> {
 /// Encodes one message; `None` if the format writes no bytes for it.
 pub struct EncodeMessage<'a> {
     pub headers: Option<Vec<Header<'a>>>,
-    /// In the order of the format's table, the headers left out.
+    /// Fields in the order of the format's table, without the headers.
     pub fields: Vec<FieldValue<'a>>,
     pub options: WriteOptions,
 }
@@ -493,7 +492,7 @@ impl crate::format::Visitor for EncodeMessage<'_> {
 
 impl EncodeMessage<'_> {
     fn encode(&self, target: &'static Info) -> Result<Option<Vec<u8>>, Error> {
-        // Nearly every message can be written. The errors of one that cannot are collected in a second pass.
+        // Nearly every message can be written. The errors of others are collected in a second pass.
         if let Ok(written) = self.write(target, &mut FailFast::new(self.options.on_loss))? {
             return Ok(written);
         }

@@ -1,4 +1,4 @@
-//! `iggy-batch`: the messages of Apache Iggy 0.11, as a client sends them and as a poll returns them.
+//! `iggy-batch`: messages of Apache Iggy 0.11, as clients send them and polls return them.
 //!
 //! ```text
 //!   batch header, 256 bytes
@@ -17,11 +17,11 @@
 //!      └─────────┴────────────┘
 //! ```
 //!
-//! Little-endian, times in microseconds. The length counts the header. A frame's checksum is XXH3-64 of the rest of the
-//! frame, payload and headers; a batch's of its header up to the length, its count, its producer where there is one,
-//! and the checksums of its frames. The server stamps a batch once: all its messages have `base_timestamp`. A
-//! poll returns `u32 partition, u64 current_offset, u32 count` before its batches, later releases 24 bytes more: the
-//! first batch begins where a checksum holds, or at least a length and zeros are right.
+//! Little-endian, times in microseconds. The length counts the header. The checksum of a frame is XXH3-64 of the rest
+//! of the frame, payload and headers; that of a batch covers its header up to the length, its count, its producer, if
+//! any, and the checksums of its frames. The server stamps a batch once: all its messages have `base_timestamp`. A poll
+//! returns `u32 partition, u64 current_offset, u32 count` before its batches, later releases 24 bytes more. The first
+//! batch is found by a valid checksum, or at least by a valid length and reserved zeros.
 //!
 //! Differences from the reference implementation (`iggy_binary_protocol` 0.11.1): those of the headers.
 
@@ -48,10 +48,10 @@ pub struct Frame;
 
 const HEADER_LEN: usize = 256;
 const FRAME_LEN: usize = 48;
-/// The lengths of the prefix that a poll may put before its batches.
+/// Possible lengths of the prefix of a poll.
 const PREFIXES: [usize; 3] = [0, 16, 40];
 
-// Places in a batch header.
+// Offsets in a batch header.
 const LENGTH: usize = 32;
 const CHECKSUM: usize = 40;
 const COUNT: usize = 48;
@@ -83,10 +83,10 @@ impl BatchFormat for IggyBatch {
     }
 }
 
-/// The position of the first batch; 0 if there is none, so that errors refer to the first bytes.
+/// Offset of the first batch; 0 if none is found, so that errors refer to the first bytes.
 fn prefix_len(data: &[u8]) -> usize {
     if PREFIXES.contains(&data.len()) && data.get(12..16).is_none_or(|count| count == [0; 4]) {
-        return data.len(); // A poll that found nothing.
+        return data.len(); // A poll without messages.
     }
     let begins = |looks_right: fn(&[u8]) -> bool| {
         PREFIXES.into_iter().find(|offset| data.get(*offset..).is_some_and(looks_right))
@@ -94,7 +94,7 @@ fn prefix_len(data: &[u8]) -> usize {
     begins(checksum_holds).or_else(|| begins(is_plausible)).unwrap_or(0)
 }
 
-/// The bytes of the batch that these begin with, if they may be a batch.
+/// Bytes of the batch at the beginning, if its length and reserved bytes are valid.
 fn plausible(bytes: &[u8]) -> Option<&[u8]> {
     let len = usize::try_from(number(bytes, LENGTH)?).ok().filter(|len| *len >= HEADER_LEN)?;
     let batch = bytes.get(..len)?;
@@ -114,13 +114,13 @@ fn number(bytes: &[u8], offset: usize) -> Option<u64> {
     bytes.get(offset..offset + 8)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-/// The checksum of a batch whose frames have valid lengths.
+/// Computes the checksum of a batch; `None` if the length of a frame is invalid.
 fn batch_checksum(batch: &[u8]) -> Option<u64> {
     let mut hasher = XxHash3_64::new();
     hasher.write(batch.get(..CHECKSUM)?);
     hasher.write(batch.get(COUNT..PRODUCER)?);
     if *batch.get(PRODUCER)? == 1 {
-        // Its flag, id, epoch and sequence, without the zeros between them.
+        // Flag, id, epoch and sequence of the producer, without the zeros between them.
         for part in [52..53, 56..66, 68..72] {
             hasher.write(batch.get(part)?);
         }
@@ -136,7 +136,7 @@ fn batch_checksum(batch: &[u8]) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// The base values of a batch, to which its frames add.
+/// Base values of a batch, to which frames add deltas.
 struct Base {
     offset: u64,
     timestamp: u64,
@@ -188,7 +188,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
     Ok(())
 }
 
-/// The header of a batch: the base values of its frames, their count and its position, and the frames.
+/// Reads the header of a batch: base values, the number of frames and its offset; also returns the frames.
 fn open_batch<'a, R: Log>(
     cursor: &mut Cursor<'a>,
     verify: bool,
@@ -232,7 +232,7 @@ fn open_batch<'a, R: Log>(
     Ok((base, count, count_at, frames))
 }
 
-/// The rest of a batch header: a producer or nothing, then nothing.
+/// Reads the rest of a batch header: a producer or zeros, then zeros.
 fn check_zeros<R: Log>(header: &mut Cursor<'_>, log: &mut R) -> Result {
     let producer_at = header.offset();
     let flag: u8 = header.number("producer flag", Little, log)?;
@@ -270,7 +270,7 @@ fn open_frame<'a, R: Log>(data: &mut Cursor<'a>, base: &Base, log: &mut R) -> Re
     let from = |base: u64, delta: u32| base.saturating_add(delta.into());
     let fields = [
         signed(from(base.offset, offset), "offset", start, log)?,
-        // The server appends a batch at one time; the frames differ in when they were made.
+        // The server stamps a batch once; frames have different origin timestamps.
         signed(base.timestamp, "timestamp", start, log)?,
         signed(from(base.origin, timestamp), "origin timestamp", start, log)?,
         FieldValue::Id(id.to_be_bytes()),

@@ -1,4 +1,4 @@
-//! `iggy-polled-2023`: messages as servers of Apache Iggy 0.0.30 to 0.6 return them to a poll.
+//! `iggy-polled-2023`: messages that servers of Apache Iggy 0.0.30 to 0.6 return to a poll.
 //!
 //! ```text
 //!   era A  ┌────────────┬───────────────┬─────────┬─────────────────────────────────────────────────────────┐
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Little-endian, times in microseconds, repeated to the end. Era A is the document of 2023, era B (0.0.40 and later)
-//! adds a state and the CRC-32 of the payload. Data is in the era whose messages, with known states, fill it to its
-//! end; of one that both fill, the checksums decide, of one that neither fills, the first message.
+//! adds a state and the CRC-32 of the payload. The era of data is the one whose messages, with known states, extend
+//! exactly to its end. If both do, checksums decide; if neither does, the first message decides.
 //!
 //! Differences from the reference implementation (`iggy` 0.6.210): those of the headers.
 
@@ -76,7 +76,7 @@ fn has_state(cursor: Cursor<'_>) -> bool {
     }
 }
 
-/// The messages of an era at the beginning of the data.
+/// Result of parsing data as messages of one era.
 struct Filled {
     messages: usize,
     to_the_end: bool,
@@ -102,10 +102,10 @@ impl Filled {
     }
 }
 
-/// The place of the state among the fields.
+/// Index of the state among the fields.
 const STATE: usize = 1;
 
-/// One message, and whether its payload was there.
+/// Reads a message; also returns whether its payload is complete.
 fn open_polled<'a, R: Log>(
     cursor: &mut Cursor<'a>,
     with_state: bool,

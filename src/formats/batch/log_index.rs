@@ -9,29 +9,29 @@ use crate::value::ByteOrder::Big;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     pub position: usize,
-    /// Bytes, the frame among them.
+    /// Number of bytes, including the frame.
     pub size: usize,
     pub base_offset: i64,
-    /// The last offset, which in older formats the frame of a compressed set has, too.
+    /// Last offset. In older formats, it is the offset of the frame.
     pub last_offset: i64,
     pub magic: i8,
     pub attributes: i16,
-    /// Milliseconds since the epoch; -1 where there is none.
+    /// Milliseconds since the epoch; -1 for none.
     pub max_timestamp: i64,
-    /// -1 where there is none.
+    /// -1 for none.
     pub producer_id: i64,
-    /// Records; -1 if only parsing them tells.
+    /// Number of records; -1 if it is unknown without parsing them.
     pub count: i32,
 }
 
-/// Whole batches, and the first byte that belongs to none of them.
+/// Complete batches, and the offset of the first byte after them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Heads {
     pub heads: Vec<Head>,
     pub end: usize,
 }
 
-// Positions in a batch; the older formats have others.
+// Offsets in a batch, and in a message of the older formats.
 const MAGIC_AT: usize = 16;
 const ATTRIBUTES: usize = 21;
 const LAST_OFFSET_DELTA: usize = 23;
@@ -40,13 +40,13 @@ const PRODUCER_ID: usize = 43;
 const COUNT: usize = 57;
 const LEGACY_ATTRIBUTES: usize = 17;
 const LEGACY_TIMESTAMP: usize = 18;
-/// Checksum, magic, attributes and two lengths; then also a timestamp.
+/// Minimum length of a message of format 0, and of format 1, which also has a timestamp.
 const LEGACY_LEN: [usize; 2] = [FRAME_LEN + 14, FRAME_LEN + 22];
 
-/// Finds the batches that begin in the first `len` bytes of a log, from `start` on, until they take `most`. The log has
-/// `beyond` more bytes, in which the last batch may end. No checksum is verified.
+/// Finds the batches that begin in the first `len` bytes of a log, from `start` on, until they have `most` bytes. The
+/// log has `beyond` more bytes, in which the last batch may end. Checksums are not verified.
 ///
-/// `copy` copies some of the first bytes, from a position on.
+/// `copy` copies bytes of the log from an offset.
 pub fn heads(len: usize, beyond: usize, start: usize, most: usize, copy: impl Fn(usize, &mut [u8])) -> Heads {
     let start = start.min(len);
     let mut batches = Heads { heads: Vec::new(), end: start };
@@ -61,7 +61,7 @@ pub fn heads(len: usize, beyond: usize, start: usize, most: usize, copy: impl Fn
     batches
 }
 
-/// The batch that begins with these bytes and ends before `left` more are over.
+/// Reads the batch that begins with these bytes; `None` if it has more than `left` bytes.
 fn head(header: &[u8], position: usize, left: usize) -> Option<Head> {
     let size = FRAME_LEN.checked_add(usize::try_from(number::<i32>(header, 8)?).ok()?)?;
     let magic = number::<i8>(header, MAGIC_AT)?;

@@ -1,13 +1,13 @@
 //! Message sets: messages of Kafka's formats 0 and 1 one after another, some of which may be compressed sets.
 //!
 //! ```text
-//!   ┌─────────┬─────────┬ ─ ─            a compressed message: the codec in its attributes, a set in its value
+//!   ┌─────────┬─────────┬ ─ ─            a compressed message has the codec in its attributes and a set as its value
 //!   │ message │ message │
 //!   └─────────┴─────────┴ ─ ─
 //! ```
 //!
 //! Offsets inside a compressed set are absolute in magic 0 and relative to its first message from magic 1 on, where the
-//! outer offset is the offset of the last one. With log append time, all of them have the outer timestamp.
+//! outer offset is the offset of the last one. With log append time, all messages have the outer timestamp.
 
 use crate::codec::Codec;
 use crate::cursor::Cursor;
@@ -21,20 +21,20 @@ use crate::limits::Limits;
 use crate::log::{CollectErrors, FailFast, Log, OnLoss, Result, Stop};
 use crate::traits::{BatchFormat, FieldValue, FieldsOf, FramePosition, MessageReceiver, Opened, Receiver};
 
-/// The position of the attributes of the first message.
+/// Offset of the attributes of the first message.
 const ATTRIBUTES_AT: usize = FRAME_LEN + ATTRIBUTES_OFFSET;
 
-/// The messages of a set: how one is opened, and which fields are passed on.
+/// Layout of the messages of a set, and their conversion to fields of a batch format.
 pub trait SetLayout {
     type Batch: BatchFormat;
 
     fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>>;
 
-    /// `set` is the attributes of the compressed set that a message is in.
+    /// Converts the fields of a message; `set` has the attributes of the compressed set that contains it.
     fn fields<'a>(fields: LegacyFields<'a>, set: Option<u8>) -> FieldsOf<'a, Self::Batch>;
 }
 
-/// Passes on the message in a frame, or the messages of the set in it.
+/// Passes on the message of a frame, or the messages of a compressed set.
 pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     frame: Framed<'a>,
     limits: Limits,
@@ -48,7 +48,7 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
         {
             0 => receiver.message(&L::fields(opened.fields, None), opened.headers, log),
             codec => {
-                // Without the length of its value, the set has no position; that error was reported.
+                // The error of a missing value length was reported.
                 let Some(value_at) = value_at else { return receiver.unreadable(log) };
                 let (resumed, mut buffer) = (receiver.resume(), receiver.take_buffer());
                 let content = match resumed {
@@ -70,7 +70,7 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     }
 }
 
-/// The messages of a compressed set; none of a message that is not compressed.
+/// Decompresses the messages of a compressed set; returns no bytes for a message that is not compressed.
 pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut CollectErrors) -> Result<Vec<u8>> {
     match (number_or(outer.opened.fields[ATTRIBUTES], 0).to_le_bytes()[0] & CODEC_BITS, outer.value_at) {
         (0, _) | (_, None) => Ok(Vec::new()),
@@ -83,7 +83,7 @@ pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut CollectErrors) -> 
     }
 }
 
-/// Passes on the frames up to the end of the data. With `lenient`, one that is cut off ends it.
+/// Passes on frames to the end of the data. With `lenient`, a truncated frame ends the data.
 pub fn read_frames<'a, V: MessageReceiver>(
     mut cursor: Cursor<'a>,
     lenient: bool,
@@ -131,7 +131,7 @@ pub fn unknown_codec<R: Log>(codec: u8, byte: usize, log: &mut R) -> Stop {
     log.fatal(Code::UnknownCodec, Some(byte), || format!("codec {codec} is unknown"))
 }
 
-/// Passes on the messages of a compressed one from `first` on.
+/// Passes on the messages of a compressed message from `first` on.
 fn expand<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, LegacyFields<'_>>,
@@ -142,7 +142,7 @@ fn expand<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
 ) -> Result {
     log.cancel_message();
     log.with_error_byte(value_at, |inner| {
-        // Errors of the outer message belong to the first one in it, which takes its number.
+        // Errors of the outer message are assigned to the first inner message, which gets its number.
         expand_set::<L, V>(set, outer, first, inner, receiver)
     })
 }
@@ -167,7 +167,7 @@ fn expand_set<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     while cursor.remaining() > 0 {
         empty = false;
         log.begin_message();
-        // A frame that breaks ends the set, and not what comes after the outer message.
+        // A broken frame ends the set, but not the messages after the outer one.
         let Ok(frame) = open_frame(&mut cursor, log) else { return receiver.unreadable(log) };
         let opened = reject_other_magic(&frame, magic, log).and_then(|()| L::open(frame, log)).and_then(|message| {
             reject_set(&message.opened, log)?;
@@ -187,14 +187,14 @@ fn expand_set<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
         }
     }
     if empty && !log.errors().is_empty() {
-        // Errors of the outer message belong to none of the inner ones.
+        // The set is empty, so that errors of the outer message get a message of their own.
         log.begin_message();
         receiver.unreadable(log)?;
     }
     Ok(())
 }
 
-/// A message of a compressed set has the magic of the set.
+/// Rejects a message whose magic differs from that of its compressed set.
 fn reject_other_magic(frame: &Framed<'_>, magic: i64, log: &mut CollectErrors) -> Result {
     match frame.message.peek(MAGIC_OFFSET).map(|byte| i64::from(byte as i8)) {
         Some(inner) if inner != magic => {
@@ -212,7 +212,7 @@ fn reject_set(inner: &Opened<'_, LegacyFields<'_>>, log: &mut CollectErrors) -> 
     Ok(())
 }
 
-/// The offset of the last complete message; 0 if there is none.
+/// Offset of the last complete message; 0 if there is none.
 fn last_offset(set: &[u8]) -> i64 {
     let (mut cursor, mut log, mut last) = (Cursor::new(set), FailFast::new(OnLoss::Raise), 0);
     while let Ok(frame) = open_frame(&mut cursor, &mut log) {

@@ -18,7 +18,7 @@ use crate::traits::{Contents, FieldValue, MessageFormat};
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Common {
     magic: i64,
-    /// With log append time, the timestamp of every message.
+    /// Timestamp of all messages, with log append time.
     appended: Option<i64>,
 }
 
@@ -46,7 +46,7 @@ pub struct MessageSetBuilder<L> {
 
 impl<L: Layout> Builder for MessageSetBuilder<L> {
     type Batch = Kip82Messages<L>;
-    // Zstandard came with record batches.
+    // Message sets do not support Zstandard.
     const CODECS: &'static [Codec] = &[Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4];
 
     fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, ErrorDetail> {

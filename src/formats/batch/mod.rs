@@ -18,14 +18,14 @@ pub trait Builder: Sized {
     type Batch: BatchFormat;
     const CODECS: &'static [Codec];
 
-    /// Begins a batch whose first message, yet to be placed, has these fields.
+    /// Begins a batch whose first message will have these fields.
     fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, ErrorDetail>;
 
-    /// Checks a message against those before it, and replaces its offset and time by those that are written. A message
-    /// without an offset gets the next one.
+    /// Checks a message against those before it, and replaces its offset and timestamp by the values that are written.
+    /// A message without an offset gets the next one.
     fn prepare(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail>;
 
-    /// Adds the bytes of the message that was placed.
+    /// Adds the bytes of the message that was prepared.
     fn push(&mut self, message: &[u8]);
 
     fn finish(self) -> Result<Vec<u8>, ErrorDetail>;

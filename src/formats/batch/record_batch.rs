@@ -1,4 +1,4 @@
-//! `record-batch`: record batches of Kafka, as a log segment holds them and as Produce and Fetch carry them.
+//! `record-batch`: record batches of Kafka, from log segments and from Produce and Fetch requests.
 //!
 //! ```text
 //!   ┌─────────────────┬──────────────┬──────────────────┬──────────────┬─────────┬────────────────┐
@@ -17,12 +17,12 @@
 //!
 //! Big-endian; the length counts from the leader epoch, the CRC-32C covers attributes to the end, and the codec all
 //! records together. Attribute bits 0–2 are the codec, 3 the type of the timestamp, 4 a transaction, 5 a control batch,
-//! 6 a delete horizon in the place of the base timestamp. With log append time, all records have the largest timestamp.
-//! Message formats 0 and 1, in which older brokers kept messages, are read too.
+//! 6 a delete horizon instead of the base timestamp. With log append time, all records have the largest timestamp.
+//! Message formats 0 and 1, which older brokers wrote, are read too.
 //!
 //! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1): a batch that is cut off at the end
-//! is an error, which `lenient` ignores; a batch whose checksum does not match returns no record; records are as strict
-//! as the headers, and a header count is never missing.
+//! is an error, which `lenient` ignores; a batch whose checksum does not match returns no record; records are parsed as
+//! strictly as headers, and a header count is required.
 
 use super::message_set::{SetLayout, open_set, read_framed, read_frames, unknown_codec};
 use crate::codec::Codec;
@@ -54,19 +54,19 @@ pub const MAGIC: i8 = 2;
 pub const TRANSACTIONAL_BIT: i16 = 0x10;
 pub const CONTROL_BIT: i16 = 0x20;
 
-/// No producer, no epoch, no sequence, no timestamp.
+/// Stored number of a missing producer, epoch, sequence or timestamp.
 pub const NONE: i64 = -1;
 const NO_SEQUENCE: i32 = -1;
 
-/// A batch before its records.
+/// Length of the header of a batch.
 pub const HEADER_LEN: usize = 61;
 
-// Positions in that header.
+// Offsets in that header.
 const LENGTH_AT: usize = 8;
 const CRC_AT: usize = 17;
 const ATTRIBUTES_AT: usize = 21;
 
-// Places of fields, in the order of the table without its headers.
+// Indexes of fields, in the order of the table without its headers.
 pub const OFFSET: usize = 0;
 pub const TIMESTAMP: usize = 1;
 pub const TIMESTAMP_TYPE: usize = 2;
@@ -78,10 +78,10 @@ pub const SEQUENCE: usize = 7;
 pub const TRANSACTIONAL: usize = 8;
 pub const CONTROL: usize = 9;
 
-/// Fields but the headers, in the order of the table.
+/// Fields except the headers, in the order of the table.
 type Values<'a> = [FieldValue<'a>; 10];
 
-/// The fields of a record in the memory of one line of the cache: a sink that drops most records copies no more of them.
+/// The fields of a record, which fit one cache line, so that a sink that drops most records copies little.
 #[derive(Clone, Copy)]
 pub struct RecordFields<'a> {
     offset: i64,
@@ -89,14 +89,14 @@ pub struct RecordFields<'a> {
     producer_id: i64,
     key: Option<&'a [u8]>,
     value: Option<&'a [u8]>,
-    /// -1 for none, as in the batch.
+    /// -1 for none.
     sequence: i32,
     producer_epoch: i16,
-    /// Those of the batch, and whether there is a timestamp.
+    /// Attributes of the batch, and [`NO_TIMESTAMP`].
     attributes: i16,
 }
 
-/// An attribute bit that Kafka does not use: messages of format 0 have no timestamp.
+/// Attribute bit for records without a timestamp, which come from messages of format 0. Kafka does not use this bit.
 const NO_TIMESTAMP: i16 = i16::MIN;
 
 impl RecordFields<'_> {
@@ -184,7 +184,7 @@ impl BatchFormat for RecordBatch {
 struct BatchHeader {
     base_offset: i64,
     base_timestamp: i64,
-    /// The timestamp of every record, with log append time.
+    /// Timestamp of all records, with log append time.
     appended: Option<i64>,
     producer_id: i64,
     producer_epoch: i16,
@@ -205,7 +205,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = RecordBatch>>(
         return receiver.unreadable(log);
     };
     let codec = header.attributes.to_le_bytes()[0] & CODEC_BITS;
-    // Kafka's iterator decompresses nothing if there are no records.
+    // Kafka does not decompress a batch without records.
     let is_empty = header.count == 0 && records.remaining() == 0;
     let first = resumed.unwrap_or_default();
     if codec == 0 || is_empty {
@@ -219,7 +219,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = RecordBatch>>(
     let read = match content {
         Err(Stop) => receiver.unreadable(log),
         Ok(len) => {
-            // The kernels read further than the records.
+            // The kernels read beyond the records.
             let readable = len + SLACK;
             let more = readable.saturating_sub(buffer.len());
             memory::reserve(&mut buffer, more);
@@ -237,7 +237,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = RecordBatch>>(
     read
 }
 
-/// The header of a batch with a valid checksum, its records, and the position of its attributes.
+/// Reads the header of a batch; also returns its records and the offset of its attributes.
 fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Result<(BatchHeader, Cursor<'a>, usize)> {
     let Framed { offset: base_offset, message: mut batch } = frame;
     let _: i32 = batch.number("leader epoch", Big, log)?;
@@ -246,7 +246,7 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Resul
     let crc: u32 = batch.number("crc", Big, log)?;
     let computed = if verify { crc32c(batch.peek_rest()) } else { crc };
     if computed != crc {
-        // Its content is not trusted.
+        // The content of the batch is not trusted.
         return Err(log.fatal(Code::BadCrc, Some(crc_at), || mismatch(crc, computed)));
     }
     let attributes_at = batch.offset();
@@ -291,7 +291,8 @@ fn decompressed(
     limits.decompress(codec, bytes, false, records.offset(), log, buffer)
 }
 
-/// A batch with the checksum of its content, so that its records can be read although the stored checksum differs.
+/// Returns a batch with the checksum of its content, so that its records can be read although the stored checksum is
+/// wrong.
 pub fn with_checksum(data: &[u8]) -> Vec<u8> {
     let mut batch = Vec::new();
     memory::extend(&mut batch, data);
@@ -305,8 +306,7 @@ pub fn with_checksum(data: &[u8]) -> Vec<u8> {
     batch
 }
 
-/// The batch at the beginning of these bytes, without compression; of a compressed set of an older format, the messages
-/// in it.
+/// Decompresses the batch at the beginning of these bytes. A compressed set of an older format becomes its messages.
 pub fn uncompressed(data: &[u8], limits: Limits) -> Result<Vec<u8>, Error> {
     let mut log = CollectErrors::default();
     let opened = open_compressed(data, limits, &mut log);
@@ -338,8 +338,8 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
     Ok(batch)
 }
 
-/// Passes on the records of a batch from `first` on. One that breaks hides no other; a length that breaks hides those
-/// after it.
+/// Passes on the records of a batch from `first` on. After an invalid record, reading continues; after an invalid
+/// length, it ends.
 fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
     batch: &BatchHeader,
     mut records: Cursor<'a>,
@@ -349,7 +349,7 @@ fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
 ) -> Result {
     let begin = records.offset();
     records.skip(first.offset);
-    let first_index: i32 = fitting(first.count); // Below the number of records, which is an `i32`.
+    let first_index: i32 = fitting(first.count); // It is below the number of records, an `i32`.
     let mut fast = FailFast::new(OnLoss::Raise);
     let mut begun = 0;
     let mut next_message = |log: &mut CollectErrors| {
@@ -382,7 +382,7 @@ fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
                 continue;
             }
         }
-        // Again, for its errors and the labels of its bytes.
+        // Parsed again for errors and labels.
         let Ok(record) = next_record(&mut records, log) else { return receiver.unreadable(log) };
         match open_record(batch, record, log) {
             Ok(opened) => receiver.message(&opened.fields, opened.headers, log)?,
@@ -408,7 +408,7 @@ fn next_record<'a, R: Log>(records: &mut Cursor<'a>, log: &mut R) -> Result<Curs
     records.split(len, "record", log)
 }
 
-// Inlined, so that a sink sees which fields are numbers.
+// Inlined, so that the variants of fields are known to the sink at compile time.
 #[inline(always)]
 fn open_record<'a, R: Log>(
     batch: &BatchHeader,
@@ -428,7 +428,7 @@ fn open_record<'a, R: Log>(
     }
     let sequence = match batch.base_sequence {
         base if base < 0 => NO_SEQUENCE,
-        // It goes round from the largest to 0.
+        // Sequences wrap from the largest to 0.
         base => base.wrapping_add(offset_delta) & i32::MAX,
     };
     let fields = RecordFields {
@@ -444,7 +444,7 @@ fn open_record<'a, R: Log>(
     Ok(Opened { headers: Some(record), fields })
 }
 
-/// `varint length or -1, bytes`
+/// Reads `varint length or -1, bytes`.
 #[inline(always)]
 fn nullable_bytes<'a, R: Log>(
     record: &mut Cursor<'a>,
@@ -460,7 +460,7 @@ fn nullable(number: i64) -> FieldValue<'static> {
     if number == NONE { FieldValue::Null } else { FieldValue::Int64(number) }
 }
 
-/// Messages of formats 0 and 1 as records.
+/// Layout of messages of formats 0 and 1, which are returned as records.
 struct LegacyRecords;
 
 impl SetLayout for LegacyRecords {
@@ -471,7 +471,7 @@ impl SetLayout for LegacyRecords {
     }
 
     fn fields<'a>(fields: legacy::LegacyFields<'a>, set: Option<u8>) -> RecordFields<'a> {
-        // The time of a compressed set is of the set's type.
+        // Messages of a compressed set have the timestamp type of the set.
         let attributes = set.unwrap_or(number_or(fields[legacy::ATTRIBUTES], 0).to_le_bytes()[0]) & LOG_APPEND_BIT;
         let has_timestamp = fields[legacy::TIMESTAMP] != FieldValue::Null;
         RecordFields {
@@ -512,7 +512,7 @@ impl MessageFormat for Record {
             return Err(log.fatal(Code::OutOfRange, None, || format!("offset {offset} is too far from the first")));
         };
         let headers = match Kafka::encoded_len(message.headers, log)? {
-            // Here a count is never left out.
+            // A record always has a count.
             0 => 1,
             len => len,
         };

@@ -7,11 +7,11 @@
 //!              1–255         1–255               1–255     1–255
 //! ```
 //!
-//! Little-endian, repeated to the end of the headers. Type codes from 16 on have no name yet and pass through.
+//! Little-endian, repeated to the end of the headers. Type codes from 16 on have no name yet, and are accepted.
 //!
-//! Differences from the reference implementation (`iggy_common` 0.11.1): repeats and the order on the wire are kept.
-//! As there, a value of fixed width has just as many bytes, while a boolean other than 0 and 1 and a string that is not
-//! UTF-8 pass, and show when they are read as one.
+//! Differences from the reference implementation (`iggy_common` 0.11.1): repeats and the order on the wire are kept. As
+//! there, a value of fixed width must have that width, while a boolean other than 0 and 1 and a string that is not
+//! UTF-8 are accepted, and rejected only when they are read as such.
 
 use std::cmp::Ordering;
 
@@ -39,7 +39,7 @@ impl HeadersFormat for Iggy {
     const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = Some(by_type_and_bytes);
 
     type Layout = TypedLayout<Iggy>;
-    /// The most bytes that the headers of a message may take.
+    /// Maximum number of bytes of the headers of a message.
     const MAX_WRITTEN: usize = 100_000;
 
     #[inline]
@@ -56,7 +56,7 @@ impl HeadersFormat for Iggy {
     }
 }
 
-/// The order of the crate's sorted map: type codes, then bytes on the wire.
+/// Order of the sorted map in the `iggy` crate: by type codes, then by bytes on the wire.
 fn by_type_and_bytes(left: &Header<'_>, right: &Header<'_>) -> Ordering {
     let sort_key = |header: &Header<'_>| {
         let (value_type, bits) = type_and_bits(&header.key);

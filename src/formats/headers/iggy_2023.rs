@@ -10,8 +10,8 @@
 //! Little-endian, repeated to the end of the headers.
 //!
 //! Differences from the reference implementation (`iggy` 0.6.210): bytes that make it panic are errors, repeats are
-//! kept and keys are not lower-cased. As there, a value may have another size than its type; reading it as the type
-//! fails.
+//! kept and keys are not lower-cased. As there, a value may have another size than its type, but cannot be read as that
+//! type.
 
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
@@ -36,7 +36,7 @@ impl HeadersFormat for Iggy2023 {
     const CONSTRAINTS: Constraints = Constraints { nulls: false, part_len: PART_LEN, checks: Checks::Nothing };
 
     type Layout = TypedLayout<Iggy2023>;
-    /// The limit is on the bytes of the values in a request. A row within it cannot have more bytes of values.
+    /// Limit on the bytes of values in a request, which also bounds those of a message.
     const MAX_WRITTEN: usize = 100_000;
 
     #[inline]

@@ -1,5 +1,5 @@
-//! Both layouts of Iggy's headers: their parser, their kernels and their writer come from the constants of
-//! [`HeadersFormat`]. Keys have types if they are [`KeyForm::Typed`].
+//! Parser, kernels and writer of both layouts of Iggy's headers, generic over the constants of [`HeadersFormat`]. Keys
+//! have types if they are [`KeyForm::Typed`].
 
 use std::borrow::Cow;
 
@@ -31,20 +31,20 @@ pub fn parse<'a, F: HeadersFormat, R: Log, S: Sink<'a>>(
     parse_to_end!(cursor, options, log, sink, |index| read_header::<F, R>(&mut cursor, index, types, log))
 }
 
-/// The names of a key's or a value's fields in errors.
+/// Names of the fields of a key or a value in errors.
 struct Names {
     part: &'static str,
     type_code: &'static str,
     len: &'static str,
-    /// In front of what is wrong with its bytes.
+    /// Prefix of messages about invalid bytes.
     prefix: &'static str,
 }
 
 const KEY: Names = Names { part: "key", type_code: "key type", len: "key length", prefix: "key of " };
 const VALUE: Names = Names { part: "value", type_code: "value type", len: "value length", prefix: "" };
 
-/// One header; `None` if it could not be read and parsing continues.
-#[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
+/// Reads a header; `None` if it is invalid and parsing continues.
+#[inline(always)] // Inlined into the loop of each log: passing a header through memory costs more than reading it.
 fn read_header<'a, F: HeadersFormat, R: Log>(
     cursor: &mut Cursor<'a>,
     index: usize,
@@ -65,7 +65,8 @@ fn read_header<'a, F: HeadersFormat, R: Log>(
     Ok(Some(Header { index, key, value_type: Some(value_type), value: Some(value), value_offset: Some(start) }))
 }
 
-/// A type, a length, and bytes that begin at a place; `None` and a reported error if they are not a value of the type.
+/// Reads a type, a length and bytes, and returns the type, the bytes and their offset. Reports an error and returns
+/// `None` if they are not a value of the type.
 #[inline(always)]
 fn read_part<'a, F: HeadersFormat, R: Log>(
     cursor: &mut Cursor<'a>,
@@ -97,7 +98,7 @@ fn read_part<'a, F: HeadersFormat, R: Log>(
     }
 }
 
-/// A length, and whether it is one that a key or value may have.
+/// Reads the length of a key or value; also returns whether it is allowed.
 #[inline(always)]
 fn read_len<F: HeadersFormat, R: Log>(cursor: &mut Cursor<'_>, names: Names, log: &mut R) -> Result<(usize, bool)> {
     let start = cursor.offset();
@@ -110,7 +111,7 @@ fn read_len<F: HeadersFormat, R: Log>(cursor: &mut Cursor<'_>, names: Names, log
     Ok((len, fits))
 }
 
-/// The length of headers when written. Their bytes, or only those of their values, are limited.
+/// Length of headers when written. All their bytes, or only those of their values, are limited.
 pub fn encoded_len<F: HeadersFormat, R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize> {
     let values: usize = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
     let keys: usize = headers.iter().map(|header| header.key.byte_len()).sum();
@@ -138,7 +139,7 @@ pub fn write_header<F: HeadersFormat>(header: &Header<'_>, out: &mut Vec<u8>) {
     write_part(out, F::TYPES, header.value_type, header.value.unwrap_or_default());
 }
 
-/// The type and the bits of a key, which may come from another format.
+/// Type and bits of a key, which may come from another format.
 pub fn type_and_bits<'k>(key: &'k Key<'_>) -> (ValueType, Cow<'k, [u8]>) {
     match key {
         Key::Typed(typed) => (typed.value_type, typed.bits()),
@@ -147,7 +148,7 @@ pub fn type_and_bits<'k>(key: &'k Key<'_>) -> (ValueType, Cow<'k, [u8]>) {
     }
 }
 
-/// Writes `u8 type, u32 length, value` from bits, most significant byte first.
+/// Writes `u8 type, u32 length, value` from bits in big-endian order.
 fn write_part(out: &mut Vec<u8>, types: TypeCodes, value_type: Option<ValueType>, bits: &[u8]) {
     let Some((value_type, code)) = value_type.and_then(|value_type| Some((value_type, types.code(value_type)?))) else {
         unreachable!("a writer passes only values with a type of the format")

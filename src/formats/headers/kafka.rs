@@ -9,10 +9,10 @@
 //!            └────────────────┴───────────┴──────────────────────────┴───────┘
 //! ```
 //!
-//! All varints are zig-zag. No headers are written as zero bytes; a single count of 0 is read as well.
+//! All varints are zig-zag. No headers are written as zero bytes; a count of 0 is also accepted.
 //!
 //! Differences from the reference implementation (`HeadersDeserializer` of Kafka Streams 4.3.1), which `lenient`
-//! undoes: a negative count and bytes after the last header are errors instead of being ignored, and a key that is not
+//! removes: a negative count and bytes after the last header are errors instead of being ignored, and a key that is not
 //! UTF-8 is an error instead of being replaced.
 
 use crate::cursor::Cursor;
@@ -29,10 +29,10 @@ use super::{check_len, check_total, read_nullable, read_text_key, text_of_key};
 
 pub struct Kafka;
 
-/// The length of a value that is null.
+/// Encoded length of a null value.
 const NULL: u8 = 1;
 
-/// A key length and a value length: the minimum of a header.
+/// Minimum length of a header: a key length and a value length.
 const MIN_HEADER_LEN: usize = 2;
 
 impl HeadersFormat for Kafka {
@@ -114,8 +114,8 @@ impl HeadersFormat for Kafka {
     }
 }
 
-/// One header; `None` if its key could not be read and parsing continues.
-#[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
+/// Reads a header; `None` if its key is invalid and parsing continues.
+#[inline(always)] // Inlined into the loop of each log: passing a header through memory costs more than reading it.
 fn read_header<'a, R: Log>(
     cursor: &mut Cursor<'a>,
     index: usize,
@@ -123,7 +123,7 @@ fn read_header<'a, R: Log>(
     log: &mut R,
 ) -> Result<Option<Header<'a>>> {
     let key_len = cursor.length("key length", lenient, log)?;
-    // With `lenient`, keys that are not UTF-8 are replaced as Java does.
+    // With `lenient`, bytes that are not UTF-8 are replaced as in Java.
     let instead = lenient.then_some(replace_as_java as fn(&[u8]) -> String);
     let key = read_text_key(cursor, key_len, instead, log)?;
     let value_len = cursor.nullable_length("value length", lenient, log)?;
@@ -132,8 +132,8 @@ fn read_header<'a, R: Log>(
     Ok(key.map(|key| Header { index, key, value_type: None, value, value_offset: Some(start) }))
 }
 
-/// Decodes as Java's `String(bytes, UTF_8)` does: U+FFFD for every malformed run, where the three bytes of an encoded
-/// surrogate are one run and not three.
+/// Decodes as Java's `String(bytes, UTF_8)` does: each malformed sequence becomes U+FFFD, and the three bytes of an
+/// encoded surrogate are one such sequence.
 fn replace_as_java(mut bytes: &[u8]) -> String {
     let mut out = String::new();
     loop {

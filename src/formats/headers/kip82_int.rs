@@ -1,4 +1,4 @@
-//! `kip82-int`: headers with integer keys, as the second KIP-82 draft and the message wrapper have them.
+//! `kip82-int`: headers with integer keys, from the second KIP-82 draft and the message wrapper.
 //!
 //! ```text
 //!   header   ┌───────────┬──────────────────────────┬───────┐
@@ -23,7 +23,7 @@ use super::{check_len, check_total, parse_to_end, read_nullable};
 
 pub struct Kip82Int;
 
-/// A key and a length.
+/// Length of a key and of the length of a value.
 const FIXED: usize = 8;
 
 impl HeadersFormat for Kip82Int {
@@ -65,7 +65,7 @@ impl HeadersFormat for Kip82Int {
     }
 }
 
-#[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
+#[inline(always)] // Inlined into the loop of each log: passing a header through memory costs more than reading it.
 fn read_header<'a, R: Log>(cursor: &mut Cursor<'a>, index: usize, log: &mut R) -> Result<Option<Header<'a>>> {
     let key = Key::Int(cursor.number("key", ByteOrder::Big, log)?);
     log.name_header(&key);

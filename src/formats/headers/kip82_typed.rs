@@ -1,4 +1,4 @@
-//! `kip82-typed`: headers with string keys and typed values, as the first KIP-82 draft has them.
+//! `kip82-typed`: headers with string keys and typed values, from the first KIP-82 draft.
 //!
 //! ```text
 //!   header   ┌───────────────┬───────────┬─────────────────┬───────────┬───────┐
@@ -9,8 +9,8 @@
 //!
 //! Big-endian, repeated to the end of the headers. A value length of 0 is null, without a type.
 //!
-//! There is no reference implementation. Where the draft contradicts itself its table of type codes holds: a boolean is
-//! one byte after its type, and a char one UTF-16 unit.
+//! There is no reference implementation. Where the draft contradicts itself, its table of type codes is used: a boolean
+//! is one byte after its type, and a char one UTF-16 unit.
 
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
@@ -25,7 +25,7 @@ use super::{check_len, check_total, describe, describe_typed, parse_to_end, read
 
 pub struct Kip82Typed;
 
-/// Two lengths.
+/// Length of two lengths.
 const LENGTHS: usize = 8;
 
 impl HeadersFormat for Kip82Typed {
@@ -77,8 +77,8 @@ impl HeadersFormat for Kip82Typed {
     }
 }
 
-/// One header; `None` if it could not be read and parsing continues.
-#[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
+/// Reads a header; `None` if it is invalid and parsing continues.
+#[inline(always)] // Inlined into the loop of each log: passing a header through memory costs more than reading it.
 fn read_header<'a, R: Log>(cursor: &mut Cursor<'a>, index: usize, log: &mut R) -> Result<Option<Header<'a>>> {
     let key_len = cursor.length32("key length", log)?;
     let key = read_text_key(cursor, key_len, None, log)?;

@@ -22,7 +22,7 @@ use crate::traits::{
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 
-/// The message format of headers alone.
+/// Message format of headers without other fields.
 pub struct Bare<B>(PhantomData<B>);
 
 impl<B: HeadersFormat> MessageFormat for Bare<B> {
@@ -46,8 +46,9 @@ impl<B: HeadersFormat> MessageFormat for Bare<B> {
     }
 }
 
-/// Parses the headers up to the cursor's end, for formats without a header count. `$read` returns `None` for a header that
-/// cannot be read and hides no other. A macro, because the compiler does not always inline a function that is passed.
+/// Parses headers to the end of the cursor, in formats without a header count. `$read` returns `None` for an invalid
+/// header after which parsing continues. It is a macro, because the compiler does not always inline a function
+/// argument.
 macro_rules! parse_to_end {
     ($cursor:ident, $options:ident, $log:ident, $sink:ident, |$index:ident| $read:expr) => {{
         let mut $index = 0;
@@ -65,7 +66,7 @@ macro_rules! parse_to_end {
 }
 use parse_to_end;
 
-/// The bytes of a text key. A writer passes only keys of the format's form.
+/// Bytes of a text key. A writer passes only keys in the form of the format.
 fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
     match &header.key {
         Key::Text(text) => text.as_bytes(),
@@ -73,7 +74,7 @@ fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
     }
 }
 
-/// A key of text; `None` if it is not UTF-8. `instead` converts such a key where that is not an error.
+/// Reads a text key; `None` if it is not UTF-8. `instead` converts such a key if it is not an error.
 #[inline(always)]
 fn read_text_key<'a, R: Log>(
     cursor: &mut Cursor<'a>,
@@ -109,7 +110,7 @@ fn read_nullable<'a, R: Log>(cursor: &mut Cursor<'a>, len: Option<usize>, log: &
     Ok(Some(value))
 }
 
-/// The longest run that a signed 32-bit length can state.
+/// Maximum of a signed 32-bit length.
 const MAX_LEN: usize = i32::MAX as usize;
 
 fn check_len<R: Log>(field: &str, len: usize, log: &mut R) -> Result {
@@ -126,7 +127,7 @@ fn check_total<R: Log>(len: usize, log: &mut R) -> Result<usize> {
     }
 }
 
-/// A value for a person: its text if it is printable, else its length.
+/// Describes a value to a person: its text if it is printable, else its length.
 fn describe(value: &[u8]) -> String {
     match std::str::from_utf8(value) {
         Ok(text) if !text.chars().any(char::is_control) => format!("{text:?}"),

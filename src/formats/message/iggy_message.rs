@@ -1,4 +1,4 @@
-//! `iggy-message`: one message of Apache Iggy 0.8.3 to 0.10, and what later releases return as the bytes of a message.
+//! `iggy-message`: one message of Apache Iggy 0.8.3 to 0.10. Later releases return it as the bytes of a message.
 //!
 //! ```text
 //!    0 ┌──────────────┬──────────────────────────────┐
@@ -90,7 +90,7 @@ impl MessageFormat for IggyMessage {
     }
 }
 
-/// The lengths of headers and payload, the reserved bytes, and both parts.
+/// Reads the lengths of headers and payload, the reserved bytes, the payload and the headers.
 pub fn open_parts<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<(&'a [u8], Cursor<'a>)> {
     let headers_len = cursor.number::<u32, _>("headers length", ByteOrder::Little, log)? as usize;
     let payload_len = cursor.number::<u32, _>("payload length", ByteOrder::Little, log)? as usize;

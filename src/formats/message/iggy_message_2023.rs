@@ -61,7 +61,7 @@ impl MessageFormat for IggyMessage2023 {
     }
 }
 
-/// The headers, the payload after them, and whether the payload was complete.
+/// Reads the headers and the payload; also returns whether the payload is complete.
 pub fn open_body<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<(Cursor<'a>, FieldValue<'a>, bool)> {
     let len = cursor.number::<u32, _>("headers length", ByteOrder::Little, log)? as usize;
     let headers = cursor.split(len, "headers block", log)?;

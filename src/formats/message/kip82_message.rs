@@ -1,4 +1,4 @@
-//! `kip82-message`, `kip82-message-int`, `kip82-message-wrapper`: one message as the KIP-82 drafts put it into a log.
+//! `kip82-message`, `kip82-message-int`, `kip82-message-wrapper`: one message of a log in the KIP-82 drafts.
 //!
 //! ```text
 //!   ┌──────────────┬────────────┬────────┬────────────┬─────────────────┬─────────────────┬─────┬───────────┬───────┐
@@ -10,7 +10,8 @@
 //! Big-endian; key and value after an int32 length, -1 for null; the CRC-32 covers magic to the end. Magic 0 has no
 //! timestamp, and neither 0 nor 1 has headers. Attribute bits 0–2 are the codec, bit 3 the type of the timestamp. Bit 4
 //! means in the first two layouts that headers follow the key after an int32 length; in the third, whose value is a
-//! `kip82-wrapper`, that the message deletes its key. The drafts exclude each other: each layout has a name of its own.
+//! `kip82-wrapper`, that the message deletes its key. The drafts exclude each other, so that each layout is a format of
+//! its own.
 //!
 //! There is no reference implementation of magic 2; 0 and 1 are Kafka's.
 
@@ -34,7 +35,7 @@ use crate::traits::{
     Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Opened, ReadOptions, Role,
 };
 
-/// The differences of the three layouts.
+/// The differences between the three layouts.
 pub trait Layout: 'static {
     const NAME: &'static str;
     const SOURCE: &'static str;
@@ -43,7 +44,7 @@ pub trait Layout: 'static {
     const SET_NAME: &'static str;
     const SET_SOURCE: &'static str;
     const SET_LAYOUT: &'static str;
-    /// The value is a wrapper, in which the headers are.
+    /// Whether the value is a wrapper that contains the headers.
     const WRAPPED: bool;
     type Headers: HeadersFormat;
 }
@@ -79,7 +80,7 @@ pub struct Kip82Message<L>(PhantomData<L>);
 /// The message format of the drafts.
 pub const MAGIC: i8 = 2;
 
-/// "Headers follow", or "tombstone".
+/// Attribute bit for "headers follow" or "tombstone".
 const BIT_4: u8 = 0x10;
 
 const CRC_LEN: usize = 4;
@@ -147,7 +148,7 @@ pub fn open_message<'a, L: Layout, R: Log>(frame: Framed<'a>, log: &mut R) -> Re
 
 const HEADERS_OF_A_SET: &str = "a compressed set has no headers of its own";
 
-/// The headers after the key.
+/// Reads the headers after the key.
 fn open_headers<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Cursor<'a>> {
     let start = message.offset();
     let len = message.length32("headers length", log)?;
@@ -158,7 +159,7 @@ fn open_headers<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Cur
     message.split(len, "headers block", log)
 }
 
-/// The value that is a wrapper or null, which ends the message.
+/// Reads a value that is a wrapper or null, and ends the message.
 fn open_wrapped<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Body<'a>> {
     let len = message.nullable_length32("value length", log)?;
     let value_at = Some(message.offset());
@@ -219,7 +220,7 @@ fn encode_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &m
             let len_at = out.len();
             out.extend_from_slice(&[0; 4]);
             encode_wrapper(value, headers, log, out)?;
-            let len = offset(out.len() - len_at - 4); // If it wraps, the size is too large.
+            let len = offset(out.len() - len_at - 4); // If it wraps, the size of the message is rejected below.
             out[len_at..len_at + 4].copy_from_slice(&len.to_be_bytes());
         }
         (false, value) => {

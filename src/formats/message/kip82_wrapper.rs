@@ -1,4 +1,4 @@
-//! `kip82-wrapper`: a value with its headers, as the alternative to KIP-82 wraps them on the client's side.
+//! `kip82-wrapper`: a value and its headers in a wrapper that clients write, from the alternative to KIP-82.
 //!
 //! ```text
 //!   ┌────────────┬───────────────────┬─────────────────┬──────────────────────────┬───────┐
@@ -26,7 +26,7 @@ pub struct Kip82Wrapper;
 
 const MAGIC: i8 = 0;
 
-/// The magic and two lengths.
+/// Length of the magic and two lengths.
 const FIXED: usize = 9;
 
 impl MessageFormat for Kip82Wrapper {
@@ -49,7 +49,7 @@ impl MessageFormat for Kip82Wrapper {
     }
 }
 
-/// The headers and the value of a wrapper that extends to the end of the cursor.
+/// Reads the headers and the value of a wrapper that extends to the end of the cursor.
 pub fn open_wrapper<'a, R: Log>(mut cursor: Cursor<'a>, log: &mut R) -> Result<(Cursor<'a>, FieldValue<'a>)> {
     let start = cursor.offset();
     let magic: i8 = cursor.number("magic", ByteOrder::Big, log)?;

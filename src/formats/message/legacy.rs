@@ -1,4 +1,4 @@
-//! Messages of Kafka's formats 0 and 1, which came before record batches. The drafts of KIP-82 extend them.
+//! Messages of Kafka's formats 0 and 1, the predecessors of record batches. The KIP-82 drafts extend them.
 //!
 //! ```text
 //!   ┌──────────────┬────────────┬─────────┬────────────┬─────────────────┬─────────────────┬─────┬───────┐
@@ -24,11 +24,11 @@ pub const LOG_APPEND_BIT: u8 = 0x08;
 /// Length of the frame's prefix, which `size` excludes.
 pub const FRAME_LEN: usize = 12;
 
-/// The position of the magic in a message after its frame; a record batch has it in the same place.
+/// Offset of the magic in a message after its frame, and in a record batch.
 pub const MAGIC_OFFSET: usize = 4;
 pub const ATTRIBUTES_OFFSET: usize = 5;
 
-// Positions of fields. After the value comes whether it is null.
+// Indexes of fields.
 pub const OFFSET: usize = 0;
 pub const MAGIC: usize = 2;
 pub const ATTRIBUTES: usize = 3;
@@ -40,20 +40,20 @@ pub const TOMBSTONE: usize = 7;
 /// Offset, checksum, magic, attributes, timestamp, key, value, and whether the value is null.
 pub type LegacyFields<'a> = [FieldValue<'a>; 8];
 
-/// A message without its frame, and the offset in the frame.
+/// A message after its frame, and the offset of the frame.
 pub struct Framed<'a> {
     pub offset: i64,
     pub message: Cursor<'a>,
 }
 
-/// Reads the frame at the cursor, and moves the cursor past the message in it.
+/// Reads a frame, and moves the cursor to the end of its message.
 pub fn open_frame<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<Framed<'a>> {
     let offset = cursor.number("offset", Big, log)?;
     let size = cursor.length32("message size", log)?;
     Ok(Framed { offset, message: cursor.split(size, "message", log)? })
 }
 
-/// A message, and the position of its value; `None` if the message ends in the length of the value.
+/// A message, and the offset of its value; `None` if the message ends in the length of the value.
 pub struct Message<'a> {
     pub opened: Opened<'a, LegacyFields<'a>>,
     pub value_at: Option<usize>,
@@ -63,7 +63,7 @@ pub fn open_message<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Messag
     Head::open(frame, None, log)?.finish(log, open_body)
 }
 
-/// A message up to its attributes, and the bytes that follow them.
+/// A message up to its attributes, and the bytes after them.
 pub(super) struct Head<'a> {
     offset: i64,
     crc: u32,
@@ -74,7 +74,7 @@ pub(super) struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// Reads a head. `later` is the magic of another format and the attribute bits that it defines.
+    /// Reads a head. `later` is the magic of a later format, and the attribute bits that it defines.
     pub fn open<R: Log>(frame: Framed<'a>, later: Option<(i8, u8)>, log: &mut R) -> Result<Head<'a>> {
         let Framed { offset, message: mut rest } = frame;
         let crc_at = rest.offset();
@@ -105,7 +105,7 @@ impl<'a> Head<'a> {
         self.attributes as u8
     }
 
-    /// Reads timestamp and key, and leaves what comes after the key to `body`.
+    /// Reads timestamp and key; `body` reads the rest.
     pub fn finish<R: Log>(
         mut self,
         log: &mut R,
@@ -128,14 +128,14 @@ impl<'a> Head<'a> {
             timestamp,
             key,
             value.unwrap_or(FieldValue::Null),
-            // A value that could not be read may be null or not.
+            // It is unknown whether a value that could not be read is null.
             value.map_or(FieldValue::Null, |value| FieldValue::Bool(value == FieldValue::Null)),
         ];
         Ok(Message { opened: Opened { headers, fields }, value_at })
     }
 }
 
-/// The part after the key; `value` is `None` if it could not be read.
+/// The fields after the key; `value` is `None` if it could not be read.
 pub(super) struct Body<'a> {
     pub headers: Option<Cursor<'a>>,
     pub value: Option<FieldValue<'a>>,

@@ -26,7 +26,7 @@ pub fn bytes_of(field: FieldValue<'_>) -> Option<&[u8]> {
     if let FieldValue::Binary(bytes) = field { Some(bytes) } else { None }
 }
 
-/// A number that the format has no sign for; null is 0.
+/// Converts a field to an unsigned number; null is 0.
 fn unsigned<R: Log>(field: FieldValue<'_>, name: &str, log: &mut R) -> Result<u64> {
     match field {
         FieldValue::Uint64(number) => Ok(number),
@@ -36,7 +36,7 @@ fn unsigned<R: Log>(field: FieldValue<'_>, name: &str, log: &mut R) -> Result<u6
     }
 }
 
-/// An id, most significant byte first; null is 0.
+/// Converts a field to an id in big-endian order; null is 0.
 fn id_of<R: Log>(field: FieldValue<'_>, log: &mut R) -> Result<[u8; 16]> {
     match field {
         FieldValue::Id(id) => Ok(id),
@@ -48,7 +48,7 @@ fn id_of<R: Log>(field: FieldValue<'_>, log: &mut R) -> Result<[u8; 16]> {
     }
 }
 
-/// A payload where the format has no null for it.
+/// Converts a field to a payload, in a format without null payloads.
 fn payload_of<'a, R: Log>(field: FieldValue<'a>, log: &mut R) -> Result<&'a [u8]> {
     match field {
         FieldValue::Binary(payload) if u32::try_from(payload.len()).is_err() => {
@@ -64,7 +64,7 @@ fn payload_of<'a, R: Log>(field: FieldValue<'a>, log: &mut R) -> Result<&'a [u8]
     }
 }
 
-/// A number of 64 bits without a sign, as the column of signed ones that it goes into.
+/// Converts an unsigned number to a field of type int64.
 pub fn signed<R: Log>(number: u64, field: &'static str, byte: usize, log: &mut R) -> Result<FieldValue<'static>> {
     match i64::try_from(number) {
         Ok(number) => Ok(FieldValue::Int64(number)),
@@ -75,7 +75,8 @@ pub fn signed<R: Log>(number: u64, field: &'static str, byte: usize, log: &mut R
     }
 }
 
-/// `int32 length or -1, bytes` after the headers: `None` and a reported error if they cannot be read.
+/// Reads `int32 length or -1, bytes`, after which no headers follow. Reports an error and returns `None` if they cannot
+/// be read.
 fn nullable_bytes<'a, R: Log>(
     cursor: &mut Cursor<'a>,
     length: &'static str,

@@ -46,13 +46,13 @@ impl MessageFormat for Streams {
     }
 }
 
-/// The headers after their size.
+/// Reads the size of the headers, and the headers.
 pub fn open_headers<'a, R: Log>(cursor: &mut Cursor<'a>, options: ReadOptions, log: &mut R) -> Result<Cursor<'a>> {
     let size = cursor.length("headers size", options.lenient, log)?;
     cursor.split(size, "headers block", log)
 }
 
-/// Everything that is left.
+/// Reads the payload, which extends to the end.
 pub fn open_payload<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<FieldValue<'a>> {
     cursor.bytes(cursor.remaining(), "payload", log).map(FieldValue::Binary)
 }
@@ -66,7 +66,7 @@ pub fn encode_headers<R: Log>(headers: &[Header<'_>], after: usize, log: &mut R,
     Ok(())
 }
 
-/// A tombstone has no bytes, and so no place for headers.
+/// Writes a tombstone, which has no bytes. Headers are lost.
 pub fn encode_tombstone<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<Encoded> {
     if !headers.is_empty() {
         log.loss(false, || {
