@@ -12,7 +12,7 @@ from letterhead.reader import Reader
 if TYPE_CHECKING:
     from letterhead.iggy.topic_reader import iggy as iggy
     from letterhead.kafka.topic_reader import topic as topic
-    from letterhead.sources.log_segments import segments as segments
+    from letterhead.sources.segments_reader import segments as segments
     from letterhead.state.reading.state_reader import state as state
 
 __all__ = ["Reader", "iggy", "segments", "state", "topic"]
@@ -20,7 +20,7 @@ __all__ = ["Reader", "iggy", "segments", "state", "topic"]
 # A reader and its dependencies (pyarrow, rocksdict, kafka-python) are imported on first use.
 _READERS = {
     "topic": "letterhead.kafka.topic_reader",
-    "segments": "letterhead.sources.log_segments",
+    "segments": "letterhead.sources.segments_reader",
     "state": "letterhead.state.reading.state_reader",
     "iggy": "letterhead.iggy.topic_reader",
 }

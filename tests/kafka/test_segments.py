@@ -749,7 +749,7 @@ def test_the_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     page = doctest.testfile(str(ROOT / "docs/how-to/read-log-segments.md"), module_relative=False)
     assert (page.failed, page.attempted > 0) == (0, True)
-    module = doctest.testmod(importlib.import_module("letterhead.sources.log_segments"))
+    module = doctest.testmod(importlib.import_module("letterhead.sources.segments_reader"))
     assert (module.failed, module.attempted > 2) == (0, True)
 
 
