@@ -57,7 +57,7 @@ class RowTable(RowWriter):
             header_lists_type(type, drops_fields=True) if are_headers else type
             for type, are_headers in zip(schema.types, self._are_headers, strict=True)
         ]
-        self._columns = [_ColumnFormatter(type, everything) for type in types]
+        self._columns = [ColumnFormatter(type, everything) for type in types]
         self._right = [True] * len(self._numbers) + [column.is_number for column in self._columns]
         self._is_whole = [True] * len(self._numbers) + [column.is_whole for column in self._columns]
         self._epoch_ms = epoch_ms
@@ -176,7 +176,7 @@ def _are_headers(type: pa.DataType) -> bool:
     return has_text and has_headers(type, drops_fields=True)
 
 
-class _ColumnFormatter:
+class ColumnFormatter:
     """Formats each value of a column as one or more lines of text, and escapes control characters."""
 
     def __init__(self, type: pa.DataType, everything: bool) -> None:

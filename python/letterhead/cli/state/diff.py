@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from letterhead._formatting import printable
+from letterhead.cli.difference_text import excerpt_text, header_difference_text, header_differences
 from letterhead.cli.document import headers_json, value_json
 from letterhead.cli.exits import BAD_DATA, OK
-from letterhead.cli.headers import SUMMARY_LIMIT, header_text
+from letterhead.cli.headers import SUMMARY_LIMIT
 from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, counted, json_text, warn
 from letterhead.cli.screen import console, short, table
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.cli.spelling import key_text
 from letterhead.cli.state.formatting import time_field, times_json
 from letterhead.cli.state.options import ChangelogSource, Selection
 from letterhead.cli.state.restore import open_changelog
 from letterhead.cli.state.rows import DamagedRows
-from letterhead.headers import Header, HeaderKey
 from letterhead.state.restoring.diff import RowDifference, StoredRow, diff
-
-# Sequences of headers are aligned in quadratic time: longer ones are compared by position.
-ALIGNED = 1_000_000
-
-# Bytes that an excerpt of a value shows before the first byte that differs.
-BEFORE_DIFFERENCE = 8
 
 
 def run_diff(
@@ -90,54 +81,21 @@ def _sides(row: RowDifference, limit: int | None, epoch_ms: bool) -> tuple[Text,
         first_lines.append(Text(time_field(first.timestamp, epoch_ms=epoch_ms)))
         second_lines.append(Text(time_field(second.timestamp, epoch_ms=epoch_ms)))
     if "headers" in row.differs:
-        for first_headers, second_headers in _header_differences(list(first.headers or ()), list(second.headers or ())):
+        for first_headers, second_headers in header_differences(list(first.headers or ()), list(second.headers or ())):
             for headers, other_values, lines in (
                 (first_headers, dict(second_headers), first_lines),
                 (second_headers, dict(first_headers), second_lines),
             ):
-                lines += [_header(key, value, other_values.get(key), limit) for key, value in headers]
+                lines += [header_difference_text(key, value, other_values.get(key), limit) for key, value in headers]
                 lines += [Text("no header", style="dim")] * (not headers)
     if "value" in row.differs:
-        first_lines.append(_excerpt(first.value, second.value, limit))
-        second_lines.append(_excerpt(second.value, first.value, limit))
+        first_lines.append(excerpt_text(first.value, second.value, limit))
+        second_lines.append(excerpt_text(second.value, first.value, limit))
     return Text("\n").join(first_lines), Text("\n").join(second_lines)
 
 
 def _whole(row: StoredRow | None, limit: int | None) -> Text:
     return Text("no row", style="dim") if row is None else short(row.value, limit)
-
-
-def _header_differences(first: list[Header], second: list[Header]) -> Iterator[tuple[list[Header], list[Header]]]:
-    """Yield the headers that differ, headers in the same place together."""
-    if len(first) * len(second) > ALIGNED:
-        for header, other in itertools.zip_longest(first, second):
-            if header != other:
-                yield [header] if header is not None else [], [other] if other is not None else []
-        return
-    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
-    for operation, start, end, other_start, other_end in matcher.get_opcodes():
-        if operation != "equal":
-            yield first[start:end], second[other_start:other_end]
-
-
-def _header(key: HeaderKey, value: Any, other_value: Any, limit: int | None) -> Text:
-    if isinstance(value, bytes):
-        return Text.assemble(printable(key_text(key)), "=", _excerpt(value, other_value, limit))
-    return header_text(key, value, limit)
-
-
-def _excerpt(value: bytes | None, other_value: Any, limit: int | None) -> Text:
-    """Return a value, without its beginning if that would hide the difference from the other value."""
-    if limit is None or value is None or not isinstance(other_value, bytes) or len(value) <= limit:
-        return short(value, limit)
-    pairs = enumerate(zip(value, other_value, strict=False))
-    same = next((at for at, (byte, other) in pairs if byte != other), min(len(value), len(other_value)))
-    begin = max(0, same - BEFORE_DIFFERENCE)
-    while begin and value[begin] & 0xC0 == 0x80:
-        begin -= 1  # do not begin inside a UTF-8 character
-    if not begin:
-        return short(value, limit)
-    return Text.assemble((f"… byte {begin:,}: ", "dim"), short(value[begin:], limit))
 
 
 def _print_line(difference: RowDifference, epoch_ms: bool) -> int:

@@ -1,0 +1,58 @@
+"""Values and headers that differ, as text beside each other."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from rich.text import Text
+
+from letterhead._formatting import printable
+from letterhead.cli.headers import header_text
+from letterhead.cli.screen import short
+from letterhead.cli.spelling import key_text
+from letterhead.headers import Header, HeaderKey
+
+__all__ = ["excerpt_text", "header_difference_text", "header_differences"]
+
+# Sequences of headers are aligned in quadratic time: longer ones are compared by position.
+ALIGNED = 1_000_000
+
+# Bytes that an excerpt of a value shows before the first byte that differs.
+BEFORE_DIFFERENCE = 8
+
+
+def header_differences(first: list[Header], second: list[Header]) -> Iterator[tuple[list[Header], list[Header]]]:
+    """Yield the headers that differ, headers in the same place together."""
+    if len(first) * len(second) > ALIGNED:
+        for header, other in itertools.zip_longest(first, second):
+            if header != other:
+                yield [header] if header is not None else [], [other] if other is not None else []
+        return
+    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+    for operation, start, end, other_start, other_end in matcher.get_opcodes():
+        if operation != "equal":
+            yield first[start:end], second[other_start:other_end]
+
+
+def header_difference_text(key: HeaderKey, value: Any, other_value: Any, limit: int | None) -> Text:
+    """Return a header of one side, whose value may differ from that of the same key on the other side."""
+    if isinstance(value, bytes):
+        return Text.assemble(printable(key_text(key)), "=", excerpt_text(value, other_value, limit))
+    return header_text(key, value, limit)
+
+
+def excerpt_text(value: bytes | None, other_value: Any, limit: int | None) -> Text:
+    """Return a value, without its beginning if that would hide the difference from the other value."""
+    if limit is None or value is None or not isinstance(other_value, bytes) or len(value) <= limit:
+        return short(value, limit)
+    pairs = enumerate(zip(value, other_value, strict=False))
+    same = next((at for at, (byte, other) in pairs if byte != other), min(len(value), len(other_value)))
+    begin = max(0, same - BEFORE_DIFFERENCE)
+    while begin and value[begin] & 0xC0 == 0x80:
+        begin -= 1  # do not begin inside a UTF-8 character
+    if not begin:
+        return short(value, limit)
+    return Text.assemble((f"… byte {begin:,}: ", "dim"), short(value[begin:], limit))

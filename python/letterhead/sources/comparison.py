@@ -1,0 +1,413 @@
+"""Compare the rows of two sources: :func:`compare`.
+
+Rows meet by partition and offset, or by partition and position. Sources return partitions in any order: rows that wait for the
+other source are held in memory up to a limit, and in a temporary file beyond it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
+
+from letterhead._arrow_types import as_header_lists, has_headers, header_lists_type
+from letterhead._names import listed
+from letterhead._table_batches import first_line, plain_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead.reader import Reader
+
+__all__ = ["Comparison", "compare"]
+
+Order: TypeAlias = Literal["offset", "position"]
+
+_HELD_BYTES = 64 << 20
+"""Waiting rows of a source that stay in memory."""
+
+_UNCOMPARED = (
+    "stream", "topic", "partition", "offset", "producer_id", "producer_epoch", "sequence", "transactional",
+)  # fmt: skip
+"""Columns that say where a record lies and who sent it: they are compared only on request."""
+
+
+@dataclass
+class Comparison:
+    """Counts of rows so far, and the columns that are compared."""
+
+    columns: tuple[str, ...]
+    only_first: tuple[str, ...]
+    """Columns that the second source lacks."""
+    only_second: tuple[str, ...]
+    order: Order
+    rows: list[int] = field(default_factory=lambda: [0, 0])
+    """Rows of each source."""
+    equal: int = 0
+    changed: int = 0
+    missing: list[int] = field(default_factory=lambda: [0, 0])
+    """Rows that each source lacks."""
+
+    @property
+    def differences(self) -> int:
+        """The number of rows that differ, or that one source lacks."""
+        return self.changed + sum(self.missing)
+
+
+def compare(
+    first: Reader, second: Reader, *, columns: Sequence[str] | None = None, order: Order | None = None
+) -> tuple[Comparison, pa.Schema, Iterator[pa.RecordBatch]]:
+    """Compare the rows of two readers.
+
+    Parameters
+    ----------
+    first, second : Reader
+        Rows, in each partition by ascending offset.
+    columns : sequence of str, optional
+        Columns to compare; by default all that both have, but those that say where a record lies and who sent it.
+    order : {"offset", "position"}, optional
+        Whether rows of a partition meet by their offset, or by their position; by default by the offset if both have it.
+
+    Returns
+    -------
+    tuple
+        The counts, which grow as batches are read, and the schema and batches of the rows that differ: ``partition``,
+        ``offset`` or ``position``, the names of the columns that differ in ``differs``, and the compared columns of each
+        source in ``first`` and ``second``, of which one is null where its source lacks the row.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or offsets of a partition do not ascend.
+    """
+    import pyarrow as pa
+
+    names = [*first.schema.names], [*second.schema.names]
+    common = [name for name in names[0] if name in names[1]]
+    compared = [name for name in common if name not in _UNCOMPARED] if columns is None else [*columns]
+    for name in compared:
+        for number, own in enumerate(names):
+            if name not in own:
+                raise ValueError(
+                    f"the {('first', 'second')[number]} source has no column {name!r}: it has {listed(own)}"
+                )
+    if not compared:
+        raise ValueError(f"no column is in both sources: they have {listed(names[0])}, and {listed(names[1])}")
+    by_offset = "offset" in common if order is None else order == "offset"
+    if by_offset and "offset" not in common:
+        raise ValueError("both sources need a column 'offset' to meet by it: compare by position")
+    by_partition = "partition" in common
+    types = {
+        name: _common_type(name, first.schema.field(name).type, second.schema.field(name).type) for name in compared
+    }
+    comparison = Comparison(
+        tuple(compared),
+        tuple(name for name in names[0] if name not in names[1]),
+        tuple(name for name in names[1] if name not in names[0]),
+        "offset" if by_offset else "position",
+    )
+    record = pa.struct(list(types.items()))
+    schema = pa.schema(
+        [
+            *([pa.field("partition", pa.int64())] if by_partition else []),
+            (comparison.order, pa.int64()),
+            ("differs", pa.list_(pa.string())),
+            ("first", record),
+            ("second", record),
+        ]
+    )
+    sides = [_Side(reader, types, by_partition, by_offset) for reader in (first, second)]
+    return comparison, schema, _differences(sides, comparison, schema)
+
+
+def _differences(sides: Sequence[_Side], comparison: Comparison, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Read from the source of which fewer rows were read, and compare what both have."""
+    try:
+        while not all(side.is_ended for side in sides):
+            side = min((side for side in sides if not side.is_ended), key=lambda side: side.rows)
+            partitions = side.read()
+            comparison.rows = [side.rows for side in sides]
+            ended = all(other.is_ended for other in sides)
+            for partition in {*sides[0].waiting, *sides[1].waiting} if side.is_ended else partitions:
+                while (met := _meet(sides, partition)) is not None:
+                    yield from _compared(partition, *met, comparison, schema)
+                for number, own in enumerate(sides):
+                    if sides[1 - number].is_ended or ended:
+                        for rows in own.take_all(partition):
+                            yield from _lacking(partition, rows, number, comparison, schema)
+    finally:
+        for side in sides:
+            side.close()
+
+
+def _meet(sides: Sequence[_Side], partition: int | None) -> tuple[pa.RecordBatch, pa.RecordBatch] | None:
+    """Take the waiting rows of both sources up to the last key of the one that is behind; None if one has no rows."""
+    heads = [rows for side in sides if (rows := side.head(partition)) is not None]
+    if len(heads) < len(sides):
+        return None
+    last = min(rows.column(0)[-1].as_py() for rows in heads)
+    first, second = (side.take(partition, last) for side in sides)
+    return first, second
+
+
+def _compared(
+    partition: int | None, first: pa.RecordBatch, second: pa.RecordBatch, comparison: Comparison, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that differ among those of a range of keys."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts: list[pa.RecordBatch] = []
+    if not first.column(0).equals(second.column(0)):
+        in_both = [
+            pc.is_in(own.column(0), value_set=other.column(0)) for own, other in ((first, second), (second, first))
+        ]
+        for number, (rows, mask) in enumerate(zip((first, second), in_both, strict=True)):
+            parts += _lacking(partition, rows.filter(pc.invert(mask)), number, comparison, schema)
+        first, second = first.filter(in_both[0]), second.filter(in_both[1])
+    differing = {
+        name: {*_unequal(_bits(first.column(name)), _bits(second.column(name)))} for name in comparison.columns
+    }
+    changed = sorted(set().union(*differing.values()))
+    comparison.equal += len(first) - len(changed)
+    comparison.changed += len(changed)
+    if changed:
+        differs = [[name for name in comparison.columns if row in differing[name]] for row in changed]
+        indices = pa.array(changed, pa.int64())
+        records = [_records(rows.take(indices), schema) for rows in (first, second)]
+        parts.append(_batch(partition, first.column(0).take(indices), differs, records, schema))
+    if len(parts) > 1:
+        [merged] = pa.Table.from_batches(parts).sort_by(comparison.order).combine_chunks().to_batches()
+        parts = [merged]
+    yield from parts
+
+
+def _lacking(
+    partition: int | None, rows: pa.RecordBatch, number: int, comparison: Comparison, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows that the other source lacks."""
+    import pyarrow as pa
+
+    if len(rows):
+        comparison.missing[1 - number] += len(rows)
+        records = [_records(rows, schema), pa.nulls(len(rows), schema.field("first").type)]
+        sides = records if number == 0 else records[::-1]
+        yield _batch(partition, rows.column(0), [[]] * len(rows), sides, schema)
+
+
+def _batch(
+    partition: int | None, keys: pa.Array, differs: list[list[str]], sides: Sequence[pa.Array], schema: pa.Schema
+) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    partitions = [pa.repeat(pa.scalar(partition, pa.int64()), len(keys))] if "partition" in schema.names else []
+    columns = [*partitions, keys, pa.array(differs, pa.list_(pa.string())), *sides]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _records(rows: pa.RecordBatch, schema: pa.Schema) -> pa.StructArray:
+    import pyarrow as pa
+
+    record = schema.field("first").type
+    return pa.StructArray.from_arrays([rows.column(field.name) for field in record], fields=[*record])
+
+
+def _unequal(first: pa.Array, second: pa.Array, start: int = 0) -> Iterator[int]:
+    """Yield the rows at which two columns differ: halves that are equal are compared at once."""
+    if first.equals(second):
+        return
+    if len(first) == 1:
+        yield start
+        return
+    half = len(first) // 2
+    yield from _unequal(first[:half], second[:half], start)
+    yield from _unequal(first[half:], second[half:], start + half)
+
+
+def _bits(column: pa.Array) -> pa.Array:
+    """Return floats as their bits: a NaN equals itself, and 0.0 is not -0.0."""
+    import pyarrow as pa
+
+    integers = {pa.float16(): pa.int16(), pa.float32(): pa.int32(), pa.float64(): pa.int64()}
+    return column.view(integers[column.type]) if column.type in integers else column
+
+
+def _is_pairs(type: pa.DataType) -> bool:
+    """Return whether a column has headers with keys of text and without types, in any shape."""
+    import pyarrow as pa
+
+    lists = header_lists_type(type)
+    return (
+        has_headers(type)
+        and {field.name for field in lists.value_type} == {"key", "value"}
+        and not pa.types.is_integer(lists.value_type.field("key").type)
+    )
+
+
+def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataType:
+    """Return the type as which two columns are compared."""
+    import pyarrow as pa
+
+    first, second = (plain_schema(pa.schema([(name, type)])).field(0).type for type in (first, second))
+    if first.equals(second):
+        return first
+    headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    if name == "headers" and all(_is_pairs(type) for type in (first, second)):
+        return headers
+    try:
+        merged = pa.unify_schemas(
+            [pa.schema([(name, first)]), pa.schema([(name, second)])], promote_options="permissive"
+        )
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        raise ValueError(
+            f"column {name!r} is {first} in the first source and {second} in the second: leave it out by columns="
+        ) from None
+    return merged.field(0).type
+
+
+class _Side:
+    """A source: its rows wait, by partition, for those of the other source."""
+
+    def __init__(self, reader: Reader, types: Mapping[str, pa.DataType], by_partition: bool, by_offset: bool) -> None:
+        self._reader = reader
+        self._types = types
+        self._by_partition = by_partition
+        self._by_offset = by_offset
+        self._last: dict[int | None, int] = {}
+        self._held = 0
+        self._spilled: BinaryIO | None = None
+        self.waiting: dict[int | None, deque[_Waiting]] = {}
+        self.is_ended = False
+        self.rows = 0
+
+    def read(self) -> list[int | None]:
+        """Read a batch, and return the partitions of which it has rows."""
+        import pyarrow.compute as pc
+
+        batch = next(self._reader, None)
+        if batch is None:
+            self.is_ended = True
+            return []
+        self.rows += len(batch)
+        if not self._by_partition or not len(batch):
+            self._add(None, batch)
+            return [None]
+        numbers = batch.column("partition")
+        partitions: list[int | None] = numbers.unique().to_pylist()
+        for number in partitions:
+            of_partition = batch
+            if len(partitions) > 1:
+                mask = numbers.is_null() if number is None else pc.equal(numbers, number).fill_null(False)
+                of_partition = batch.filter(mask)
+            self._add(number, of_partition)
+        return partitions
+
+    def _add(self, partition: int | None, batch: pa.RecordBatch) -> None:
+        import pyarrow as pa
+
+        if not len(batch):
+            return
+        before = self._last.get(partition, -1)
+        if self._by_offset:
+            keys = batch.column("offset").cast(pa.int64())
+            _check_ascending(keys, before, partition)
+        else:
+            keys = pa.array(range(before + 1, before + 1 + len(batch)), pa.int64())
+        self._last[partition] = keys[-1].as_py()
+        columns = [_as_type(name, batch.column(name), type) for name, type in self._types.items()]
+        rows = pa.RecordBatch.from_arrays([keys, *columns], names=["", *self._types])
+        queue = self.waiting.setdefault(partition, deque())
+        size = rows.get_total_buffer_size()
+        if queue and self._held + size > _HELD_BYTES:
+            queue.append(self._spill(rows))
+        else:
+            self._held += size
+            queue.append(_Waiting(rows, size))
+
+    def _spill(self, rows: pa.RecordBatch) -> _Waiting:
+        if self._spilled is None:
+            self._spilled = tempfile.TemporaryFile()  # noqa: SIM115
+        start = self._spilled.seek(0, 2)
+        length = self._spilled.write(rows.serialize())
+        return _Waiting(None, 0, start, length, rows.schema)
+
+    def head(self, partition: int | None) -> pa.RecordBatch | None:
+        """Return the first batch that waits."""
+        import pyarrow as pa
+
+        queue = self.waiting.get(partition)
+        if not queue:
+            return None
+        waiting = queue[0]
+        if waiting.rows is None:
+            file: Any = self._spilled
+            file.seek(waiting.start)
+            waiting.rows = pa.ipc.read_record_batch(pa.py_buffer(file.read(waiting.length)), waiting.schema)
+        return waiting.rows
+
+    def take(self, partition: int | None, last: int) -> pa.RecordBatch:
+        """Take the rows of the first batch up to a key."""
+        import pyarrow.compute as pc
+
+        rows: Any = self.head(partition)
+        queue = self.waiting[partition]
+        count = pc.sum(pc.less_equal(rows.column(0), last)).as_py() or 0
+        if count == len(rows):
+            self._held -= queue.popleft().size
+        else:
+            queue[0].rows = rows.slice(count)
+        return rows.slice(0, count)
+
+    def take_all(self, partition: int | None) -> Iterator[pa.RecordBatch]:
+        """Take all batches that wait."""
+        while (rows := self.head(partition)) is not None:
+            self._held -= self.waiting[partition].popleft().size
+            yield rows
+
+    def close(self) -> None:
+        """Close the reader and the temporary file."""
+        self._reader.close()
+        if self._spilled is not None:
+            self._spilled.close()
+
+
+@dataclass
+class _Waiting:
+    """A batch in memory, or its place in the temporary file."""
+
+    rows: pa.RecordBatch | None
+    size: int
+    start: int = 0
+    length: int = 0
+    schema: pa.Schema | None = None
+
+
+def _check_ascending(keys: pa.Array, before: int, partition: int | None) -> None:
+    import pyarrow.compute as pc
+
+    place = "" if partition is None else f" of partition {partition}"
+    if keys.null_count:
+        raise ValueError(f"an offset{place} is null: compare by position")
+    steps = [keys[0].as_py() > before, *([pc.all(pc.less(keys[:-1], keys[1:])).as_py()] if len(keys) > 1 else [])]
+    if not all(steps):
+        raise ValueError(
+            f"offsets{place} do not ascend, from {before} to {keys[-1].as_py()}: sort the table by partition and offset, or "
+            "compare by position"
+        )
+
+
+def _as_type(name: str, column: pa.Array, type: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    if column.type.equals(type):
+        return column
+    if name == "headers" and has_headers(column.type):
+        column = as_header_lists(column)
+    try:
+        return column.cast(type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ValueError(
+            f"column {name!r} cannot be compared as {type}: {first_line(error)}: leave it out by columns="
+        ) from None

@@ -1,0 +1,110 @@
+"""`letterhead diff`: what differs between two sources, on a screen, as JSON and in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from command import Result
+
+Run = Callable[..., Result]
+
+
+def record(offset: int, **changes: Any) -> dict[str, Any]:
+    headers = [{"key": "tenant", "value": "acme"}, {"key": "n", "value": "1"}]
+    own = {"partition": 0, "offset": offset, "timestamp": "2026-01-01T00:00:00.000Z", "key": "k", "value": "v"}
+    return {**own, "headers": headers, **changes}
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[..., Path]:
+    def write(name: str, *records: dict[str, Any]) -> Path:
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "jsonl"])
+def test_copy_of_a_log_is_equal_in_every_form(ending: str, run: Run, samples: Path, tmp_path: Path) -> None:
+    path = tmp_path / f"orders.{ending}"
+    assert run("read", samples / "orders-0", "-o", path).code == 0
+    result = run("diff", samples / "orders-0", path)
+    assert (result.code, result.lines) == (0, ["no record differs; 10,000 equal"])
+
+
+def test_only_what_differs_is_shown_in_order(run: Run, written: Callable[..., Path]) -> None:
+    other = [{"key": "tenant", "value": "acme"}, {"key": "n", "value": "2"}]
+    first = written("a.jsonl", record(0), record(1), record(2), record(3))
+    second = written("b.jsonl", record(0), record(1, headers=other, value="w"), record(3), record(4, key=None))
+    result = run("diff", first, second)
+    assert result.code == 1
+    rows = [line.split() for line in result.lines]
+    assert rows[0] == ["partition", "offset", "differs", "first", "second"]
+    assert rows[2:4] == [["0", "1", "value", '"v"', '"w"'], ["headers", 'n="1"', 'n="2"']]
+    assert [row[:3] for row in rows if row[0] == "0"] == [
+        ["0", "1", "value"],
+        ["0", "2", "record"],
+        ["0", "4", "record"],
+    ]
+    assert result.lines[-1] == "1 record differs, 1 only in the first source, 1 only in the second; 2 equal"
+    assert run("diff", first, second, "--columns", "timestamp", "--where", "offset in (0, 1, 3)").code == 0
+
+
+def test_repeats_and_order_of_headers_differ(run: Run, written: Callable[..., Path]) -> None:
+    pairs = [{"key": "a", "value": "1"}, {"key": "a", "value": "2"}]
+    first = written("a.jsonl", record(0, headers=pairs), record(1, headers=pairs))
+    second = written("b.jsonl", record(0, headers=pairs[::-1]), record(1, headers=pairs[1:]))
+    result = run("diff", first, second, "--json")
+    found = [json.loads(line) for line in result.lines]
+    assert [row["differs"] for row in found] == [["headers"], ["headers"]]
+    assert [row["second"]["headers"] for row in found] == [pairs[::-1], pairs[1:]]
+
+
+def test_differences_are_written_to_a_file(run: Run, written: Callable[..., Path], tmp_path: Path) -> None:
+    first, second = written("a.jsonl", record(0)), written("b.jsonl", record(0, value="w"), record(1))
+    assert run("diff", first, second, "-o", tmp_path / "d.parquet").code == 1
+    rows = pq.read_table(tmp_path / "d.parquet").to_pylist()
+    assert [(row["offset"], row["differs"]) for row in rows] == [(0, ["value"]), (1, [])]
+    assert (rows[0]["first"]["value"], rows[0]["second"]["value"], rows[1]["first"]) == (b"v", b"w", None)
+
+
+def test_limit_counts_what_is_not_shown(run: Run, written: Callable[..., Path]) -> None:
+    first = written("a.jsonl", *map(record, range(30)))
+    second = written("b.jsonl", *(record(offset, key="x") for offset in range(30)))
+    shown = run("diff", first, second)
+    assert sum('"k"' in line for line in shown.lines) == 20
+    assert shown.lines[-1] == "30 records differ (10 not shown: --all); 0 equal"
+    assert sum('"k"' in line for line in run("diff", first, second, "--all").lines) == 30
+    assert len(run("diff", first, second, "--json", "-n", "3").lines) == 3
+    assert run("diff", first, second, "-n", "0").code == 1
+
+
+def test_positions_compare_a_topic_with_its_copy(run: Run, written: Callable[..., Path]) -> None:
+    first = written("a.jsonl", record(3), record(5), record(9))
+    second = written("b.jsonl", record(0), record(1), record(2))
+    assert run("diff", first, second).code == 1
+    assert run("diff", first, second, "--by", "position").lines == ["no record differs; 3 equal"]
+
+
+@pytest.mark.parametrize(
+    ("records", "options", "message"),
+    [
+        ([record(1), record(0)], [], "compare by position"),
+        ([{"other": 1}], [], "no column is in both sources"),
+        ([record(0)], ["--columns", "nope"], "there is no column 'nope'"),
+        ([record(0)], ["-p", "1"], "--partition is for topics and log segments"),
+    ],
+)
+def test_what_cannot_be_compared_is_an_error(
+    records: list[dict[str, Any]], options: list[str], message: str, run: Run, written: Callable[..., Path]
+) -> None:
+    result = run("diff", written("a.jsonl", *records), written("b.jsonl", record(0)), *options)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err

@@ -1,0 +1,138 @@
+"""Rows of two sources are compared by partition and offset, whatever the order and the size of their batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from letterhead.reader import Reader
+from letterhead.sources import comparison as module
+from letterhead.sources.comparison import Comparison, compare
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+SCHEMA = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("value", pa.binary()), ("headers", HEADERS)])
+
+
+def reader(rows: Sequence[dict[str, Any]], sizes: Sequence[int] = (1000,), schema: pa.Schema = SCHEMA) -> Reader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        start = 0
+        while start < len(rows):
+            for size in sizes:
+                yield pa.RecordBatch.from_pylist(list(rows[start : start + size]), schema)
+                start += size
+
+    return Reader(schema, batches)
+
+
+def differences(first: Reader, second: Reader, **options: Any) -> tuple[Comparison, list[dict[str, Any]]]:
+    counts, _, batches = compare(first, second, **options)
+    found = [row for batch in batches for row in batch.to_pylist()]
+    assert counts.differences == len(found)
+    assert counts.equal + counts.changed == counts.rows[0] - counts.missing[1] == counts.rows[1] - counts.missing[0]
+    return counts, found
+
+
+def row(partition: int, offset: int, value: bytes | None = b"v", headers: Any = ()) -> dict[str, Any]:
+    pairs = None if headers is None else [{"key": key, "value": content} for key, content in headers]
+    return {"partition": partition, "offset": offset, "value": value, "headers": pairs}
+
+
+values = st.sampled_from([b"", b"a", None])
+logs = st.dictionaries(
+    st.tuples(st.integers(0, 2), st.integers(0, 12)),
+    st.tuples(values, st.none() | st.lists(st.tuples(st.sampled_from("ab"), values), max_size=2)),
+    max_size=20,
+)
+
+
+@given(logs, logs, st.lists(st.integers(1, 5), min_size=1, max_size=3), st.booleans(), st.sampled_from([0, 1 << 20]))
+def test_every_difference_is_found_once(
+    first: dict[Any, Any], second: dict[Any, Any], sizes: list[int], by_partition: bool, held: int
+) -> None:
+    keys = [sorted(first), sorted(second, key=lambda key: key if by_partition else key[::-1])]
+    readers = [
+        reader([row(*key, *log[key]) for key in order], sizes) for order, log in zip(keys, (first, second), strict=True)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_HELD_BYTES", held)
+        _, found = differences(*readers)
+    expected = {}
+    for key in {*first, *second}:
+        sides = [row(*key, *log[key]) if key in log else None for log in (first, second)]
+        if sides[0] != sides[1]:
+            names = [name for name in ("value", "headers") if all(sides) and sides[0][name] != sides[1][name]]
+            expected[key] = (names, *[side and {name: side[name] for name in ("value", "headers")} for side in sides])
+    assert len(found) == len(expected)
+    assert {(it["partition"], it["offset"]): (it["differs"], it["first"], it["second"]) for it in found} == expected
+
+
+def test_rows_meet_by_position_where_offsets_have_gaps() -> None:
+    first = [row(0, 0), row(0, 5, b"x"), row(1, 9)]
+    second = [row(1, 0), row(0, 1), row(0, 2, b"y"), row(0, 3)]
+    counts, found = differences(reader(first), reader(second), order="position")
+    assert [(it["partition"], it["position"], it["differs"]) for it in found] == [(0, 1, ["value"]), (0, 2, [])]
+    assert (counts.equal, counts.changed, counts.missing) == (2, 1, [1, 0])
+
+
+def test_rows_without_an_offset_meet_by_position() -> None:
+    schema = pa.schema([("a", pa.float64()), ("b", pa.int8())])
+    first = reader([{"a": float("nan"), "b": 1}, {"a": 0.0, "b": 2}], schema=schema)
+    second = reader([{"a": float("nan"), "b": 1}, {"a": -0.0, "b": 2}], schema=schema)
+    _, found = differences(first, second)
+    assert [(it["position"], it["differs"]) for it in found] == [(1, ["a"])]
+
+
+def test_columns_of_other_types_are_compared_as_one_that_holds_both() -> None:
+    first = pa.schema([("n", pa.int32()), ("t", pa.timestamp("ms", "UTC")), ("s", pa.string()), ("headers", HEADERS)])
+    text = pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
+    second = pa.schema(
+        [("n", pa.int64()), ("t", pa.timestamp("us", "UTC")), ("s", pa.large_binary()), ("headers", text)]
+    )
+    rows = [{"n": 1, "t": 5000, "s": "é", "headers": [{"key": "k", "value": "v"}]}]
+    others = [{**rows[0], "t": 5_000_000, "s": "é".encode()}]
+    rows[0]["headers"] = [{"key": "k", "value": b"v"}]
+    assert differences(reader(rows, schema=first), reader(others, schema=second))[1] == []
+    others[0]["n"] = 1 << 40
+    assert differences(reader(rows, schema=first), reader(others, schema=second))[1][0]["differs"] == ["n"]
+
+
+def test_types_of_headers_are_compared() -> None:
+    fields = [("key_type", pa.string()), ("key", pa.binary()), ("type", pa.string()), ("value", pa.binary())]
+    typed = pa.schema([("headers", pa.list_(pa.struct(fields)))])
+    plain = pa.schema([("headers", HEADERS)])
+    header = {"key_type": "string", "key": b"k", "type": "int8", "value": b"1"}
+    rows = [[{"headers": [{**header, "type": type}]}] for type in ("int8", "uint8")]
+    assert differences(*(reader(own, schema=typed) for own in rows))[1][0]["differs"] == ["headers"]
+    pairs = reader([{"headers": [{"key": "k", "value": b"1"}]}], schema=plain)
+    assert differences(reader(rows[0], schema=typed), pairs)[1][0]["differs"] == ["headers"]
+
+
+def test_names_that_one_source_has_are_told() -> None:
+    first = pa.schema([("a", pa.int8()), ("b", pa.int8())])
+    second = pa.schema([("c", pa.int8()), ("a", pa.int8())])
+    counts, _ = differences(reader([], schema=first), reader([], schema=second))
+    assert (counts.columns, counts.only_first, counts.only_second) == (("a",), ("b",), ("c",))
+    with pytest.raises(ValueError, match="the second source has no column 'b': it has c, a"):
+        compare(reader([], schema=first), reader([], schema=second), columns=["b"])
+    with pytest.raises(ValueError, match="no column is in both sources"):
+        compare(reader([], schema=pa.schema([("x", pa.int8())])), reader([], schema=second))
+
+
+def test_columns_without_a_common_type_are_an_error() -> None:
+    first, second = (pa.schema([("a", type)]) for type in (pa.int8(), pa.list_(pa.int8())))
+    with pytest.raises(ValueError, match="column 'a' is int8 in the first source and list"):
+        compare(reader([], schema=first), reader([], schema=second))
+
+
+@pytest.mark.parametrize("offsets", [[1, 0], [3, 3], [0, None]])
+def test_offsets_that_do_not_ascend_are_an_error(offsets: list[Any]) -> None:
+    rows = [row(0, offset) for offset in offsets]
+    for sizes in ([2], [1]):
+        with pytest.raises(ValueError, match=r"offset.* of partition 0 .*compare by position"):
+            differences(reader(rows, sizes), reader([row(0, 0)]))
+    assert differences(reader(rows), reader(rows), order="position")[1] == []
