@@ -172,18 +172,18 @@ struct LeftOut {
 pub const LEAST_REPORTS: usize = 2;
 
 /// An entry of a list that is truncated at the limit of reports.
-pub trait LimitedEntry: Sized {
+pub trait Report: Sized {
     /// The last entry of a truncated list.
     fn left_out(limit: usize) -> Self;
 }
 
-impl LimitedEntry for ErrorDetail {
+impl Report for ErrorDetail {
     fn left_out(limit: usize) -> Self {
         ErrorDetail::of_message(Code::LimitExceeded, REPORTS.exceeded("there are more errors than", limit))
     }
 }
 
-impl LimitedEntry for Loss {
+impl Report for Loss {
     fn left_out(limit: usize) -> Self {
         Loss::of_message(Code::LimitExceeded, REPORTS.exceeded("there are more losses than", limit))
     }
@@ -198,7 +198,7 @@ impl Label {
 }
 
 /// Truncates a list to `most` entries, the last of which reports that there were more.
-pub fn truncate_list<D: LimitedEntry>(reports: &mut Vec<D>, most: usize, limit: usize) {
+pub fn truncate_list<D: Report>(reports: &mut Vec<D>, most: usize, limit: usize) {
     reports.truncate(most.max(LEAST_REPORTS) - 1);
     reports.push(D::left_out(limit));
 }

@@ -31,24 +31,24 @@ const NAME: &str = "amqp";
 /// AMQP primitives → values of one type.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadAmqp {
-    pub of: Type,
+    pub type_: Type,
     pub dialect: Dialect,
     pub on_error: OnError,
 }
 
 impl Work for ReadAmqp {
-    fn place(&self) -> (Direction, &'static str) {
+    fn error_context(&self) -> (Direction, &'static str) {
         (Direction::Decode, NAME)
     }
 
     fn output_type(&self) -> Result<DataType, Error> {
-        let of = self.of.scalar.arrow(self.dialect);
+        let data_type = self.type_.scalar.arrow(self.dialect);
         Ok(match self.on_error {
             OnError::Column | OnError::NullColumn => {
-                let fields = vec![schema::nullable("value", of)];
+                let fields = vec![schema::nullable("value", data_type)];
                 DataType::Struct(schema::with_errors(fields, self.on_error).into())
             }
-            OnError::Raise | OnError::Null => of,
+            OnError::Raise | OnError::Null => data_type,
         })
     }
 
@@ -63,20 +63,20 @@ impl Work for ReadAmqp {
         let plan = Plan { threads: 1, ..input.plan(NAME, Direction::Decode, self.on_error, Limits::DEFAULT) };
         let rows = column.len() - input.from;
         // Payloads are shorter than primitives; a UUID becomes longer text.
-        let bytes = if self.of.scalar == Scalar::Uuid {
+        let bytes = if self.type_.scalar == Scalar::Uuid {
             rows.saturating_mul(UUID_LEN)
         } else {
             primitives.len_from(input.from)
         };
         let make = || {
-            let mut column = Column::new(self.of.scalar.arrow(self.dialect), &Default::default());
+            let mut column = Column::new(self.type_.scalar.arrow(self.dialect), &Default::default());
             column.reserve(rows, bytes.min(input.max_offset));
-            let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
-            Ok(ValueSink { of, dialect, max_offset, primitives, primitive: None, column })
+            let (ReadAmqp { type_, dialect, .. }, max_offset) = (*self, input.max_offset);
+            Ok(ValueSink { type_, dialect, max_offset, primitives, primitive: None, column })
         };
-        let Rows { sink, findings, until, .. } = run(&AmqpRows(primitives), input.from, &plan, &make)?;
+        let Rows { sink, report_columns, until, .. } = run(&AmqpRows(primitives), input.from, &plan, &make)?;
         let columns = vec![sink.column.finish()];
-        Ok(Output::new(self.output_type()?, columns, None, &plan, findings, input.from..until))
+        Ok(Output::new(self.output_type()?, columns, None, &plan, report_columns, input.from..until))
     }
 }
 
@@ -114,7 +114,7 @@ impl<'a> RowSource<'a, ValueSink<'a>> for AmqpRows<'a> {
 
 /// A growing typed column.
 struct ValueSink<'a> {
-    of: Type,
+    type_: Type,
     dialect: Dialect,
     max_offset: usize,
     primitives: Bytes<'a>,
@@ -125,7 +125,7 @@ struct ValueSink<'a> {
 impl ValueSink<'_> {
     /// Appends values up to the first that needs the slow path, and returns how many.
     fn append_from(&mut self, row: usize) -> usize {
-        let (scalar, spark) = (self.of.scalar, self.dialect == Dialect::Spark);
+        let (scalar, spark) = (self.type_.scalar, self.dialect == Dialect::Spark);
         let max_offset = self.max_offset;
         let (data, valid) = self.column.parts_mut();
         let mut fast = FastPath { scalar, primitives: self.primitives, row, valid };
@@ -133,9 +133,9 @@ impl ValueSink<'_> {
             ($numbers:ident) => {
                 match scalar {
                     Scalar::Uint8 | Scalar::Uint16 | Scalar::Uint32 | Scalar::Uint64 => {
-                        fast.values(|_, payload| unsigned(payload).try_into().ok(), |number| $numbers.push(number))
+                        fast.values(|_, content| unsigned(content).try_into().ok(), |number| $numbers.push(number))
                     }
-                    _ => fast.values(|_, payload| signed(payload).try_into().ok(), |number| $numbers.push(number)),
+                    _ => fast.values(|_, content| signed(content).try_into().ok(), |number| $numbers.push(number)),
                 }
             };
         }
@@ -145,7 +145,7 @@ impl ValueSink<'_> {
             Data::Int16(numbers) => integers!(numbers),
             Data::Int32(numbers) => integers!(numbers),
             Data::Int64(numbers) if scalar == Scalar::TimestampMs && spark => {
-                fast.values(|_, payload| signed(payload).checked_mul(1000), |micros| numbers.push(micros))
+                fast.values(|_, content| signed(content).checked_mul(1000), |micros| numbers.push(micros))
             }
             Data::Int64(numbers) => integers!(numbers),
             Data::Uint8(numbers) => integers!(numbers),
@@ -154,36 +154,36 @@ impl ValueSink<'_> {
             Data::Uint64(numbers) => integers!(numbers),
             Data::Decimal(numbers) => integers!(numbers),
             Data::Float32(numbers) => {
-                fast.values(|_, payload| unsigned(payload).try_into().ok(), |bits| numbers.push(f32::from_bits(bits)))
+                fast.values(|_, content| unsigned(content).try_into().ok(), |bits| numbers.push(f32::from_bits(bits)))
             }
             Data::Float64(numbers) => {
-                fast.values(|_, payload| Some(unsigned(payload)), |bits| numbers.push(f64::from_bits(bits)))
+                fast.values(|_, content| Some(unsigned(content)), |bits| numbers.push(f64::from_bits(bits)))
             }
-            Data::Text(runs) => {
-                let room = max_offset.saturating_sub(runs.byte_len());
+            Data::Text(texts) => {
+                let room = max_offset.saturating_sub(texts.byte_len());
                 let mut push = |text: &str| {
-                    runs.push(text);
+                    texts.push(text);
                     Some(text.len())
                 };
                 match scalar {
                     Scalar::Uuid => {
-                        let digits = |payload: &[u8]| Some(uuid_digits(payload.try_into().ok()?));
-                        fast.runs(room, |payload| match payload {
-                            Some(payload) => push(from_utf8(&digits(payload)?[..UUID_LEN]).ok()?),
+                        let digits = |content: &[u8]| Some(uuid_digits(content.try_into().ok()?));
+                        fast.bytes(room, |content| match content {
+                            Some(content) => push(from_utf8(&digits(content)?[..UUID_LEN]).ok()?),
                             None => push(""),
                         })
                     }
-                    Scalar::Char => fast.runs(room, |payload| match payload {
-                        Some(payload) => push(character(payload)?.encode_utf8(&mut [0; 4])),
+                    Scalar::Char => fast.bytes(room, |content| match content {
+                        Some(content) => push(character(content)?.encode_utf8(&mut [0; 4])),
                         None => push(""),
                     }),
-                    _ => fast.runs(room, |payload| push(from_utf8(payload.unwrap_or_default()).ok()?)),
+                    _ => fast.bytes(room, |content| push(from_utf8(content.unwrap_or_default()).ok()?)),
                 }
             }
-            Data::Bytes(runs) => fast.runs(max_offset.saturating_sub(runs.byte_len()), |payload| {
-                let payload = payload.unwrap_or_default();
-                runs.push(payload);
-                Some(payload.len())
+            Data::Bytes(binaries) => fast.bytes(max_offset.saturating_sub(binaries.byte_len()), |content| {
+                let content = content.unwrap_or_default();
+                binaries.push(content);
+                Some(content.len())
             }),
             // This operation never produces views; the rows are read one by one.
             Data::TextViews(_) | Data::ByteViews(_) | Data::List(..) | Data::Struct(_) => 0,
@@ -214,7 +214,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
 
     #[inline]
     fn end_row<R: Log>(&mut self, _: &mut (), _headers: Presence, log: &mut R) -> Result {
-        let value = match self.primitive.map(|primitive| self.of.read(primitive, self.dialect)) {
+        let value = match self.primitive.map(|primitive| self.type_.read(primitive, self.dialect)) {
             Some(Ok(value)) => value,
             Some(Err(invalid)) => {
                 log.error(invalid.code, Some(invalid.byte), || invalid.message)?;
@@ -257,7 +257,7 @@ impl<'a> FastPath<'a, '_> {
     #[inline(always)]
     fn values<T: Default>(&mut self, read: impl Fn(u8, &'a [u8]) -> Option<T>, mut push: impl FnMut(T)) -> usize {
         self.primitives(|opened| {
-            let value = opened.map(|(code, payload)| read(code, payload));
+            let value = opened.map(|(code, content)| read(code, content));
             push(match value {
                 Some(value) => value?,
                 None => T::default(),
@@ -269,13 +269,13 @@ impl<'a> FastPath<'a, '_> {
     /// Values with offsets, up to the one for which there is no room: `push` gets the payload of each, or `None` of a null,
     /// and returns how many bytes it appended.
     #[inline(always)]
-    fn runs(&mut self, mut room: usize, mut push: impl FnMut(Option<&'a [u8]>) -> Option<usize>) -> usize {
+    fn bytes(&mut self, mut room: usize, mut push: impl FnMut(Option<&'a [u8]>) -> Option<usize>) -> usize {
         self.primitives(|opened| {
-            let payload = opened.map(|(_, payload)| payload);
-            if payload.is_some_and(|payload| payload.len().max(UUID_LEN) > room) {
+            let content = opened.map(|(_, content)| content);
+            if content.is_some_and(|content| content.len().max(UUID_LEN) > room) {
                 return None;
             }
-            room -= push(payload)?;
+            room -= push(content)?;
             Some(())
         })
     }
@@ -286,7 +286,7 @@ impl<'a> FastPath<'a, '_> {
         for row in self.row..self.primitives.array().len() {
             let opened = match self.primitives.get(row).map(|primitive| open(self.scalar, primitive)) {
                 None | Some(Some(Opened::Null)) => None,
-                Some(Some(Opened::Value(code, _, payload))) => Some((code, payload)),
+                Some(Some(Opened::Value(code, _, content))) => Some((code, content)),
                 Some(None) => return row - self.row,
             };
             if append(opened).is_none() {
@@ -299,8 +299,8 @@ impl<'a> FastPath<'a, '_> {
 }
 
 #[inline(always)]
-fn truth(code: u8, payload: &[u8]) -> Option<bool> {
-    match payload {
+fn truth(code: u8, content: &[u8]) -> Option<bool> {
+    match content {
         [] => Some(code == TRUE),
         [0] => Some(false),
         [1] => Some(true),

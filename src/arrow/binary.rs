@@ -12,8 +12,8 @@ use crate::kernel::buffer::{BinaryValues, Utf8};
 use crate::kernel::lists::{Offsets, never_decrease};
 use crate::kernel::views::{ViewParts, Views, Window};
 
-fn parts(runs: BinaryValues) -> (OffsetBuffer<i32>, Buffer) {
-    let (offsets, bytes) = runs.into_parts();
+fn parts(values: BinaryValues) -> (OffsetBuffer<i32>, Buffer) {
+    let (offsets, bytes) = values.into_parts();
     debug_assert!(offsets[0] == 0 && offsets.is_sorted());
     // SAFETY: the offsets begin with 0 and are lengths of bytes that only grew between them.
     let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets)) };
@@ -21,9 +21,9 @@ fn parts(runs: BinaryValues) -> (OffsetBuffer<i32>, Buffer) {
 }
 
 /// The offsets of a column at some places, which kernels do not check again. An import checks no others.
-pub fn offsets(buffer: &OffsetBuffer<i32>, places: Range<usize>) -> Offsets<'_> {
+pub fn offsets(buffer: &OffsetBuffer<i32>, range: Range<usize>) -> Offsets<'_> {
     // SAFETY: the offsets of an `OffsetBuffer` are not negative and never decrease.
-    unsafe { Offsets::new_unchecked(buffer, places) }
+    unsafe { Offsets::new_unchecked(buffer, range) }
 }
 
 /// The offsets of lists that end here, the first at 0.
@@ -34,8 +34,8 @@ pub fn list_offsets(ends: Vec<i32>) -> OffsetBuffer<i32> {
 }
 
 /// A column of text.
-pub fn text(runs: Utf8<BinaryValues>, nulls: Option<NullBuffer>) -> ArrayRef {
-    let (offsets, bytes) = parts(runs.into_inner());
+pub fn text(values: Utf8<BinaryValues>, nulls: Option<NullBuffer>) -> ArrayRef {
+    let (offsets, bytes) = parts(values.into_inner());
     debug_assert!(StringArray::try_new(offsets.clone(), bytes.clone(), nulls.clone()).is_ok());
     assert!(nulls.as_ref().is_none_or(|nulls| nulls.len() == offsets.len() - 1), "one bit for each value");
     // SAFETY: `Utf8` has nothing but text, run by run, and the last offset is the number of bytes.
@@ -43,8 +43,8 @@ pub fn text(runs: Utf8<BinaryValues>, nulls: Option<NullBuffer>) -> ArrayRef {
 }
 
 /// A column of bytes.
-pub fn binary(runs: BinaryValues, nulls: Option<NullBuffer>) -> ArrayRef {
-    let (offsets, bytes) = parts(runs);
+pub fn binary(values: BinaryValues, nulls: Option<NullBuffer>) -> ArrayRef {
+    let (offsets, bytes) = parts(values);
     Arc::new(BinaryArray::new(offsets, bytes, nulls))
 }
 

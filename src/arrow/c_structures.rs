@@ -38,7 +38,7 @@ pub struct Imported(pub DataType);
 
 #[cfg(feature = "python")]
 impl Work for Imported {
-    fn place(&self) -> (Direction, &'static str) {
+    fn error_context(&self) -> (Direction, &'static str) {
         (Direction::Decode, "arrow")
     }
 
@@ -136,8 +136,8 @@ unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize, types: &mut usize) 
             check_type(child, depth + 1, types)?;
         }
         // The formats of children are not null: they were checked before.
-        let kinds: Vec<_> = children.iter().map(|child| Kind::of(SchemaFields::new(child))).collect();
-        check_children(CStr::from_ptr(schema.format).to_bytes(), &kinds)?;
+        let types_of_children: Vec<_> = children.iter().map(|child| ChildType::of(SchemaFields::new(child))).collect();
+        check_children(CStr::from_ptr(schema.format).to_bytes(), &types_of_children)?;
         let Some(dictionary) = schema.dictionary.as_ref() else { return Ok(()) };
         if !matches!(CStr::from_ptr(schema.format).to_bytes(), [b'c' | b'C' | b's' | b'S' | b'i' | b'I' | b'l' | b'L'])
         {
@@ -148,25 +148,25 @@ unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize, types: &mut usize) 
 }
 
 /// The part of a child's type that its parent may fix.
-struct Kind<'a> {
+struct ChildType<'a> {
     /// Format of the child; `None` for a dictionary, whose format describes its indices.
     format: Option<&'a [u8]>,
     children: i64,
 }
 
-impl<'a> Kind<'a> {
+impl<'a> ChildType<'a> {
     /// # Safety
     ///
     /// The format points to a text that ends with a zero byte.
     unsafe fn of(schema: &'a SchemaFields) -> Self {
         // SAFETY: the caller's promise.
         let format = unsafe { CStr::from_ptr(schema.format).to_bytes() };
-        Kind { format: schema.dictionary.is_null().then_some(format), children: schema.n_children }
+        ChildType { format: schema.dictionary.is_null().then_some(format), children: schema.n_children }
     }
 }
 
 /// Checks the size of types that have one, and the number and the types of the children of those that fix them.
-fn check_children(format: &[u8], children: &[Kind<'_>]) -> Checked {
+fn check_children(format: &[u8], children: &[ChildType<'_>]) -> Checked {
     let expected = match format {
         b"+l" | b"+L" | b"+vl" | b"+vL" | b"+m" => 1,
         b"+r" => 2,
@@ -224,10 +224,10 @@ unsafe fn children<'a, T>(pointers: *const *const T, count: i64) -> Checked<Vec<
 ///
 /// Pointers are null or point to what the interface says: the stated numbers of buffers and children. Each buffer has the bytes
 /// that its rows, its last offset, or the stated length of a buffer of views demand. All stay valid until the array is released.
-pub unsafe fn import_array(array: FFI_ArrowArray, of: &DataType) -> Checked<ArrayData> {
+pub unsafe fn import_array(array: FFI_ArrowArray, data_type: &DataType) -> Checked<ArrayData> {
     let owner = Arc::new(array);
     // SAFETY: the caller's promise.
-    let data = unsafe { import(&owner, of, &owner) }?;
+    let data = unsafe { import(&owner, data_type, &owner) }?;
     check_values(&data)?;
     Ok(data)
 }
@@ -237,7 +237,7 @@ pub unsafe fn import_array(array: FFI_ArrowArray, of: &DataType) -> Checked<Arra
 /// # Safety
 ///
 /// As for `import_array`. The owner releases the array.
-unsafe fn import(array: &FFI_ArrowArray, of: &DataType, owner: &Arc<FFI_ArrowArray>) -> Checked<ArrayData> {
+unsafe fn import(array: &FFI_ArrowArray, data_type: &DataType, owner: &Arc<FFI_ArrowArray>) -> Checked<ArrayData> {
     let ArrayFields { length, null_count, offset, .. } = *ArrayFields::new(array);
     let is_right = (0..=MAX_ROWS).contains(&length) && (0..=MAX_ROWS).contains(&offset);
     if !is_right || !(-1..=length).contains(&null_count) {
@@ -245,18 +245,18 @@ unsafe fn import(array: &FFI_ArrowArray, of: &DataType, owner: &Arc<FFI_ArrowArr
     }
     let (len, offset) = (position(length), position(offset));
     // SAFETY: the caller's promise.
-    let (nulls, pointers, lengths) = unsafe { buffers(array, of) }?;
+    let (nulls, pointers, lengths) = unsafe { buffers(array, data_type) }?;
     // SAFETY: as above.
-    let children = unsafe { import_children(array, len + offset, of, owner) }?;
+    let children = unsafe { import_children(array, len + offset, data_type, owner) }?;
     if len == 0 {
         // An array without rows may have null buffers, even for offsets, of which there is one.
-        return Ok(ArrayData::new_empty(of));
+        return Ok(ArrayData::new_empty(data_type));
     }
     // SAFETY: a bit for each row.
     let nulls = unsafe { buffer(nulls, (len + offset).div_ceil(8), 1, owner) };
     let mut data = Vec::new();
-    for (pointer, spec) in pointers.iter().zip(layout(of).buffers) {
-        let (size, alignment) = size(of, spec, len + offset, &data)?;
+    for (pointer, spec) in pointers.iter().zip(layout(data_type).buffers) {
+        let (size, alignment) = size(data_type, spec, len + offset, &data)?;
         // SAFETY: the size that follows from the rows and the last offset.
         match unsafe { buffer(*pointer, size, alignment, owner) } {
             None if size > 0 => return malformed("a buffer is null"),
@@ -272,7 +272,7 @@ unsafe fn import(array: &FFI_ArrowArray, of: &DataType, owner: &Arc<FFI_ArrowArr
     }
     // SAFETY: there are as many buffers and children as the type has, with a value for each row, and the nulls are counted.
     // `import_array` checks offsets, views and text before anything else reads the data.
-    Ok(unsafe { ArrayData::new_unchecked(of.clone(), len, None, nulls, offset, data, children) })
+    Ok(unsafe { ArrayData::new_unchecked(data_type.clone(), len, None, nulls, offset, data, children) })
 }
 
 /// The pointers to the nulls and to other buffers, and the lengths of the last of these, which views refer to.
@@ -282,9 +282,9 @@ unsafe fn import(array: &FFI_ArrowArray, of: &DataType, owner: &Arc<FFI_ArrowArr
 /// As for `import_array`.
 unsafe fn buffers<'a>(
     array: &'a FFI_ArrowArray,
-    of: &DataType,
+    data_type: &DataType,
 ) -> Checked<(*const c_void, &'a [*const c_void], Vec<usize>)> {
-    let layout = layout(of);
+    let layout = layout(data_type);
     let has_nulls = usize::from(layout.can_contain_null_mask);
     let expected = layout.buffers.len() + has_nulls;
     let array = ArrayFields::new(array);
@@ -321,20 +321,20 @@ unsafe fn buffers<'a>(
 }
 
 /// The bytes of a buffer, given the buffers before it, and their alignment in Rust.
-fn size(of: &DataType, spec: BufferSpec, rows: usize, before: &[Buffer]) -> Checked<(usize, usize)> {
+fn size(data_type: &DataType, spec: BufferSpec, rows: usize, before: &[Buffer]) -> Checked<(usize, usize)> {
     use DataType as D;
     let out_of_range = || malformed("a size is out of range");
     match spec {
         BufferSpec::FixedWidth { byte_width, alignment } => {
             let has_end = matches!(
-                of,
+                data_type,
                 D::Utf8 | D::Binary | D::List(_) | D::Map(..) | D::LargeUtf8 | D::LargeBinary | D::LargeList(_)
             );
             let size = byte_width.checked_mul(rows + usize::from(has_end)).filter(|size| *size <= isize::MAX as usize);
             size.map_or_else(out_of_range, |size| Ok((size, alignment)))
         }
         BufferSpec::VariableWidth => {
-            let last = match of {
+            let last = match data_type {
                 D::LargeUtf8 | D::LargeBinary => before[0].typed_data::<i64>()[rows],
                 _ => before[0].typed_data::<i32>()[rows].into(),
             };
@@ -377,11 +377,11 @@ unsafe fn buffer(pointer: *const c_void, size: usize, alignment: usize, owner: &
 unsafe fn import_children(
     array: &FFI_ArrowArray,
     rows: usize,
-    of: &DataType,
+    data_type: &DataType,
     owner: &Arc<FFI_ArrowArray>,
 ) -> Checked<Vec<ArrayData>> {
     let array = ArrayFields::new(array);
-    if let DataType::Dictionary(_, values) = of {
+    if let DataType::Dictionary(_, values) = data_type {
         // SAFETY: the caller's promise.
         let dictionary = unsafe { array.dictionary.as_ref() };
         let Some(dictionary) = dictionary else { return malformed("there is no dictionary") };
@@ -390,7 +390,7 @@ unsafe fn import_children(
     }
     // SAFETY: the caller's promise.
     let children = unsafe { children(array.children, array.n_children) }?;
-    let (types, least): (Vec<&DataType>, usize) = match of {
+    let (types, least): (Vec<&DataType>, usize) = match data_type {
         DataType::List(field) | DataType::LargeList(field) | DataType::Map(field, _) => (vec![field.data_type()], 0),
         DataType::ListView(field) | DataType::LargeListView(field) => (vec![field.data_type()], 0),
         DataType::FixedSizeList(field, size) => {
@@ -408,9 +408,9 @@ unsafe fn import_children(
     if children.len() != types.len() {
         return malformed("a type has another number of children");
     }
-    let import_child = |(child, of): (&FFI_ArrowArray, &DataType)| {
+    let import_child = |(child, data_type): (&FFI_ArrowArray, &DataType)| {
         // SAFETY: the caller's promise.
-        let child = unsafe { import(child, of, owner) }?;
+        let child = unsafe { import(child, data_type, owner) }?;
         if child.len() < least { malformed("a child has fewer rows than its parent") } else { Ok(child) }
     };
     children.into_iter().zip(types).map(import_child).collect()

@@ -69,7 +69,7 @@ macro_rules! match_data {
 
 /// A growing column of one type.
 pub struct Column {
-    of: DataType,
+    data_type: DataType,
     data: Data,
     valid: Validity,
     /// The buffers that views refer to.
@@ -78,8 +78,8 @@ pub struct Column {
 
 impl Column {
     /// An empty column of a type that `Type::arrow` returns, or of the views of that type.
-    pub fn new(of: DataType, input: &ViewInput) -> Self {
-        let data = match &of {
+    pub fn new(data_type: DataType, input: &ViewInput) -> Self {
+        let data = match &data_type {
             DataType::Boolean => Data::Bool(BooleanBufferBuilder::new(0)),
             DataType::Int8 => Data::Int8(Vec::new()),
             DataType::Int16 => Data::Int16(Vec::new()),
@@ -104,7 +104,7 @@ impl Column {
             }
             other => unreachable!("no scalar has the type {other}"),
         };
-        Column { of, data, valid: Validity::default(), input: input.clone() }
+        Column { data_type, data, valid: Validity::default(), input: input.clone() }
     }
 
     /// Reserves memory for more values, and for their bytes if the column has offsets.
@@ -112,8 +112,8 @@ impl Column {
         match_data! { &mut self.data,
             numbers => memory::reserve_exact(numbers, values),
             Data::Bool(bits) => reserve_bits(bits, values),
-            Data::Text(runs) => runs.reserve(values, bytes),
-            Data::Bytes(runs) => runs.reserve(values, bytes),
+            Data::Text(texts) => texts.reserve(values, bytes),
+            Data::Bytes(binaries) => binaries.reserve(values, bytes),
             Data::TextViews(views) => views.reserve(values),
             Data::ByteViews(views) => views.reserve(values),
             Data::List(lists, _) => memory::reserve_exact(&mut lists.0, values),
@@ -133,8 +133,8 @@ impl Column {
     #[inline]
     pub fn max_offset(&self) -> usize {
         match &self.data {
-            Data::Text(runs) => runs.byte_len(),
-            Data::Bytes(runs) => runs.byte_len(),
+            Data::Text(texts) => texts.byte_len(),
+            Data::Bytes(binaries) => binaries.byte_len(),
             Data::TextViews(views) => views.byte_len(),
             Data::ByteViews(views) => views.byte_len(),
             Data::List(_, elements) => elements.max_offset().max(elements.count()),
@@ -157,7 +157,7 @@ impl Column {
     fn lists_mut(&mut self) -> (&mut Lists, &mut Validity, &mut Column) {
         match &mut self.data {
             Data::List(lists, elements) => (lists, &mut self.valid, elements),
-            _ => no_value_of(&self.of),
+            _ => no_value_of(&self.data_type),
         }
     }
 
@@ -181,7 +181,7 @@ impl Column {
     pub fn fields_mut(&mut self) -> &mut [Column] {
         match &mut self.data {
             Data::Struct(fields) => fields,
-            _ => no_value_of(&self.of),
+            _ => no_value_of(&self.data_type),
         }
     }
 
@@ -204,10 +204,10 @@ impl Column {
 
     /// The runs of a column of bytes, and their validity.
     #[inline]
-    pub fn runs_mut(&mut self) -> (&mut BinaryValues, &mut Validity) {
+    pub fn bytes_mut(&mut self) -> (&mut BinaryValues, &mut Validity) {
         match &mut self.data {
-            Data::Bytes(runs) => (runs, &mut self.valid),
-            _ => no_value_of(&self.of),
+            Data::Bytes(binaries) => (binaries, &mut self.valid),
+            _ => no_value_of(&self.data_type),
         }
     }
 
@@ -223,7 +223,7 @@ impl Column {
     /// Appends a value of this column's type, whose range was checked when it was read. Lists and structs are null.
     #[inline]
     pub fn push(&mut self, value: Option<Value<'_>>) {
-        let Column { of, data, valid, .. } = self;
+        let Column { data_type, data, valid, .. } = self;
         valid.push(value.is_some());
         /// The value of this variant, or what is in the place of a null.
         macro_rules! variant {
@@ -231,21 +231,21 @@ impl Column {
                 match &value {
                     Some(Value::$variant(value)) => value,
                     None => Default::default(),
-                    Some(_) => no_value_of(of),
+                    Some(_) => no_value_of(data_type),
                 }
             };
             ($variant:ident bytes) => {
                 match &value {
                     Some(Value::$variant(value)) => value,
                     None => &[][..],
-                    Some(_) => no_value_of(of),
+                    Some(_) => no_value_of(data_type),
                 }
             };
             ($variant:ident copied) => {
                 match value {
                     Some(Value::$variant(value)) => value,
                     None => Default::default(),
-                    Some(_) => no_value_of(of),
+                    Some(_) => no_value_of(data_type),
                 }
             };
         }
@@ -265,8 +265,8 @@ impl Column {
             Data::Decimal(numbers) => memory::push(numbers, variant!(Wide copied)),
             Data::Float32(numbers) => memory::push(numbers, variant!(Float32 copied)),
             Data::Float64(numbers) => memory::push(numbers, variant!(Float64 copied)),
-            Data::Text(runs) => runs.push(variant!(Text)),
-            Data::Bytes(runs) => runs.push(variant!(Bytes bytes)),
+            Data::Text(texts) => texts.push(variant!(Text)),
+            Data::Bytes(binaries) => binaries.push(variant!(Bytes bytes)),
             Data::TextViews(views) => views.push(variant!(Text)),
             Data::ByteViews(views) => views.push(variant!(Bytes bytes)),
             Data::List(lists, elements) => lists.push(elements.count()),
@@ -305,18 +305,18 @@ impl Column {
         let mut valid = 0u64;
         let mut done = 0;
         macro_rules! numbers {
-            ($numbers:ident, $of:ty) => {{
-                let mut read = [<$of>::default(); ROWS];
-                for (place, value) in values.iter().enumerate() {
+            ($numbers:ident, $type:ty) => {{
+                let mut read = [<$type>::default(); ROWS];
+                for (index, value) in values.iter().enumerate() {
                     if let Some(bytes) = value.bytes() {
                         let Ok(bytes) = bytes.try_into() else { break };
-                        valid |= 1 << place;
-                        read[place] = match order {
-                            ByteOrder::Big => <$of>::from_be_bytes(bytes),
-                            ByteOrder::Little => <$of>::from_le_bytes(bytes),
+                        valid |= 1 << index;
+                        read[index] = match order {
+                            ByteOrder::Big => <$type>::from_be_bytes(bytes),
+                            ByteOrder::Little => <$type>::from_le_bytes(bytes),
                         };
                     }
-                    done = place + 1;
+                    done = index + 1;
                 }
                 memory::extend($numbers, &read[..done]);
             }};
@@ -328,11 +328,11 @@ impl Column {
             Data::Int64(numbers) => numbers!(numbers, i64),
             Data::Float32(numbers) => numbers!(numbers, f32),
             Data::Float64(numbers) => numbers!(numbers, f64),
-            Data::Text(runs) => (valid, done) = scan::append_text(values, progress, runs),
-            Data::Bytes(runs) => (valid, done) = (scan::append(values, progress, runs), values.len()),
+            Data::Text(texts) => (valid, done) = scan::append_text(values, progress, texts),
+            Data::Bytes(binaries) => (valid, done) = (scan::append(values, progress, binaries), values.len()),
             Data::TextViews(views) => (valid, done) = scan::append_text_views(values, views),
             Data::ByteViews(views) => (valid, done) = (scan::append_views(values, views), values.len()),
-            _ => no_value_of(&self.of),
+            _ => no_value_of(&self.data_type),
         }
         self.valid.push_word(valid, done);
         done
@@ -346,24 +346,24 @@ impl Column {
     ) {
         let (first, count, valid) = (self.valid.count(), fields.len(), &mut self.valid);
         valid.push_all(count);
-        let mut null = |place| valid.clear(first + place);
+        let mut null = |index| valid.clear(first + index);
         /// The value of each field, which has this variant or is null.
         macro_rules! values {
-            ($of:pat => $value:expr; $null:expr) => {
-                fields.enumerate().map(|(place, field)| match field {
-                    $of => $value,
+            ($pattern:pat => $value:expr; $null:expr) => {
+                fields.enumerate().map(|(index, field)| match field {
+                    $pattern => $value,
                     FieldValue::Null => {
-                        null(place);
+                        null(index);
                         $null
                     }
-                    _ => no_value_of(&self.of),
+                    _ => no_value_of(&self.data_type),
                 })
             };
         }
         macro_rules! numbers {
-            ($numbers:ident, $of:pat => $value:expr) => {{
+            ($numbers:ident, $pattern:pat => $value:expr) => {{
                 progress.reserve($numbers, count);
-                $numbers.extend(values!($of => $value; 0));
+                $numbers.extend(values!($pattern => $value; 0));
             }};
         }
         let byte_len = || fields.clone().map(|field| field.byte_len()).sum();
@@ -375,29 +375,29 @@ impl Column {
             Data::Int8(numbers) => numbers!(numbers, FieldValue::Int64(number) => fitting(number)),
             Data::Int64(numbers) => numbers!(numbers, FieldValue::Int64(number) => number),
             Data::Decimal(numbers) => numbers!(numbers, FieldValue::Uint64(number) => number.into()),
-            Data::Text(runs) => values!(FieldValue::Text(text) => text; "").for_each(|text| runs.push(text)),
-            Data::Bytes(runs) => {
-                runs.reserve_rest(count, byte_len(), progress);
-                fields.enumerate().for_each(|(place, field)| match field {
-                    FieldValue::Binary(bytes) => runs.push(bytes),
-                    FieldValue::Id(id) => runs.push(&id),
+            Data::Text(texts) => values!(FieldValue::Text(text) => text; "").for_each(|text| texts.push(text)),
+            Data::Bytes(binaries) => {
+                binaries.reserve_rest(count, byte_len(), progress);
+                fields.enumerate().for_each(|(index, field)| match field {
+                    FieldValue::Binary(bytes) => binaries.push(bytes),
+                    FieldValue::Id(id) => binaries.push(&id),
                     FieldValue::Null => {
-                        null(place);
-                        runs.push(&[]);
+                        null(index);
+                        binaries.push(&[]);
                     }
-                    _ => no_value_of(&self.of),
+                    _ => no_value_of(&self.data_type),
                 });
             }
-            _ => unreachable!("no field of a message has the type {}", self.of),
+            _ => unreachable!("no field of a message has the type {}", self.data_type),
         }
     }
 
     /// Appends the rows of another column of the same type.
     pub fn extend(&mut self, other: &Column, progress: Progress) {
         macro_rules! same_type {
-            ($($of:ident)*) => {
+            ($($variant:ident)*) => {
                 match (&mut self.data, &other.data) {
-                    $((Data::$of(numbers), Data::$of(others)) => {
+                    $((Data::$variant(numbers), Data::$variant(others)) => {
                         progress.reserve(numbers, others.len());
                         numbers.extend_from_slice(others);
                     })*
@@ -405,8 +405,8 @@ impl Column {
                         reserve_bits(bits, others.len());
                         bits.append_packed_range(0..others.len(), others.as_slice());
                     }
-                    (Data::Text(runs), Data::Text(others)) => runs.extend(others, progress),
-                    (Data::Bytes(runs), Data::Bytes(others)) => runs.extend(others, progress),
+                    (Data::Text(texts), Data::Text(others)) => texts.extend(others, progress),
+                    (Data::Bytes(binaries), Data::Bytes(others)) => binaries.extend(others, progress),
                     (Data::TextViews(views), Data::TextViews(others)) => views.extend(others, progress),
                     (Data::ByteViews(views), Data::ByteViews(others)) => views.extend(others, progress),
                     (Data::List(lists, elements), Data::List(other_lists, others)) => {
@@ -430,8 +430,8 @@ impl Column {
         match_data! { &mut self.data,
             numbers => numbers.truncate(len),
             Data::Bool(bits) => bits.truncate(len),
-            Data::Text(runs) => runs.truncate(len),
-            Data::Bytes(runs) => runs.truncate(len),
+            Data::Text(texts) => texts.truncate(len),
+            Data::Bytes(binaries) => binaries.truncate(len),
             Data::TextViews(views) => views.truncate(len),
             Data::ByteViews(views) => views.truncate(len),
             Data::List(lists, elements) => elements.truncate(lists.truncate(len)),
@@ -442,8 +442,8 @@ impl Column {
     /// Of the rows from one on, keeps those in some ranges, each of which is after the one before it.
     pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
         match &mut self.data {
-            Data::Text(runs) => runs.retain(from, kept),
-            Data::Bytes(runs) => runs.retain(from, kept),
+            Data::Text(texts) => texts.retain(from, kept),
+            Data::Bytes(binaries) => binaries.retain(from, kept),
             _ => unreachable!("messages of batches have no views, and no keys that are numbers"),
         }
         self.valid.retain(from, kept);
@@ -452,19 +452,19 @@ impl Column {
     pub fn finish(self) -> ArrayRef {
         let nulls = binary::nulls(self.valid);
         match_data! { self.data,
-            numbers => primitive(numbers, nulls, self.of),
+            numbers => primitive(numbers, nulls, self.data_type),
             Data::Bool(mut bits) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
-            Data::Text(runs) => binary::text(runs, nulls),
-            Data::Bytes(runs) => binary::binary(runs, nulls),
+            Data::Text(texts) => binary::text(texts, nulls),
+            Data::Bytes(binaries) => binary::binary(binaries, nulls),
             Data::TextViews(views) => self.input.text(views, nulls),
             Data::ByteViews(views) => self.input.binary(views, nulls),
             Data::List(lists, elements) => {
-                let DataType::List(element) = self.of else { no_value_of(&self.of) };
+                let DataType::List(element) = self.data_type else { no_value_of(&self.data_type) };
                 lists.finish(element, elements.finish(), nulls)
             }
             Data::Struct(fields) => {
-                let DataType::Struct(of) = self.of else { no_value_of(&self.of) };
-                Arc::new(StructArray::new(of, fields.into_iter().map(Column::finish).collect(), None))
+                let DataType::Struct(types) = self.data_type else { no_value_of(&self.data_type) };
+                Arc::new(StructArray::new(types, fields.into_iter().map(Column::finish).collect(), None))
             }
         }
     }
@@ -480,8 +480,8 @@ fn reserve_bits(bits: &mut BooleanBufferBuilder, more: usize) {
 }
 
 #[cold]
-fn no_value_of(of: &DataType) -> ! {
-    unreachable!("a value of another type than {of}")
+fn no_value_of(data_type: &DataType) -> ! {
+    unreachable!("a value of another type than {data_type}")
 }
 
 pub fn value_of<'f>(field: &'f FieldValue<'f>) -> Option<Value<'f>> {
@@ -496,8 +496,8 @@ pub fn value_of<'f>(field: &'f FieldValue<'f>) -> Option<Value<'f>> {
     }
 }
 
-fn primitive<T: ArrowNativeType>(numbers: Vec<T>, nulls: Option<NullBuffer>, of: DataType) -> ArrayRef {
-    let data = ArrayData::builder(of).len(numbers.len()).nulls(nulls).add_buffer(Buffer::from_vec(numbers));
+fn primitive<T: ArrowNativeType>(numbers: Vec<T>, nulls: Option<NullBuffer>, data_type: DataType) -> ArrayRef {
+    let data = ArrayData::builder(data_type).len(numbers.len()).nulls(nulls).add_buffer(Buffer::from_vec(numbers));
     make_array(data.build().expect("the type of a column is that of its numbers"))
 }
 

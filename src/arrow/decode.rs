@@ -8,7 +8,7 @@ use arrow_schema::{DataType, FieldRef, Fields};
 
 use super::binary::{self, ViewInput};
 use super::column::{Column, Data, value_of};
-use super::filter::{ones, runs};
+use super::filter::{bit_ranges, ones};
 use super::lists::Lists;
 use super::schema;
 use super::sink::{BlockSink, RowSink};
@@ -20,7 +20,7 @@ use crate::kernel::buffer::{BinaryValues, Progress, Utf8, Values as _};
 use crate::kernel::decode::{self, ListColumns, max_bytes};
 use crate::kernel::keys;
 use crate::kernel::layout::WireLayout;
-use crate::kernel::scan::Hits;
+use crate::kernel::scan::SelectedValues;
 use crate::log::{Log, Result};
 use crate::memory;
 use crate::traits::{self, Field, FieldType, FieldValue, Info, Presence};
@@ -44,8 +44,8 @@ struct HeaderColumns {
 impl HeaderColumns {
     fn new(fields: &Fields, values: Column) -> Self {
         let names = |name| fields.find(name).map(|_| Utf8::default());
-        let of = fields.find("key").map_or(DataType::Utf8, |(_, key)| key.data_type().clone());
-        let keys = Column::new(of, &ViewInput::default());
+        let data_type = fields.find("key").map_or(DataType::Utf8, |(_, key)| key.data_type().clone());
+        let keys = Column::new(data_type, &ViewInput::default());
         HeaderColumns { key_types: names("key_type"), keys, types: names("type"), values }
     }
 
@@ -129,9 +129,9 @@ impl ListSink {
     pub fn new(format: &Info, text_keys: bool, views: Option<&ViewInput>) -> Self {
         let (message, header_fields) = (format.fields, schema::header_fields(format, text_keys));
         let types = message.iter().filter_map(|field| schema::field_type(field.field_type));
-        let column = |of| match views {
-            Some(input) => Column::new(schema::with_views(&of), input),
-            None => Column::new(of, &ViewInput::default()),
+        let column = |data_type| match views {
+            Some(input) => Column::new(schema::with_views(&data_type), input),
+            None => Column::new(data_type, &ViewInput::default()),
         };
         let fields: Vec<_> = types.map(column).enumerate().collect();
         ListSink {
@@ -152,7 +152,7 @@ impl ListSink {
         self.with_headers =
             self.message.iter().any(|field| field.field_type == FieldType::Headers && is_requested(field));
         let others: Vec<_> = self.message.iter().filter(|field| field.field_type != FieldType::Headers).collect();
-        self.fields.retain(|(place, _)| is_requested(others[*place]));
+        self.fields.retain(|(index, _)| is_requested(others[*index]));
         self
     }
 
@@ -162,10 +162,10 @@ impl ListSink {
 
     /// Appends the fields of messages.
     pub fn push_fields_of<'f, F: traits::MessageFields<'f>>(&mut self, messages: &[F], progress: Progress) {
-        for (place, column) in &mut self.fields {
-            let values = messages.iter().map(|message| message.value(*place));
+        for (index, column) in &mut self.fields {
+            let values = messages.iter().map(|message| message.value(*index));
             let pushed = memory::hold(|| column.push_fields(values, progress));
-            pushed.unwrap_or_else(|held| held.resume(field_name(self.message, *place)));
+            pushed.unwrap_or_else(|held| held.resume(field_name(self.message, *index)));
         }
     }
 
@@ -176,7 +176,7 @@ impl ListSink {
         block: &RowBlock<'a>,
         limit: usize,
         progress: Progress,
-        requested: Option<(&keys::KeySet, &mut Hits<'a>)>,
+        requested: Option<(&keys::KeySet, &mut SelectedValues<'a>)>,
     ) -> usize {
         let HeaderColumns { key_types, keys, types, values } = &mut self.headers;
         let keys = match (key_types, keys.parts_mut().0) {
@@ -211,7 +211,8 @@ impl ListSink {
             return;
         }
         let first = self.row_count() - rows;
-        let kept: Vec<_> = runs(selected & ones(rows)).map(|run| first + run.start..first + run.end).collect();
+        let kept: Vec<_> =
+            bit_ranges(selected & ones(rows)).map(|range| first + range.start..first + range.end).collect();
         let from = self.lists.0[first] as usize;
         self.headers.retain(from, &self.lists.retain(first, &kept));
         self.has_list.retain(first, &kept);
@@ -229,7 +230,7 @@ impl ListSink {
     fn push_key<R: Log>(&mut self, header: &Header<'_>, log: &mut R) -> Result<bool> {
         let HeaderColumns { key_types, keys, .. } = &mut self.headers;
         match (keys.parts_mut().0, key_types, &header.key) {
-            (Data::Text(runs), _, Key::Text(text)) => runs.push_key(text),
+            (Data::Text(texts), _, Key::Text(text)) => texts.push_key(text),
             (Data::Int32(numbers), _, Key::Int(number)) => memory::push(numbers, *number),
             (Data::Bytes(bits), Some(types), Key::Typed(typed)) => {
                 types.push_name(Some(typed.value_type));
@@ -242,8 +243,8 @@ impl ListSink {
                 types.push(Scalar::String.name());
                 bits.push(text.as_bytes());
             }
-            (Data::Text(runs), _, Key::Typed(typed)) => match (typed.text(), typed.string()) {
-                (Some(text), _) => runs.push(text),
+            (Data::Text(texts), _, Key::Typed(typed)) => match (typed.text(), typed.string()) {
+                (Some(text), _) => texts.push(text),
                 (None, Some(_)) => {
                     log.error(Code::KeyNotUtf8, None, || "the key is not UTF-8".into())?;
                     return Ok(false);
@@ -276,12 +277,12 @@ impl ListSink {
         let headers = self.headers.finish(&self.header_fields);
         let element = schema::nullable("element", headers.data_type().clone());
         let lists = self.lists.finish(element, headers, binary::nulls(self.has_list));
-        let mut columns: Vec<_> = self.fields.into_iter().map(|(place, column)| (place, column.finish())).collect();
+        let mut columns: Vec<_> = self.fields.into_iter().map(|(index, column)| (index, column.finish())).collect();
         if self.with_headers {
-            let place = self.message.iter().position(|field| field.field_type == FieldType::Headers);
-            let place = place.unwrap_or(self.message.len());
-            let before = columns.iter().take_while(|(other, _)| *other < place).count();
-            columns.insert(before, (place, lists));
+            let index = self.message.iter().position(|field| field.field_type == FieldType::Headers);
+            let index = index.unwrap_or(self.message.len());
+            let before = columns.iter().take_while(|(other, _)| *other < index).count();
+            columns.insert(before, (index, lists));
         }
         (columns.into_iter().map(|(_, column)| column).collect(), self.has_message)
     }
@@ -289,13 +290,13 @@ impl ListSink {
 
 #[inline]
 fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
-    columns.iter_mut().for_each(|(place, column)| column.push(value_of(&values[*place])));
+    columns.iter_mut().for_each(|(index, column)| column.push(value_of(&values[*index])));
 }
 
 /// The name of a field other than the headers.
-fn field_name(message: &[Field], place: usize) -> &'static str {
+fn field_name(message: &[Field], index: usize) -> &'static str {
     let mut others = message.iter().filter(|field| field.field_type != FieldType::Headers);
-    others.nth(place).map_or("", |field| field.name)
+    others.nth(index).map_or("", |field| field.name)
 }
 
 impl<'a> BlockSink<'a> for ListSink {
@@ -362,9 +363,9 @@ impl<'a> RowSink<'a> for ListSink {
             self.has_message.extend(&other.has_message);
         });
         extended.unwrap_or_else(|held| held.resume(HEADERS));
-        for ((place, column), (_, other)) in self.fields.iter_mut().zip(&other.fields) {
+        for ((index, column), (_, other)) in self.fields.iter_mut().zip(&other.fields) {
             let extended = memory::hold(|| column.extend(other, progress));
-            extended.unwrap_or_else(|held| held.resume(field_name(self.message, *place)));
+            extended.unwrap_or_else(|held| held.resume(field_name(self.message, *index)));
         }
     }
 

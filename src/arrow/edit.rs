@@ -64,7 +64,7 @@ impl SeenEntries {
     pub fn unseen(&self) -> Vec<usize> {
         let has_rows = self.has_rows.load(Ordering::Relaxed);
         let unseen = self.seen.iter().enumerate().filter(|(_, seen)| has_rows && !seen.load(Ordering::Relaxed));
-        unseen.map(|(place, _)| place).collect()
+        unseen.map(|(index, _)| index).collect()
     }
 }
 
@@ -106,10 +106,11 @@ impl EditColumn {
         let editor = Editor::new(&self.edit, format)?;
         let plan = input.plan(format.name, Direction::Decode, self.on_error, self.options.limits);
         let plan = Plan { target: Some(format.name), ..plan };
-        let Rows { sink, findings, until, .. } = run(rows, input.from, &plan, &|| Ok(EditSink::new(&editor, columns)))?;
+        let Rows { sink, report_columns, until, .. } =
+            run(rows, input.from, &plan, &|| Ok(EditSink::new(&editor, columns)))?;
         self.seen.iter().for_each(|seen| seen.note(&sink.seen, until - input.from));
-        let of = written_type(plan.on_loss, plan.on_error);
-        Ok(Output::new(of, vec![sink.messages.finish()], None, &plan, findings, input.from..until))
+        let data_type = written_type(plan.on_loss, plan.on_error);
+        Ok(Output::new(data_type, vec![sink.messages.finish()], None, &plan, report_columns, input.from..until))
     }
 }
 
@@ -126,8 +127,8 @@ impl<'a> NewColumn<'a> {
         let values: &'a dyn Array = lists.map_or(column, |lists| &**lists.values());
         let (bytes, texts) = (Bytes::of(values), Texts::of(values));
         if bytes.is_none() && texts.is_none() {
-            let of = schema::type_name(values.data_type());
-            return Err(Error::Type(format!("new values of headers are string or binary, not {of}")));
+            let name = schema::type_name(values.data_type());
+            return Err(Error::Type(format!("new values of headers are string or binary, not {name}")));
         }
         Ok(NewColumn { lists, bytes, texts })
     }
@@ -143,7 +144,7 @@ struct RowValues<'e, 'a> {
 impl NewValues for RowValues<'_, '_> {
     fn get(&self, column: usize, nth: usize) -> Option<NewBits<'_>> {
         let (NewColumn { lists, bytes, texts }, row) = (self.columns.get(column)?, self.row);
-        let place = match lists {
+        let index = match lists {
             None => row,
             Some(lists) => {
                 let offsets = lists.value_offsets();
@@ -155,8 +156,8 @@ impl NewValues for RowValues<'_, '_> {
             }
         };
         Some(match (texts, bytes) {
-            (Some(texts), _) => (Some(ValueType::Named(Scalar::String)), texts.get(place).map(str::as_bytes)),
-            (None, bytes) => (None, bytes.and_then(|bytes| bytes.get(place))),
+            (Some(texts), _) => (Some(ValueType::Named(Scalar::String)), texts.get(index).map(str::as_bytes)),
+            (None, bytes) => (None, bytes.and_then(|bytes| bytes.get(index))),
         })
     }
 }
@@ -228,11 +229,11 @@ impl<'a, 'e> EditSink<'a, 'e> {
         self.hits.clear();
         let others = self.editor.edit().drops_others;
         let done = find::<F>(block, limit, &mut self.scratch, keys, others, &mut self.hits);
-        self.hits.iter().filter_map(|hit| hit.place).for_each(|place| self.seen[place] = true);
-        self.messages.runs_mut().0.reserve_rest(done, block.byte_len(), next.progress);
+        self.hits.iter().filter_map(|hit| hit.place).for_each(|index| self.seen[index] = true);
+        self.messages.bytes_mut().0.reserve_rest(done, block.byte_len(), next.progress);
         let appended = self.splice(messages, &block.rows()[..done], next);
         for row in &block.rows()[..appended] {
-            self.messages.runs_mut().1.push(row.is_some());
+            self.messages.bytes_mut().1.push(row.is_some());
         }
         appended
     }
@@ -246,21 +247,21 @@ impl<'a, 'e> EditSink<'a, 'e> {
             _ => Piece { data: &column.buffers()[0], start: column.before(row), end: column.before(row + 1) },
         };
         let mut hits = &hits[..];
-        messages.runs_mut().0.push_written_values(ends, |out, ends| {
+        messages.bytes_mut().0.push_written_values(ends, |out, ends| {
             let (before, mut log) = (out.len(), FailFast::new(OnLoss::Raise));
             // The bytes from `from` to `until` are not copied yet.
             let (mut data, mut from, mut until) = (&[][..], 0, 0);
-            for (place, span) in rows.iter().enumerate() {
-                let (of_row, rest) = hits.split_at(hits.iter().take_while(|hit| hit.row == place).count());
+            for (index, span) in rows.iter().enumerate() {
+                let (of_row, rest) = hits.split_at(hits.iter().take_while(|hit| hit.row == index).count());
                 hits = rest;
                 // A null row may have bytes, which are not a message.
                 if let Some(span) = span {
-                    let message = piece(first + place, *span);
+                    let message = piece(first + index, *span);
                     if message.start != until || !std::ptr::eq(message.data, data) {
                         memory::extend(out, &data[from..until]);
                         (data, from, until) = (message.data, message.start, message.start);
                     }
-                    let edit = RowEdit { hits: of_row, values: RowValues { columns, row: first + place } };
+                    let edit = RowEdit { hits: of_row, values: RowValues { columns, row: first + index } };
                     if editor.splice(message, &mut from, &edit, counts, &mut log, out).is_err() {
                         break;
                     }
@@ -307,8 +308,8 @@ impl<'a> RowSink<'a> for EditSink<'a, '_> {
 
     fn header<R: Log>(&mut self, _: &mut (), header: Header<'a>, _log: &mut R) -> Result {
         let hit = self.editor.hit(&header);
-        if let Some(place) = hit.and_then(|hit| hit.place) {
-            self.seen[place] = true;
+        if let Some(index) = hit.and_then(|hit| hit.place) {
+            self.seen[index] = true;
         }
         if self.editor.format().class != Class::Headers {
             memory::push(&mut self.headers, header);
@@ -340,7 +341,7 @@ impl<'a> RowSink<'a> for EditSink<'a, '_> {
 
     fn end_row<R: Log>(&mut self, _: &mut (), presence: Presence, log: &mut R) -> Result {
         let EditSink { editor, columns, row, data, end, headers, fields, hits, counts, messages, .. } = self;
-        let (messages, valid) = messages.runs_mut();
+        let (messages, valid) = messages.bytes_mut();
         let values = RowValues { columns, row: *row };
         let encoded = match editor.format().class {
             Class::Headers => {

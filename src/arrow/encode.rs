@@ -84,7 +84,7 @@ impl<'a> RowSink<'a> for EncodeSink<'a> {
 
     #[inline]
     fn end_row<R: Log>(&mut self, _: &mut (), headers: Presence, log: &mut R) -> Result {
-        let (messages, valid) = self.messages.runs_mut();
+        let (messages, valid) = self.messages.bytes_mut();
         let encoded = messages.push_written(|out| self.writer.encode(headers, log, out))?;
         valid.push(encoded == Encoded::Message);
         Ok(())
@@ -120,7 +120,7 @@ impl<'a> ListsSink<'a> for EncodeSink<'a> {
         if !fits {
             return 0;
         }
-        let (messages, valid) = self.messages.runs_mut();
+        let (messages, valid) = self.messages.bytes_mut();
         let done = encode::encode::<F>(lists, rules, progress, messages);
         valid.push_all(done);
         done
@@ -148,7 +148,7 @@ impl<'a> EncodeSink<'a> {
             (true, true) => false,
         };
         let Some(rules) = self.rules.filter(fits) else { return 0 };
-        let (messages, valid) = self.messages.runs_mut();
+        let (messages, valid) = self.messages.bytes_mut();
         let done = encode::convert::<S, F>(block, limit, rules, &mut self.scratch, progress, messages);
         valid.push_all(done);
         done

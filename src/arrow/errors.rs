@@ -12,7 +12,7 @@ use super::column::{Column, Data};
 use super::schema;
 use crate::error::{Code, ErrorDetail, Loss};
 use crate::kernel::buffer::Progress;
-use crate::log::{LEAST_REPORTS, LimitedEntry, OnError, truncate_list};
+use crate::log::{LEAST_REPORTS, OnError, Report, truncate_list};
 use crate::value::Value;
 
 /// A row with errors.
@@ -30,7 +30,7 @@ pub struct FailedRow {
 
 /// What happens to a row with errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub enum RowAction {
     Keep,
     Null,
     Drop,
@@ -50,13 +50,13 @@ impl FailedRow {
 
     /// `is_selected`: a filter selects the row, or the null in its place; `is_excluded`: it excludes the row, whose errors
     /// do not concern it.
-    pub fn decide(self, policy: OnError, is_selected: bool, is_excluded: bool) -> Decision {
+    pub fn decide(self, policy: OnError, is_selected: bool, is_excluded: bool) -> RowAction {
         match policy {
-            _ if is_excluded => Decision::Drop,
-            OnError::Raise => Decision::Raise,
-            OnError::Null if !is_selected => Decision::Drop,
-            _ if self.is_null(policy) => Decision::Null,
-            _ => Decision::Keep,
+            _ if is_excluded => RowAction::Drop,
+            OnError::Raise => RowAction::Raise,
+            OnError::Null if !is_selected => RowAction::Drop,
+            _ if self.is_null(policy) => RowAction::Null,
+            _ => RowAction::Keep,
         }
     }
 }
@@ -101,12 +101,12 @@ pub fn is_excluded(errors: &[ErrorDetail], is_selected: bool) -> bool {
 
 /// The errors and losses that a run has found.
 #[derive(Default)]
-pub struct Findings {
+pub struct ReportColumns {
     pub errors: ErrorColumn,
     pub losses: LossColumn,
 }
 
-impl Findings {
+impl ReportColumns {
     pub fn push_whole(&mut self, rows: usize, errors: bool, losses: bool) {
         if errors {
             self.errors.push_whole(rows);
@@ -121,18 +121,18 @@ impl Findings {
     }
 
     /// Cuts the errors and losses of the next row where all rows together have too many.
-    pub fn cut(&self, errors: &mut Vec<ErrorDetail>, losses: &mut Vec<Loss>, reports: usize) {
-        self.errors.cut(errors, reports);
-        self.losses.cut(losses, reports);
+    pub fn truncate(&self, errors: &mut Vec<ErrorDetail>, losses: &mut Vec<Loss>, max_reports: usize) {
+        self.errors.truncate(errors, max_reports);
+        self.losses.truncate(losses, max_reports);
     }
 
     /// Whether no row of another run is cut when it comes after these.
-    pub fn keeps_all(&self, other: &Findings, reports: usize) -> bool {
-        self.errors.keeps_all(&other.errors, reports) && self.losses.keeps_all(&other.losses, reports)
+    pub fn keeps_all(&self, other: &ReportColumns, max_reports: usize) -> bool {
+        self.errors.keeps_all(&other.errors, max_reports) && self.losses.keeps_all(&other.losses, max_reports)
     }
 
     /// Appends the findings of another run over the rows after these.
-    pub fn extend(&mut self, other: &Findings, progress: Progress) {
+    pub fn extend(&mut self, other: &ReportColumns, progress: Progress) {
         self.errors.extend(&other.errors, progress);
         self.losses.extend(&other.losses, progress);
     }
@@ -143,8 +143,8 @@ impl Findings {
     }
 }
 
-pub type ErrorColumn = Details<ErrorDetail>;
-pub type LossColumn = Details<Loss>;
+pub type ErrorColumn = ReportColumn<ErrorDetail>;
+pub type LossColumn = ReportColumn<Loss>;
 
 /// What every row of a column keeps, however many others there are: more than what is wrong with a row of real data, or lost
 /// in its conversion, and in memory in proportion to the bytes that it is about.
@@ -154,78 +154,78 @@ const ROW_REPORTS: usize = 64;
 const TEXTS: usize = 5;
 
 /// The fields of text in their order, the index of a header, and a byte.
-type DetailValues<'a> = ([Option<&'a str>; TEXTS], Option<usize>, Option<usize>);
+type ReportValues<'a> = ([Option<&'a str>; TEXTS], Option<usize>, Option<usize>);
 
 /// An error or a loss as a struct of `FIELDS`: texts, one index of a header (int32), at most one byte offset (int64).
-pub trait Detail {
+pub trait ReportFields {
     const FIELDS: fn() -> Fields;
 
-    fn values(&self) -> DetailValues<'_>;
+    fn values(&self) -> ReportValues<'_>;
 }
 
 /// `code, message, byte_offset, header, key, column`
-impl Detail for ErrorDetail {
+impl ReportFields for ErrorDetail {
     const FIELDS: fn() -> Fields = schema::error_fields;
 
-    fn values(&self) -> DetailValues<'_> {
+    fn values(&self) -> ReportValues<'_> {
         let ErrorDetail { code, message, byte, header, key, column } = self;
         ([Some(code.name()), Some(message), key.as_deref(), column.as_deref(), None], *header, *byte)
     }
 }
 
 /// `code, message, header, key, type, written`
-impl Detail for Loss {
+impl ReportFields for Loss {
     const FIELDS: fn() -> Fields = schema::loss_fields;
 
-    fn values(&self) -> DetailValues<'_> {
+    fn values(&self) -> ReportValues<'_> {
         let Loss { code, message, header, key, value_type, written } = self;
         ([Some(code.name()), Some(message), key.as_deref(), value_type.as_deref(), *written], *header, None)
     }
 }
 
 /// A growing column of lists of structs.
-pub struct Details<D> {
+pub struct ReportColumn<R> {
     lists: Column,
     text_len: usize,
     /// Details beyond the first [`ROW_REPORTS`] of each row.
     further: usize,
-    of: PhantomData<fn(D)>,
+    report: PhantomData<fn(R)>,
 }
 
-impl<D: Detail> Default for Details<D> {
+impl<R: ReportFields> Default for ReportColumn<R> {
     fn default() -> Self {
-        let lists = Column::new(schema::list_of(DataType::Struct(D::FIELDS())), &ViewInput::default());
-        Details { lists, text_len: 0, further: 0, of: PhantomData }
+        let lists = Column::new(schema::list_of(DataType::Struct(R::FIELDS())), &ViewInput::default());
+        ReportColumn { lists, text_len: 0, further: 0, report: PhantomData }
     }
 }
 
-impl<D: Detail> Details<D> {
+impl<R: ReportFields> ReportColumn<R> {
     /// Whether these would take a column past an offset.
-    pub fn would_pass(&self, details: &[D], max_offset: usize) -> bool {
-        self.text_len + details.iter().map(text_len).sum::<usize>() > max_offset
+    pub fn would_pass(&self, reports: &[R], max_offset: usize) -> bool {
+        self.text_len + reports.iter().map(text_len).sum::<usize>() > max_offset
     }
 
     /// Cuts the details of the next row, which keeps its first [`ROW_REPORTS`] in any case.
-    pub fn cut(&self, details: &mut Vec<D>, reports: usize)
+    pub fn truncate(&self, reports: &mut Vec<R>, max_reports: usize)
     where
-        D: LimitedEntry,
+        R: Report,
     {
-        let most = reports.saturating_sub(self.further).max(reports.min(ROW_REPORTS)).max(LEAST_REPORTS);
-        if details.len() > most {
-            truncate_list(details, most, reports);
+        let most = max_reports.saturating_sub(self.further).max(max_reports.min(ROW_REPORTS)).max(LEAST_REPORTS);
+        if reports.len() > most {
+            truncate_list(reports, most, max_reports);
         }
     }
 
-    fn keeps_all(&self, other: &Self, reports: usize) -> bool {
-        other.further == 0 || self.further.saturating_add(other.further) < reports
+    fn keeps_all(&self, other: &Self, max_reports: usize) -> bool {
+        other.further == 0 || self.further.saturating_add(other.further) < max_reports
     }
 
     #[inline]
-    pub fn push(&mut self, details: &[D]) {
-        self.further += details.len().saturating_sub(ROW_REPORTS);
-        for detail in details {
-            self.text_len += text_len(detail);
-            let (texts, header, byte) = detail.values();
+    pub fn push(&mut self, reports: &[R]) {
+        self.further += reports.len().saturating_sub(ROW_REPORTS);
+        for report in reports {
+            self.text_len += text_len(report);
+            let (texts, header, byte) = report.values();
             let mut texts = texts.into_iter();
             for column in self.lists.values_mut().fields_mut() {
                 column.push(match column.parts().0 {
@@ -237,7 +237,7 @@ impl<D: Detail> Details<D> {
                 });
             }
         }
-        self.lists.end_list(!details.is_empty());
+        self.lists.end_list(!reports.is_empty());
     }
 
     /// Appends rows without details.
@@ -257,8 +257,8 @@ impl<D: Detail> Details<D> {
 }
 
 /// The bytes that a detail adds to any one column of text at most.
-fn text_len(detail: &impl Detail) -> usize {
-    detail.values().0.into_iter().flatten().map(str::len).max().unwrap_or(0)
+fn text_len(report: &impl ReportFields) -> usize {
+    report.values().0.into_iter().flatten().map(str::len).max().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use crate::kernel::buffer::{BinaryValues, Progress};
 use crate::kernel::keys::KeySet;
 use crate::kernel::layout::WireLayout;
 use crate::kernel::lists::ListBlock;
-use crate::kernel::scan::{Hits, Scratch};
+use crate::kernel::scan::{Scratch, SelectedValues};
 use crate::log::{Log, Result};
 use crate::traits::{Field, FieldType, FieldValue, Info, MessageFields, Presence};
 use crate::value::ByteOrder;
@@ -74,7 +74,7 @@ pub enum Test {
     Compare(Comparison, Literal),
     In(Literals),
     StartsWith(Vec<u8>),
-    Contains(Part),
+    Contains(Substring),
     Matches(Pattern),
 }
 
@@ -156,11 +156,11 @@ impl Literals {
 
 /// Bytes to find in a value. Preparing the search takes longer than a search in a short value.
 #[derive(Debug, Clone)]
-pub struct Part(Box<Finder<'static>>);
+pub struct Substring(Box<Finder<'static>>);
 
-impl Part {
+impl Substring {
     pub fn new(bytes: &[u8]) -> Self {
-        Part(Box::new(Finder::new(bytes).into_owned()))
+        Substring(Box::new(Finder::new(bytes).into_owned()))
     }
 
     fn find(&self, bytes: &[u8]) -> Option<usize> {
@@ -168,7 +168,7 @@ impl Part {
     }
 }
 
-impl PartialEq for Part {
+impl PartialEq for Substring {
     fn eq(&self, other: &Self) -> bool {
         self.0.needle() == other.0.needle()
     }
@@ -221,17 +221,17 @@ impl Filter {
     /// Rejects keys and fields that a format does not have.
     pub fn check(&self, format: &Info) -> Result<(), Error> {
         check_keys(&self.selections, format)?;
-        self.places(format).map(|_| ())
+        self.field_indexes(format).map(|_| ())
     }
 
     /// The places of the fields among all fields of a message but its headers.
-    pub fn places(&self, format: &Info) -> Result<Vec<usize>, Error> {
+    pub fn field_indexes(&self, format: &Info) -> Result<Vec<usize>, Error> {
         let others: Vec<&Field> = format.fields.iter().filter(|field| field.field_type != FieldType::Headers).collect();
-        let place = |name: &String| {
-            let place = others.iter().position(|field| field.name == name);
-            place.ok_or_else(|| unknown_name("field", name, others.iter().map(|field| field.name)))
+        let index = |name: &String| {
+            let index = others.iter().position(|field| field.name == name);
+            index.ok_or_else(|| unknown_name("field", name, others.iter().map(|field| field.name)))
         };
-        self.fields.iter().map(place).collect()
+        self.fields.iter().map(index).collect()
     }
 
     /// The truth for a message of which nothing is known.
@@ -243,7 +243,7 @@ impl Filter {
         let mut stack: Vec<Truth> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let truth = match step {
-                Step::Test(operand, quantifier, of) => test(*operand, *quantifier, of),
+                Step::Test(operand, quantifier, condition) => test(*operand, *quantifier, condition),
                 Step::Null => Truth::default(),
                 Step::Not => stack.pop().map(|Truth { yes, no }| Truth { yes: no, no: yes }).unwrap_or_default(),
                 Step::And | Step::Or => {
@@ -284,7 +284,7 @@ pub(crate) fn ones(count: usize) -> u64 {
 }
 
 /// The ranges of consecutive bits that are set.
-pub(crate) fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn bit_ranges(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
     let mut end = 0;
     std::iter::from_fn(move || {
         (bits != 0).then(|| {
@@ -315,7 +315,7 @@ impl Comparison {
 
 /// Less, equal, greater, none.
 #[inline(always)]
-fn place_of(order: Option<Ordering>) -> u8 {
+fn order_bit(order: Option<Ordering>) -> u8 {
     order.map_or(3, |order| (order as i8 + 1) as u8)
 }
 
@@ -323,36 +323,36 @@ impl Test {
     fn holds(&self, value: Element<'_>) -> bool {
         match self {
             Test::IsNull => false,
-            Test::Compare(comparison, literal) => comparison.orders() >> place_of(value.compare(literal)) & 1 == 1,
+            Test::Compare(comparison, literal) => comparison.orders() >> order_bit(value.compare(literal)) & 1 == 1,
             Test::In(literals) => literals.contain(value),
             Test::StartsWith(prefix) => matches!(value, Element::Bytes(bytes) if bytes.starts_with(prefix)),
-            Test::Contains(part) => matches!(value, Element::Bytes(bytes) if part.find(bytes).is_some()),
+            Test::Contains(text) => matches!(value, Element::Bytes(bytes) if text.find(bytes).is_some()),
             Test::Matches(pattern) => matches!(value, Element::Bytes(bytes) if pattern.is_match(bytes)),
         }
     }
 
     /// At most 64 places of a column.
-    fn of_column(&self, column: &Column, places: Range<usize>) -> Truth {
+    fn of_column(&self, column: &Column, rows: Range<usize>) -> Truth {
         let (data, validity) = column.parts();
-        let valid = validity.word(places.start) & ones(places.len());
+        let valid = validity.word(rows.start) & ones(rows.len());
         if *self == Test::IsNull {
-            return Truth { yes: !valid & ones(places.len()), no: valid };
+            return Truth { yes: !valid & ones(rows.len()), no: valid };
         }
-        let yes = self.holds_for(data, places);
+        let yes = self.holds_for(data, rows);
         Truth { yes: yes & valid, no: !yes & valid }
     }
 
     /// Tests at most 64 places, nulls among them, in a loop for the column's type.
-    fn holds_for(&self, data: &Data, places: Range<usize>) -> u64 {
-        let of_runs = |runs: &BinaryValues| self.holds_of(places.clone().map(|place| Element::Bytes(runs.get(place))));
+    fn holds_for(&self, data: &Data, rows: Range<usize>) -> u64 {
+        let of_bytes = |values: &BinaryValues| self.holds_of(rows.clone().map(|row| Element::Bytes(values.get(row))));
         macro_rules! loops {
-            ($($of:ident)*; $($float:ident)*) => {
+            ($($integer:ident)*; $($float:ident)*) => {
                 match data {
-                    $(Data::$of(numbers) => self.holds_of(numbers[places].iter().map(|n| Element::Int((*n).into()))),)*
-                    $(Data::$float(numbers) => self.holds_of(numbers[places].iter().map(|n| Element::Float((*n).into()))),)*
-                    Data::Bool(bits) => self.holds_of(places.map(|place| Element::Bool(bits.get_bit(place)))),
-                    Data::Text(runs) => of_runs(runs),
-                    Data::Bytes(runs) => of_runs(runs),
+                    $(Data::$integer(numbers) => self.holds_of(numbers[rows].iter().map(|n| Element::Int((*n).into()))),)*
+                    $(Data::$float(numbers) => self.holds_of(numbers[rows].iter().map(|n| Element::Float((*n).into()))),)*
+                    Data::Bool(bits) => self.holds_of(rows.map(|row| Element::Bool(bits.get_bit(row)))),
+                    Data::Text(texts) => of_bytes(texts),
+                    Data::Bytes(binaries) => of_bytes(binaries),
                     Data::TextViews(_) | Data::ByteViews(_) => unreachable!("a filter makes no views"),
                     Data::List(..) | Data::Struct(_) => unreachable!("a filter tests the elements of lists"),
                 }
@@ -373,7 +373,7 @@ impl Test {
             Test::IsNull => 0,
             Test::Compare(comparison, literal) => {
                 let orders = comparison.orders();
-                bits!(value => orders >> place_of(value.compare(literal)) & 1)
+                bits!(value => orders >> order_bit(value.compare(literal)) & 1)
             }
             Test::In(_) | Test::StartsWith(_) | Test::Contains(_) | Test::Matches(_) => {
                 bits!(value => self.holds(value))
@@ -382,10 +382,10 @@ impl Test {
     }
 
     /// The fields at a place of at most 64 messages.
-    fn of_fields<'f, F: MessageFields<'f>>(&self, messages: &[F], place: usize) -> Truth {
+    fn of_fields<'f, F: MessageFields<'f>>(&self, messages: &[F], index: usize) -> Truth {
         let mut truth = Truth::default();
         for (bit, fields) in messages.iter().enumerate() {
-            let value = fields.value(place);
+            let value = fields.value(index);
             let (is_valid, holds) = match value {
                 FieldValue::Null => (false, *self == Test::IsNull),
                 FieldValue::Bool(flag) => (true, self.holds(Element::Bool(flag))),
@@ -402,10 +402,10 @@ impl Test {
     }
 
     /// The truth of one row for a list of values. A missing header is an empty list: neither true nor false.
-    fn of_list(&self, quantifier: Quantifier, column: &Column, places: Range<usize>) -> Truth {
+    fn of_list(&self, quantifier: Quantifier, column: &Column, elements: Range<usize>) -> Truth {
         let (mut yes, mut no, mut null) = (false, false, false);
-        for start in places.clone().step_by(ROWS) {
-            let chunk = start..places.end.min(start + ROWS);
+        for start in elements.clone().step_by(ROWS) {
+            let chunk = start..elements.end.min(start + ROWS);
             let truth = self.of_column(column, chunk.clone());
             yes |= truth.yes != 0;
             no |= truth.no != 0;
@@ -441,9 +441,9 @@ pub(crate) struct FilterSink {
 impl FilterSink {
     /// `order` is the byte order of typed numbers in the input.
     pub fn new(filter: &Arc<Filter>, format: &Info, order: ByteOrder) -> Result<Self, Error> {
-        let of: Vec<_> = format.fields.iter().filter_map(|field| schema::field_type(field.field_type)).collect();
-        let column = |place: usize| (place, Column::new(of[place].clone(), &ViewInput::default()));
-        let fields = filter.places(format)?.into_iter().map(column).collect();
+        let types: Vec<_> = format.fields.iter().filter_map(|field| schema::field_type(field.field_type)).collect();
+        let column = |index: usize| (index, Column::new(types[index].clone(), &ViewInput::default()));
+        let fields = filter.field_indexes(format)?.into_iter().map(column).collect();
         let has_types = format.types.is_typed();
         let headers = SelectSink::new(&filter.selections, Dialect::Arrow, order, has_types, None);
         Ok(FilterSink { filter: Arc::clone(filter), headers, fields, row: 0 })
@@ -460,25 +460,25 @@ impl FilterSink {
 
     /// The truth for at most 64 rows.
     pub fn truth(&self, rows: Range<usize>, known: Known) -> Truth {
-        self.evaluate(rows.clone(), known, |place, test| test.of_column(&self.fields[place].1, rows.clone()))
+        self.evaluate(rows.clone(), known, |index, test| test.of_column(&self.fields[index].1, rows.clone()))
     }
 
     /// The truth for at most 64 messages, whose fields are not in columns and whose headers are the first rows.
     pub fn truth_of<'f, F: MessageFields<'f>>(&self, messages: &[F], known: Known) -> Truth {
-        self.evaluate(0..messages.len(), known, |place, test| test.of_fields(messages, self.fields[place].0))
+        self.evaluate(0..messages.len(), known, |index, test| test.of_fields(messages, self.fields[index].0))
     }
 
     /// `of_field`: the truth of a test of a field.
     fn evaluate(&self, rows: Range<usize>, known: Known, of_field: impl Fn(usize, &Test) -> Truth) -> Truth {
         self.filter.evaluate(rows.len(), |operand, quantifier, test| match (known, operand) {
-            (Known::Everything | Known::Fields, Operand::Field(place)) => of_field(place, test),
+            (Known::Everything | Known::Fields, Operand::Field(index)) => of_field(index, test),
             (Known::Fields, Operand::Header(_)) => Truth::default(),
-            (Known::Everything, Operand::Header(place)) => self.truth_of_header(rows.clone(), place, quantifier, test),
+            (Known::Everything, Operand::Header(index)) => self.truth_of_header(rows.clone(), index, quantifier, test),
         })
     }
 
-    fn truth_of_header(&self, rows: Range<usize>, place: usize, quantifier: Quantifier, test: &Test) -> Truth {
-        let column = self.headers.column(place);
+    fn truth_of_header(&self, rows: Range<usize>, index: usize, quantifier: Quantifier, test: &Test) -> Truth {
+        let column = self.headers.column(index);
         match column.lists() {
             None => test.of_column(column, rows),
             Some((ends, elements)) => rows.enumerate().fold(Truth::default(), |truth, (bit, row)| {
@@ -499,7 +499,7 @@ impl FilterSink {
     pub fn append_read<'a>(
         &mut self,
         found: &mut Found<'a>,
-        read: impl FnOnce(&mut Scratch, &KeySet, &mut Hits<'a>) -> usize,
+        read: impl FnOnce(&mut Scratch, &KeySet, &mut SelectedValues<'a>) -> usize,
     ) -> usize {
         self.headers.append_read(found, Progress { bytes: 1, all: 1 }, |_| false, read)
     }
@@ -519,7 +519,7 @@ impl<'a> RowSink<'a> for FilterSink {
     }
 
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
-        self.fields.iter_mut().for_each(|(place, column)| column.push(value_of(&fields[*place])));
+        self.fields.iter_mut().for_each(|(index, column)| column.push(value_of(&fields[*index])));
     }
 
     fn extend(&mut self, other: &Self, progress: Progress) {

@@ -78,8 +78,8 @@ impl Operation for Matches {
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let of = self.output_type(&E::INFO)?;
-        Ok(Selected::of::<E>(&self.filter, input, self.options, self.on_error)?.mark(input, &of, self.on_error))
+        let data_type = self.output_type(&E::INFO)?;
+        Ok(Selected::of::<E>(&self.filter, input, self.options, self.on_error)?.mark(input, &data_type, self.on_error))
     }
 }
 
@@ -106,8 +106,8 @@ impl Selected {
     }
 
     /// Whether each row is selected, and its errors.
-    fn mark(self, input: Input<'_>, of: &DataType, on_error: OnError) -> Output {
-        let DataType::Struct(fields) = of else { unreachable!("the type is a struct") };
+    fn mark(self, input: Input<'_>, data_type: &DataType, on_error: OnError) -> Output {
+        let DataType::Struct(fields) = data_type else { unreachable!("the type is a struct") };
         let Selected { rows, errors, until } = self;
         let mut selected = memory::vec_of(until - input.from);
         selected.resize(until - input.from, false);
@@ -115,14 +115,15 @@ impl Selected {
         let mut columns: Vec<ArrayRef> = vec![Arc::new(BooleanArray::from(selected))];
         if on_error.is_column() {
             // Those of the rows that are not selected are not returned.
-            let of = fields[1].data_type();
-            let errors = errors.unwrap_or_else(|| new_null_array(of, rows.len()));
-            let (mut at, none) = (rows.iter().enumerate().peekable(), new_null_array(of, 1));
+            let data_type = fields[1].data_type();
+            let errors = errors.unwrap_or_else(|| new_null_array(data_type, rows.len()));
+            let (mut next_rows, none) = (rows.iter().enumerate().peekable(), new_null_array(data_type, 1));
             let (data, none) = (errors.to_data(), none.to_data());
             let mut column = MutableArrayData::new(vec![&data, &none], true, until - input.from);
             for row in input.from..until {
-                let (source, place) = at.next_if(|(_, next)| **next == row).map_or((1, 0), |(place, _)| (0, place));
-                column.try_extend(source, place, place + 1).expect("errors take less than 2 GiB");
+                let (source, index) =
+                    next_rows.next_if(|(_, next)| **next == row).map_or((1, 0), |(index, _)| (0, index));
+                column.try_extend(source, index, index + 1).expect("errors take less than 2 GiB");
             }
             columns.push(make_array(column.freeze()));
         }
@@ -166,8 +167,8 @@ impl Selected {
         let on_error = if policy == OnError::Raise { OnError::Column } else { policy };
         let plan = Plan { on_error, ..plan };
         let make = || Ok(FilterSink::new(filter, format, order)?.strict(is_strict));
-        let Rows { sink, findings, until, .. } = run(rows, input.from, &plan, &make)?;
-        let errors = on_error.is_column().then(|| findings.errors.finish());
+        let Rows { sink, report_columns, until, .. } = run(rows, input.from, &plan, &make)?;
+        let errors = on_error.is_column().then(|| report_columns.errors.finish());
         let errors = errors.filter(|errors| errors.null_count() < errors.len());
         let (mut selected, mut verdicts, mut failed) = (Vec::new(), Vec::new(), false);
         for start in (0..until - input.from).step_by(ROWS) {
@@ -207,9 +208,9 @@ fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
     // Its buffers grow by doubling.
     memory::probe(data.get_slice_memory_size().unwrap_or(0).saturating_mul(2));
     let mut taken = MutableArrayData::new(vec![&data], false, rows.len());
-    for run in rows.chunk_by(|row, next| row + 1 == *next) {
+    for range in rows.chunk_by(|row, next| row + 1 == *next) {
         // Fewer bytes than the column has.
-        taken.try_extend(0, run[0], run[0] + run.len()).expect("a part of a column has smaller offsets");
+        taken.try_extend(0, range[0], range[0] + range.len()).expect("a part of a column has smaller offsets");
     }
     make_array(taken.freeze())
 }
@@ -218,9 +219,10 @@ fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
 fn attributed(errors: &ArrayRef, verdicts: &[Verdict]) -> ArrayRef {
     let (element, offsets, values, nulls) = errors.as_list::<i32>().clone().into_parts();
     let (fields, mut columns, valid) = values.as_struct().clone().into_parts();
-    let Some((place, _)) = fields.find("column") else { return Arc::clone(errors) };
-    let Some((code, _)) = fields.find("code") else { return Arc::clone(errors) };
-    let (texts, codes) = (columns[place].as_string::<i32>().clone(), columns[code].as_string::<i32>().clone());
+    let Some((column_index, _)) = fields.find("column") else { return Arc::clone(errors) };
+    let Some((code_index, _)) = fields.find("code") else { return Arc::clone(errors) };
+    let (texts, codes) =
+        (columns[column_index].as_string::<i32>().clone(), columns[code_index].as_string::<i32>().clone());
     let mut named = StringBuilder::new();
     for (range, verdict) in offsets.windows(2).zip(verdicts) {
         for row in range[0] as usize..range[1] as usize {
@@ -228,7 +230,7 @@ fn attributed(errors: &ArrayRef, verdicts: &[Verdict]) -> ArrayRef {
             named.append_option(verdict.column_of(column, codes.value(row) == Code::Incomplete.name()));
         }
     }
-    columns[place] = Arc::new(named.finish());
+    columns[column_index] = Arc::new(named.finish());
     Arc::new(ListArray::new(element, offsets, Arc::new(StructArray::new(fields, columns, valid)), nulls))
 }
 
@@ -253,9 +255,9 @@ fn with_errors(result: &ArrayRef, filter_errors: &ArrayRef) -> ArrayRef {
         if is_filter_error {
             count += extend(0, range(filter_errors, row));
         }
-        for place in range(others, row) {
-            if !is_filter_error || in_column.as_ref().is_some_and(|column| column.is_valid(place)) {
-                count += extend(1, place..place + 1);
+        for index in range(others, row) {
+            if !is_filter_error || in_column.as_ref().is_some_and(|column| column.is_valid(index)) {
+                count += extend(1, index..index + 1);
             }
         }
         ends.push(fitting(count));

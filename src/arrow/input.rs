@@ -16,8 +16,8 @@ use crate::number::position;
 
 /// One body for the arrays of several layouts.
 macro_rules! match_layout {
-    ($value:expr, $of:ident::{$($layout:ident),*}, $array:ident => $body:expr) => {
-        match $value { $($of::$layout($array) => $body),* }
+    ($value:expr, $input:ident::{$($layout:ident),*}, $array:ident => $body:expr) => {
+        match $value { $($input::$layout($array) => $body),* }
     };
 }
 
@@ -52,10 +52,10 @@ impl<'a> Bytes<'a> {
     pub fn cursor(self, row: usize) -> Option<Cursor<'a>> {
         match self {
             Bytes::Small(array) => {
-                array.is_valid(row).then(|| Cursor::within(array.value_data(), run(array.value_offsets(), row)))
+                array.is_valid(row).then(|| Cursor::within(array.value_data(), value_range(array.value_offsets(), row)))
             }
             Bytes::Large(array) => {
-                array.is_valid(row).then(|| Cursor::within(array.value_data(), run(array.value_offsets(), row)))
+                array.is_valid(row).then(|| Cursor::within(array.value_data(), value_range(array.value_offsets(), row)))
             }
             Bytes::View(array) => array.is_valid(row).then(|| viewed(array, row)),
         }
@@ -117,13 +117,13 @@ fn viewed(array: &BinaryViewArray, row: usize) -> Cursor<'_> {
 }
 
 #[inline(always)]
-fn run<O: OffsetSizeTrait>(offsets: &[O], row: usize) -> Range<usize> {
+fn value_range<O: OffsetSizeTrait>(offsets: &[O], row: usize) -> Range<usize> {
     offsets[row].as_usize()..offsets[row + 1].as_usize()
 }
 
 fn span<O: Copy + TryInto<usize>>(offsets: &[O]) -> usize {
-    let place = |offset: Option<&O>| offset.and_then(|offset| (*offset).try_into().ok()).unwrap_or(0);
-    place(offsets.last()) - place(offsets.first())
+    let to_len = |offset: Option<&O>| offset.and_then(|offset| (*offset).try_into().ok()).unwrap_or(0);
+    to_len(offsets.last()) - to_len(offsets.first())
 }
 
 #[derive(Clone, Copy)]
@@ -173,7 +173,7 @@ impl<'a> ListInput<'a> {
     }
 
     /// The elements of all rows, null ones too.
-    pub fn places(self) -> Range<usize> {
+    pub fn element_range(self) -> Range<usize> {
         fn ends<O: OffsetSizeTrait>(offsets: &[O]) -> Range<usize> {
             offsets[0].as_usize()..offsets[offsets.len() - 1].as_usize()
         }
@@ -194,7 +194,7 @@ impl<'a> ListInput<'a> {
     /// The elements of a row; `None` where the list is null.
     #[inline(always)] // Called for every row.
     pub fn get(self, row: usize) -> Option<Range<usize>> {
-        match_layout!(self, ListInput::{Small, Large}, array => array.is_valid(row).then(|| run(array.value_offsets(), row)))
+        match_layout!(self, ListInput::{Small, Large}, array => array.is_valid(row).then(|| value_range(array.value_offsets(), row)))
     }
 }
 

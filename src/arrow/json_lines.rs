@@ -72,12 +72,12 @@ struct Member<'a> {
 
 /// An element of a list of headers.
 struct HeaderNode<'a> {
-    key: Part<'a>,
-    value: Part<'a>,
+    key: TypedNode<'a>,
+    value: TypedNode<'a>,
 }
 
 /// A key or a value of headers, with its type where a format has types.
-struct Part<'a> {
+struct TypedNode<'a> {
     node: Node<'a>,
     types: Option<Texts<'a>>,
 }
@@ -85,9 +85,9 @@ struct Part<'a> {
 impl<'a> Node<'a> {
     fn of(array: &'a dyn Array, options: JsonOptions) -> Result<Node<'a>, Error> {
         macro_rules! numbers {
-            ($($variant:pat => $of:ty, $write:ident;)*) => {
+            ($($variant:pat => $type:ty, $write:ident;)*) => {
                 match array.data_type() {
-                    $($variant => Some(number::<$of>(array, |number, out| out.$write(number.into()))),)*
+                    $($variant => Some(number::<$type>(array, |number, out| out.$write(number.into()))),)*
                     _ => None,
                 }
             };
@@ -164,13 +164,13 @@ impl<'a> Node<'a> {
                 None => out.null(),
             },
             Node::List(lists, element) => match lists.get(row) {
-                Some(places) => {
+                Some(elements) => {
                     out.raw(b"[");
-                    for (number, place) in places.enumerate() {
+                    for (number, index) in elements.enumerate() {
                         if number > 0 {
                             out.raw(b",");
                         }
-                        element.write(place, out);
+                        element.write(index, out);
                     }
                     out.raw(b"]");
                 }
@@ -251,17 +251,17 @@ impl<'a> HeaderNode<'a> {
         if columns != array.num_columns() || !is_key || Bytes::of(value).is_none() {
             return Ok(None);
         }
-        let key = Part { node: Node::of(key, options)?, types: key_types };
-        Ok(Some(HeaderNode { key, value: Part { node: Node::of(value, options)?, types: value_types } }))
+        let key = TypedNode { node: Node::of(key, options)?, types: key_types };
+        Ok(Some(HeaderNode { key, value: TypedNode { node: Node::of(value, options)?, types: value_types } }))
     }
 }
 
-impl Part<'_> {
+impl TypedNode<'_> {
     fn write(&self, row: usize, out: &mut Buffer) {
         match (&self.node, self.types) {
             (Node::Bytes(bytes), Some(types)) => match (bytes.get(row), types.get(row)) {
                 (None, _) => out.null(),
-                (Some(bits), Some(of)) => out.typed(of, bits),
+                (Some(bits), Some(name)) => out.typed(name, bits),
                 // Text without a type would be read as a string.
                 (Some(bits), None) => out.base64(bits),
             },

@@ -120,8 +120,8 @@ impl Buffer {
     }
 
     /// A key or value with a type.
-    pub fn typed(&mut self, of: &str, bits: &[u8]) {
-        let value = Scalar::named(of).and_then(|scalar| {
+    pub fn typed(&mut self, type_name: &str, bits: &[u8]) {
+        let value = Scalar::named(type_name).and_then(|scalar| {
             let value = read_bytes(scalar, ByteOrder::Big, bits).ok()?;
             Some((scalar, value))
         });
@@ -129,7 +129,7 @@ impl Buffer {
             return self.text(text);
         }
         self.raw(b"{\"type\":");
-        self.text(of);
+        self.text(type_name);
         match value {
             Some((Scalar::Uint128, _)) => {
                 // A value of this type was read, so it has 16 bytes.
@@ -161,7 +161,7 @@ impl Buffer {
                 self.member_value();
                 self.text(&text);
             }
-            _ => match text_of(bits).filter(|_| of == Scalar::Binary.name()) {
+            _ => match text_of(bits).filter(|_| type_name == Scalar::Binary.name()) {
                 Some(text) => {
                     self.member_value();
                     self.text(text);
@@ -222,16 +222,16 @@ impl Buffer {
     fn escaped(&mut self, text: &str) {
         self.raw(b"\"");
         let mut copied = 0;
-        for (at, char) in text.char_indices() {
+        for (offset, char) in text.char_indices() {
             let is_plain = match char {
                 '"' | '\\' => false,
                 ' '..='~' => true,
                 _ => char > '~' && !self.options.ascii && !is_invisible(char),
             };
             if !is_plain {
-                self.raw(&text.as_bytes()[copied..at]);
+                self.raw(&text.as_bytes()[copied..offset]);
                 self.escape(char);
-                copied = at + char.len_utf8();
+                copied = offset + char.len_utf8();
             }
         }
         self.raw(&text.as_bytes()[copied..]);

@@ -43,7 +43,7 @@ pub(super) struct MessageFound<'a> {
 
 /// How far the kernels append messages.
 #[derive(Clone, Copy)]
-pub(super) struct Until {
+pub(super) struct BlockLimits {
     /// The most headers of a message.
     pub limit: usize,
     pub max_offset: usize,
@@ -102,17 +102,18 @@ impl MessageSinks {
         found: &mut MessageFound<'a>,
         rows: &RowBlock<'a>,
         fields: &[M],
-        to: Until,
+        limits: BlockLimits,
         is_listed: bool,
     ) -> usize {
         let first = self.list.row_count() - if is_listed { rows.rows().len() } else { 0 };
-        let fits = (is_listed || self.list_fits::<F>(rows, to)) && has_room(self.select.room::<F>(to.max_offset), rows);
-        let done = if fits { self.append_headers::<F>(found, rows, to, is_listed) } else { 0 };
+        let fits = (is_listed || self.list_fits::<F>(rows, limits))
+            && has_room(self.select.room::<F>(limits.max_offset), rows);
+        let done = if fits { self.append_headers::<F>(found, rows, limits, is_listed) } else { 0 };
         if done < self.list.row_count() - first {
             self.list.truncate(first + done);
         }
-        self.list.push_fields_of(&fields[..done], to.progress);
-        to.progress.reserve(&mut self.rows, done);
+        self.list.push_fields_of(&fields[..done], limits.progress);
+        limits.progress.reserve(&mut self.rows, done);
         self.rows.extend(std::iter::repeat_n(self.row, done));
         done
     }
@@ -121,10 +122,10 @@ impl MessageSinks {
         &mut self,
         found: &mut MessageFound<'a>,
         rows: &RowBlock<'a>,
-        to: Until,
+        limits: BlockLimits,
         is_listed: bool,
     ) -> usize {
-        let Until { limit, progress, .. } = to;
+        let BlockLimits { limit, progress, .. } = limits;
         let MessageSinks { list, select, errors_only, .. } = self;
         let is_decoded = list.keeps_headers() && !is_listed;
         let done = match (is_decoded, select.is_empty()) {
@@ -145,9 +146,9 @@ impl MessageSinks {
         done
     }
 
-    fn list_fits<F: WireLayout>(&self, rows: &RowBlock<'_>, to: Until) -> bool {
-        let left = to.max_offset.saturating_sub(self.list.max_offset());
-        has_room(if self.list.keeps_headers() { self.list.room::<F>(to.max_offset) } else { Some(left) }, rows)
+    fn list_fits<F: WireLayout>(&self, rows: &RowBlock<'_>, limits: BlockLimits) -> bool {
+        let left = limits.max_offset.saturating_sub(self.list.max_offset());
+        has_room(if self.list.keeps_headers() { self.list.room::<F>(limits.max_offset) } else { Some(left) }, rows)
     }
 
     /// The truth for messages up to the first that needs the slow path, how many these are, and whether the list has
@@ -157,10 +158,10 @@ impl MessageSinks {
         found: &mut MessageFound<'a>,
         rows: &RowBlock<'a>,
         fields: &[M],
-        to: Until,
+        limits: BlockLimits,
     ) -> (Truth, usize, bool) {
-        let Until { limit, max_offset, progress } = to;
-        let is_listed = self.selects_most && self.list.keeps_headers() && self.list_fits::<F>(rows, to);
+        let BlockLimits { limit, max_offset, progress } = limits;
+        let is_listed = self.selects_most && self.list.keeps_headers() && self.list_fits::<F>(rows, limits);
         let first = self.list.row_count();
         let MessageSinks { list, filter, .. } = self;
         let Some(filter) = filter else { return (Truth::default(), 0, false) };

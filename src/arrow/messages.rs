@@ -7,9 +7,9 @@ use std::sync::Arc;
 use arrow_array::{Array as _, ArrayRef};
 use arrow_schema::{DataType, FieldRef};
 
-use super::filter::{Filter, ones, runs};
+use super::filter::{Filter, bit_ranges, ones};
 use super::input::Bytes;
-use super::message_sinks::{MessageFound, MessageSinks, Until};
+use super::message_sinks::{BlockLimits, MessageFound, MessageSinks};
 use super::rows::regular_span;
 use super::run::{Plan, RangeRun, RowEnd, Rows, share, too_large};
 use super::schema;
@@ -55,29 +55,29 @@ impl Messages {
     }
 
     /// The columns of the sinks, the row first, and the positions of the requested columns among them.
-    fn places(&self, format: &Info) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
+    fn column_indexes(&self, format: &Info) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
         known.extend(schema::message_fields(format, self.options.text_keys));
         let produced = known.iter().filter(|field| field.name() == ROW || self.requests(field.name()));
         let produced: Vec<_> = produced.map(Arc::clone).collect();
-        let places = match &self.columns {
+        let indexes = match &self.columns {
             None => (0..produced.len()).collect(),
             Some(names) => {
-                let place = |name: &String| {
-                    let place = produced.iter().position(|field| field.name() == name);
-                    place.ok_or_else(|| unknown_name("column", name, known.iter().map(|field| field.name().as_str())))
+                let index = |name: &String| {
+                    let index = produced.iter().position(|field| field.name() == name);
+                    index.ok_or_else(|| unknown_name("column", name, known.iter().map(|field| field.name().as_str())))
                 };
-                names.iter().map(place).collect::<Result<Vec<_>, _>>()?
+                names.iter().map(index).collect::<Result<Vec<_>, _>>()?
             }
         };
-        Ok((produced, places))
+        Ok((produced, indexes))
     }
 
     fn fields(&self, format: &Info) -> Result<Vec<FieldRef>, Error> {
         check_keys(&self.selections, format)?;
         self.filter.iter().try_for_each(|filter| filter.check(format))?;
-        let (produced, places) = self.places(format)?;
-        let mut fields: Vec<_> = places.into_iter().map(|place| Arc::clone(&produced[place])).collect();
+        let (produced, indexes) = self.column_indexes(format)?;
+        let mut fields: Vec<_> = indexes.into_iter().map(|index| Arc::clone(&produced[index])).collect();
         fields.extend(
             self.selections.iter().map(|selection| schema::nullable(&selection.output, selection.arrow(self.dialect))),
         );
@@ -100,7 +100,7 @@ impl Operation for Messages {
 
     fn apply_batch<B: BatchFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let fields = self.fields(&B::INFO)?;
-        let (_, places) = self.places(&B::INFO)?;
+        let (_, indexes) = self.column_indexes(&B::INFO)?;
         let batches = binary_column(input.column, &B::INFO)?;
         let plan = input.plan(B::NAME, Direction::Decode, self.on_error, self.options.limits);
         let all = input.from..input.column.len();
@@ -108,23 +108,23 @@ impl Operation for Messages {
         let share_of = |threads: usize| limit.min((limit / threads).max(MIN_DECOMPRESSED));
         let of_parts = Share { left: share_of(plan.threads), is_of_all_values: true };
         let of_whole = Share { left: share_of(input.at_once), is_of_all_values: false };
-        let run = |range, share| BatchRun::<B>::new(self, &plan, batches, range, share);
+        let new_run = |range, share| BatchRun::<B>::new(self, &plan, batches, range, share);
         let bytes = (batches.before(all.end) - batches.before(all.start)) / all.len().max(1);
         let sizes = (MIN_PART / bytes.max(1)).max(1)..=(MAX_PART / bytes.max(1)).max(1);
-        let whole = run(all.clone(), (input.at_once > 1).then_some(of_whole));
-        let whole = share(all, &plan, sizes, whole, |range| Some(run(range, Some(of_parts))))?;
-        Ok(self.output(whole.reader.rows, whole.count, fields, &places))
+        let whole = new_run(all.clone(), (input.at_once > 1).then_some(of_whole));
+        let whole = share(all, &plan, sizes, whole, |range| Some(new_run(range, Some(of_parts))))?;
+        Ok(self.output(whole.reader.rows, whole.count, fields, &indexes))
     }
 }
 
 impl Messages {
     /// Output columns. Messages of a batch that did not fit completely are left for the next chunk.
-    fn output(&self, rows: Rows<MessageSinks>, count: usize, fields: Vec<FieldRef>, places: &[usize]) -> Output {
-        let Rows { sink, findings, until, .. } = rows;
+    fn output(&self, rows: Rows<MessageSinks>, count: usize, fields: Vec<FieldRef>, indexes: &[usize]) -> Output {
+        let Rows { sink, report_columns, until, .. } = rows;
         let (produced, selected) = sink.finish();
-        let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&produced[*place])).collect();
+        let mut columns: Vec<ArrayRef> = indexes.iter().map(|index| Arc::clone(&produced[*index])).collect();
         columns.extend(selected);
-        columns.extend(self.on_error.is_column().then(|| findings.errors.finish()));
+        columns.extend(self.on_error.is_column().then(|| report_columns.errors.finish()));
         columns.iter_mut().for_each(|column| *column = column.slice(0, count));
         Output { column: struct_of(fields, columns, None, count), until }
     }
@@ -263,13 +263,13 @@ impl<'a, B: BatchFormat> MessageBlock<'a, B> {
             return;
         }
         let mut kept = 0;
-        for run in runs(selected & ones(all)) {
-            if run.start > kept {
-                self.fields.copy_within(run.clone(), kept);
-                self.headers.copy_within(run.clone(), kept);
-                self.numbers.copy_within(run.clone(), kept);
+        for range in bit_ranges(selected & ones(all)) {
+            if range.start > kept {
+                self.fields.copy_within(range.clone(), kept);
+                self.headers.copy_within(range.clone(), kept);
+                self.numbers.copy_within(range.clone(), kept);
             }
-            kept += run.len();
+            kept += range.len();
         }
         self.fields.truncate(kept);
         self.headers.truncate(kept);
@@ -421,7 +421,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
 
     /// Appends those messages that the filter selects. Only its operands are read of the others.
     fn append_selected(&mut self, held: &mut Held<'_, B>) -> Result {
-        let until = self.until();
+        let limits = self.block_limits();
         let Held { block, rest, found } = held;
         while !block.headers.is_empty() {
             let all = block.headers.len();
@@ -437,7 +437,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
             }
             let sink = &mut self.rows.sink;
             let (truth, scanned, is_listed) =
-                sink.evaluate::<LayoutOf<B::Message>, _>(found, &block.rows, &block.fields, until);
+                sink.evaluate::<LayoutOf<B::Message>, _>(found, &block.rows, &block.fields, limits);
             if scanned == all {
                 block.retain(truth.yes);
                 return self.append_block(block, found, is_listed);
@@ -453,9 +453,9 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         Ok(())
     }
 
-    fn until(&self) -> Until {
+    fn block_limits(&self) -> BlockLimits {
         let limit = self.operation.options.limits.headers;
-        Until { limit, max_offset: self.plan.max_offset, progress: self.progress }
+        BlockLimits { limit, max_offset: self.plan.max_offset, progress: self.progress }
     }
 
     /// Appends the messages of a block, whose headers the list may have already.
@@ -465,14 +465,14 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         found: &mut MessageFound<'a>,
         mut is_listed: bool,
     ) -> Result {
-        let (all, until) = (block.headers.len(), self.until());
+        let (all, limits) = (block.headers.len(), self.block_limits());
         let mut next = 0;
         while next < all {
-            let Rows { sink, findings, .. } = &mut self.rows;
+            let Rows { sink, report_columns, .. } = &mut self.rows;
             let fields = &block.fields[next..];
-            let done = sink.append::<LayoutOf<B::Message>, _>(found, &block.rows, fields, until, is_listed);
+            let done = sink.append::<LayoutOf<B::Message>, _>(found, &block.rows, fields, limits, is_listed);
             is_listed = false;
-            findings.push_whole(done, self.plan.on_error.is_column(), false);
+            report_columns.push_whole(done, self.plan.on_error.is_column(), false);
             next += done;
             if next < all {
                 self.append_slowly(block, next, found)?;
@@ -484,9 +484,9 @@ impl<B: BatchFormat> BatchReader<'_, B> {
     }
 
     /// Appends one message of a block without the kernels.
-    fn append_slowly<'a>(&mut self, block: &MessageBlock<'a, B>, place: usize, found: &mut MessageFound<'a>) -> Result {
-        let mut log = self.log().for_message(block.numbers[place], block.error_byte);
-        self.append_message(found, block.fields[place], Some(block.headers[place]), &mut log)
+    fn append_slowly<'a>(&mut self, block: &MessageBlock<'a, B>, index: usize, found: &mut MessageFound<'a>) -> Result {
+        let mut log = self.log().for_message(block.numbers[index], block.error_byte);
+        self.append_message(found, block.fields[index], Some(block.headers[index]), &mut log)
     }
 
     /// Appends a message that is not kept for the kernels, after those that are.

@@ -51,7 +51,7 @@ use crate::value::ByteOrder;
 use binary::ViewInput;
 use decode::ListSink;
 use encode::EncodeSink;
-use errors::Findings;
+use errors::ReportColumns;
 use input::{Bytes, ListInput};
 use rows::{BatchRows, ConvertedRows, LayoutRows, ListRows, MessageRows, RowSource, StructRows};
 use run::{MAX_OFFSET, Plan, Rows, run};
@@ -106,8 +106,8 @@ impl<'a> Input<'a> {
 
     fn plan(&self, format: &'static str, direction: Direction, on_error: OnError, limits: Limits) -> Plan {
         let Input { rows_before, max_offset, threads, .. } = *self;
-        let (on_loss, reports) = (OnLoss::Raise, limits.reports);
-        Plan { format, direction, target: None, on_error, on_loss, rows_before, max_offset, threads, reports }
+        let (on_loss, max_reports) = (OnLoss::Raise, limits.reports);
+        Plan { format, direction, target: None, on_error, on_loss, rows_before, max_offset, threads, max_reports }
     }
 }
 
@@ -120,17 +120,17 @@ pub struct Output {
 impl Output {
     /// The result of a run from a row on: its columns with those of losses and errors, as one of the type.
     fn new(
-        of: DataType,
+        data_type: DataType,
         mut columns: Vec<ArrayRef>,
         nulls: Option<NullBuffer>,
         plan: &Plan,
-        findings: Findings,
+        report_columns: ReportColumns,
         rows: Range<usize>,
     ) -> Self {
         if plan.on_loss == OnLoss::Report {
-            columns.push(findings.losses.finish());
+            columns.push(report_columns.losses.finish());
         }
-        let errors = plan.on_error.is_column().then(|| findings.errors.finish());
+        let errors = plan.on_error.is_column().then(|| report_columns.errors.finish());
         let nulls = match (nulls, &errors) {
             // A row with errors is never null.
             (Some(nulls), Some(errors)) => {
@@ -139,7 +139,7 @@ impl Output {
             (nulls, _) => nulls,
         };
         columns.extend(errors);
-        let column = match of {
+        let column = match data_type {
             DataType::Struct(fields) => struct_of(fields, columns, nulls, rows.len()),
             _ => columns.swap_remove(0),
         };
@@ -176,7 +176,7 @@ pub trait Operation {
 /// An operation on a column, chosen at run time.
 pub trait Work: Send + Sync {
     /// The direction and the format of the error when a result is too large.
-    fn place(&self) -> (Direction, &'static str);
+    fn error_context(&self) -> (Direction, &'static str);
 
     fn output_type(&self) -> Result<DataType, Error>;
 
@@ -214,7 +214,7 @@ pub struct Decode {
 
 impl Operation for Decode {
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
-        Ok(self.of(format))
+        Ok(self.result_type(format))
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
@@ -224,15 +224,15 @@ impl Operation for Decode {
 }
 
 impl Decode {
-    fn of(&self, format: &Info) -> DataType {
-        let of = match self.on_error {
+    fn result_type(&self, format: &Info) -> DataType {
+        let data_type = match self.on_error {
             OnError::Column | OnError::NullColumn => {
                 let fields = schema::message_fields(format, self.options.text_keys);
                 DataType::Struct(schema::with_errors(fields, self.on_error).into())
             }
             OnError::Raise | OnError::Null => schema::decoded_type(format, self.options.text_keys),
         };
-        if self.views { schema::with_views(&of) } else { of }
+        if self.views { schema::with_views(&data_type) } else { data_type }
     }
 
     #[inline(never)]
@@ -246,10 +246,10 @@ impl Decode {
         let plan = input.plan(format.name, Direction::Decode, self.on_error, self.options.limits);
         let views = self.views.then(|| ViewInput::new(messages));
         let make = || Ok(ListSink::new(format, self.options.text_keys, views.as_ref()));
-        let Rows { sink, findings, until, .. } = run(rows, input.from, &plan, &make)?;
+        let Rows { sink, report_columns, until, .. } = run(rows, input.from, &plan, &make)?;
         let (columns, has_message) = sink.finish();
-        let (of, nulls) = (self.of(format), binary::nulls(has_message));
-        Ok(Output::new(of, columns, nulls, &plan, findings, input.from..until))
+        let (data_type, nulls) = (self.result_type(format), binary::nulls(has_message));
+        Ok(Output::new(data_type, columns, nulls, &plan, report_columns, input.from..until))
     }
 }
 
@@ -383,9 +383,9 @@ fn write_rows<'a>(
     origin: Origin,
 ) -> Result<Output, Error> {
     let make = || EncodeSink::new(target, options.clone(), origin);
-    let Rows { sink, findings, until, .. } = run(rows, input.from, plan, &make)?;
-    let of = written_type(plan.on_loss, plan.on_error);
-    Ok(Output::new(of, vec![sink.finish()], None, plan, findings, input.from..until))
+    let Rows { sink, report_columns, until, .. } = run(rows, input.from, plan, &make)?;
+    let data_type = written_type(plan.on_loss, plan.on_error);
+    Ok(Output::new(data_type, vec![sink.finish()], None, plan, report_columns, input.from..until))
 }
 
 /// Bytes or lists → typed columns.
@@ -400,10 +400,10 @@ pub struct Select {
 }
 
 impl Select {
-    fn of(&self) -> DataType {
+    fn result_type(&self) -> DataType {
         let column = |selection: &Selection| {
-            let of = selection.arrow(self.dialect);
-            schema::nullable(&selection.output, if self.views { schema::with_views(&of) } else { of })
+            let data_type = selection.arrow(self.dialect);
+            schema::nullable(&selection.output, if self.views { schema::with_views(&data_type) } else { data_type })
         };
         let fields = self.selections.iter().map(column).collect();
         DataType::Struct(schema::with_errors(fields, self.on_error).into())
@@ -423,8 +423,8 @@ impl Select {
         let strict = self.options.strict_types;
         let make =
             || Ok(SelectSink::new(&self.selections, self.dialect, order, has_types, views.as_ref()).strict(strict));
-        let Rows { sink, findings, until, .. } = run(rows, input.from, &plan, &make)?;
-        Ok(Output::new(self.of(), sink.finish(), None, &plan, findings, input.from..until))
+        let Rows { sink, report_columns, until, .. } = run(rows, input.from, &plan, &make)?;
+        Ok(Output::new(self.result_type(), sink.finish(), None, &plan, report_columns, input.from..until))
     }
 }
 
@@ -433,7 +433,7 @@ impl Operation for Select {
 
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
         check_keys(&self.selections, format)?;
-        Ok(self.of())
+        Ok(self.result_type())
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
@@ -468,8 +468,8 @@ impl Validate {
         format: &'static str,
     ) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, OnError::Column, self.options.limits);
-        let Rows { findings, until, .. } = run(rows, input.from, &plan, &|| Ok(ErrorsOnly::default()))?;
-        Ok(Output { column: findings.errors.finish(), until })
+        let Rows { report_columns, until, .. } = run(rows, input.from, &plan, &|| Ok(ErrorsOnly::default()))?;
+        Ok(Output { column: report_columns.errors.finish(), until })
     }
 }
 

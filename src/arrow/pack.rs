@@ -39,9 +39,9 @@ use crate::value_type::{Scalar, ValueType};
 
 /// How a column of the input becomes headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Packed {
+pub enum PackedColumn {
     /// A header for each value, or for each element of a list; with `split`, one for a list, with this text between elements.
-    Values { key: RequestedKey, of: Type, lists: bool, split: Option<Vec<u8>> },
+    Values { key: RequestedKey, type_: Type, lists: bool, split: Option<Vec<u8>> },
     /// Lists of headers, which are copied.
     Headers,
 }
@@ -50,7 +50,7 @@ pub enum Packed {
 #[derive(Debug, Clone)]
 pub struct Pack {
     /// One for each field of the struct.
-    pub columns: Vec<Packed>,
+    pub columns: Vec<PackedColumn>,
     /// Nulls become no headers, and not headers that are null.
     pub skips_nulls: bool,
     /// Times and decimals lose the digits that a type has no place for, which are errors otherwise.
@@ -62,9 +62,10 @@ impl Operation for Pack {
 
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
         for column in &self.columns {
-            let Packed::Values { key, of, .. } = column else { continue };
+            let PackedColumn::Values { key, type_, .. } = column else { continue };
             writable_key(key, format)?;
-            stored(*of, format).map_err(|message| Error::Value(format!("{}: header {key}: {message}", format.name)))?;
+            stored(*type_, format)
+                .map_err(|message| Error::Value(format!("{}: header {key}: {message}", format.name)))?;
         }
         Ok(schema::headers_type(format, false))
     }
@@ -75,14 +76,14 @@ impl Operation for Pack {
 }
 
 impl Pack {
-    fn run(&self, input: Input<'_>, of: DataType, format: &Info) -> Result<Output, Error> {
+    fn run(&self, input: Input<'_>, data_type: DataType, format: &Info) -> Result<Output, Error> {
         let structs = input.column.as_struct_opt().filter(|structs| structs.num_columns() == self.columns.len());
         let structs = structs.ok_or_else(|| Error::Type("pack reads a struct of the columns".into()))?;
         let encoded = self.columns.iter().zip(structs.columns()).map(|(packed, column)| match packed {
-            Packed::Headers => Ok(None),
-            Packed::Values { key, of, lists, split } => {
+            PackedColumn::Headers => Ok(None),
+            PackedColumn::Values { key, type_, lists, split } => {
                 let encode = || {
-                    let encoded = encode(column.as_ref(), *of, format, *lists, self.truncates)?;
+                    let encoded = encode(column.as_ref(), *type_, format, *lists, self.truncates)?;
                     match split {
                         Some(separator) => encoded.joined(separator, self.skips_nulls, format),
                         None => Ok(encoded),
@@ -93,15 +94,15 @@ impl Pack {
             }
         });
         let encoded: Vec<_> = encoded.collect::<Result<_, Error>>()?;
-        let parts = self.columns.iter().zip(structs.columns()).zip(&encoded).map(|((packed, column), encoded)| {
+        let sources = self.columns.iter().zip(structs.columns()).zip(&encoded).map(|((packed, column), encoded)| {
             Ok(match (packed, encoded) {
-                (Packed::Values { key, .. }, Some(encoded)) => Part::Values { key, encoded },
-                _ => Part::Headers(Box::new(ListRows::new(column.as_ref(), format.keys, &of)?)),
+                (PackedColumn::Values { key, .. }, Some(encoded)) => HeaderSource::Values { key, encoded },
+                _ => HeaderSource::Headers(Box::new(ListRows::new(column.as_ref(), format.keys, &data_type)?)),
             })
         });
         let rows = PackRows {
             structs,
-            parts: parts.collect::<Result<_, Error>>()?,
+            sources: sources.collect::<Result<_, Error>>()?,
             skips_nulls: self.skips_nulls,
             carries_nulls: format.constraints.nulls,
         };
@@ -109,23 +110,23 @@ impl Pack {
         // A typed value is its bits, most significant byte first.
         let lists = Info { fields: &[Field::HEADERS], order: ByteOrder::Big, ..*format };
         let make = || Ok(ListSink::new(&lists, false, None));
-        let Rows { sink, findings, until, .. } = run(&rows, input.from, &plan, &make)?;
+        let Rows { sink, report_columns, until, .. } = run(&rows, input.from, &plan, &make)?;
         let (columns, has_message) = sink.finish();
-        Ok(Output::new(of, columns, binary::nulls(has_message), &plan, findings, input.from..until))
+        Ok(Output::new(data_type, columns, binary::nulls(has_message), &plan, report_columns, input.from..until))
     }
 }
 
 /// The type that a format stores for values of a type, if it stores one.
-fn stored(of: Type, format: &Info) -> Result<Option<ValueType>, String> {
-    if !matches!(of.coding, Coding::Plain(_) | Coding::Guid | Coding::Text(_) | Coding::Charset(_)) {
+fn stored(type_: Type, format: &Info) -> Result<Option<ValueType>, String> {
+    if !matches!(type_.coding, Coding::Plain(_) | Coding::Guid | Coding::Text(_) | Coding::Charset(_)) {
         return Err("the type can be read, but not written".into());
     }
     if !format.types.is_typed() {
         return Ok(None);
     }
-    let value_type = ValueType::Named(match of.scalar {
-        _ if of.base.is_some() => Scalar::String,
-        _ if matches!(of.coding, Coding::Charset(_)) => Scalar::Binary,
+    let value_type = ValueType::Named(match type_.scalar {
+        _ if type_.base.is_some() => Scalar::String,
+        _ if matches!(type_.coding, Coding::Charset(_)) => Scalar::Binary,
         Scalar::Uuid => Scalar::Binary,
         Scalar::TimestampMs => Scalar::Int64,
         scalar => scalar,
@@ -158,9 +159,9 @@ impl<'a> EncodedColumn<'a> {
         for row in 0..lists.len() {
             joined.clear();
             let mut is_first = true;
-            for place in self.places(row) {
+            for index in self.values_of(row) {
                 let failed = |code, message: &str| Err(Failed::Value(row, invalid(code, || message.into())));
-                match self.get(place) {
+                match self.get(index) {
                     None if skips_nulls => continue,
                     None => return failed(Code::NullNotCarried, "an element is null: pass nulls=\"skip\""),
                     Some(value) if separators.find(value).is_some() => {
@@ -184,30 +185,30 @@ impl<'a> EncodedColumn<'a> {
 
     /// Refuses values that are longer than the format can write.
     fn check_lengths(&self, constraints: Constraints) -> Result<(), Failed> {
-        let places = self.offset..self.offset + self.values.count();
-        let bad_len = |place: usize| self.get(place).map(<[u8]>::len).filter(|len| !constraints.fits(*len));
-        let Some((place, len)) = places.into_iter().find_map(|place| Some((place, bad_len(place)?))) else {
+        let range = self.offset..self.offset + self.values.count();
+        let bad_len = |index: usize| self.get(index).map(<[u8]>::len).filter(|len| !constraints.fits(*len));
+        let Some((index, len)) = range.into_iter().find_map(|index| Some((index, bad_len(index)?))) else {
             return Ok(());
         };
         let (code, message) = bad_length("value", len, constraints.part_len.1);
-        let row = if self.is_joined { place } else { row_of(self.lists, place) };
+        let row = if self.is_joined { index } else { row_of(self.lists, index) };
         Err(Failed::Value(row, invalid(code, || message)))
     }
 
     /// The places of the values of a row.
-    fn places(&self, row: usize) -> Range<usize> {
+    fn values_of(&self, row: usize) -> Range<usize> {
         match self.lists {
             Some(_) if self.is_joined && self.get(row).is_none() => 0..0,
             Some(_) if self.is_joined => row..row + 1,
             None => row..row + 1,
             Some(lists) if lists.is_null(row) => 0..0,
-            Some(lists) => places_of(lists, row),
+            Some(lists) => elements_of(lists, row),
         }
     }
 
-    fn get(&self, place: usize) -> Option<&[u8]> {
-        let is_null = self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(place));
-        (!is_null).then(|| self.values.get(place - self.offset))
+    fn get(&self, index: usize) -> Option<&[u8]> {
+        let is_null = self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(index));
+        (!is_null).then(|| self.values.get(index - self.offset))
     }
 }
 
@@ -218,12 +219,12 @@ fn nulls_of(values: &dyn Array, lists: Option<&dyn Array>) -> Option<NullBuffer>
     let mut in_lists = BooleanBufferBuilder::new(values.len());
     in_lists.append_n(values.len(), false);
     for row in (0..lists.len()).filter(|row| lists.is_valid(*row)) {
-        places_of(lists, row).for_each(|place| in_lists.set_bit(place, true));
+        elements_of(lists, row).for_each(|index| in_lists.set_bit(index, true));
     }
     NullBuffer::union(values.nulls(), Some(&NullBuffer::new(in_lists.finish())))
 }
 
-fn places_of(lists: &dyn Array, row: usize) -> Range<usize> {
+fn elements_of(lists: &dyn Array, row: usize) -> Range<usize> {
     match lists.as_list_opt::<i32>() {
         Some(lists) => lists.value_offsets()[row] as usize..lists.value_offsets()[row + 1] as usize,
         None => {
@@ -259,7 +260,7 @@ impl Failed {
 /// Encodes all values of a column.
 fn encode<'a>(
     column: &'a dyn Array,
-    of: Type,
+    type_: Type,
     format: &Info,
     is_list: bool,
     truncates: bool,
@@ -281,33 +282,34 @@ fn encode<'a>(
             None => lists.as_list::<i64>().values().as_ref(),
         },
     };
-    let places = match lists {
+    let range = match lists {
         Some(lists) if lists.is_empty() => 0..0,
-        Some(lists) => places_of(lists, 0).start..places_of(lists, lists.len() - 1).end,
+        Some(lists) => elements_of(lists, 0).start..elements_of(lists, lists.len() - 1).end,
         None => 0..array.len(),
     };
-    let value_type = stored(of, format).map_err(Failed::Type)?;
+    let value_type = stored(type_, format).map_err(Failed::Type)?;
     // A format with types has one encoding for each. A UUID is bytes there, in the order that is requested, as are bytes that
     // are written as text.
-    let has_own = matches!(value_type, None | Some(ValueType::Named(Scalar::Binary))) || of.base.is_some();
-    let encoding = match of.coding {
+    let has_own = matches!(value_type, None | Some(ValueType::Named(Scalar::Binary))) || type_.base.is_some();
+    let encoding = match type_.coding {
         Coding::Plain(encoding) if has_own => encoding,
         _ => Encoding::Bytes(ByteOrder::Big),
     };
-    let (offset, nulls) = (places.start, nulls_of(array, lists));
-    let mut writer = ValueWriter { of, scalar: of.scalar, encoding, truncates, nulls, values: BinaryValues::default() };
-    writer.values.reserve(places.len(), places.len() * of.scalar.width().unwrap_or(16));
-    let written = match of.coding {
-        Coding::Text(form) => writer.write_form(form, array, places),
-        Coding::Charset(charset) => writer.write_charset(charset, array, places),
-        _ => writer.write_all(array, places),
+    let (offset, nulls) = (range.start, nulls_of(array, lists));
+    let mut writer =
+        ValueWriter { type_, scalar: type_.scalar, encoding, truncates, nulls, values: BinaryValues::default() };
+    writer.values.reserve(range.len(), range.len() * type_.scalar.width().unwrap_or(16));
+    let written = match type_.coding {
+        Coding::Text(form) => writer.write_form(form, array, range),
+        Coding::Charset(charset) => writer.write_charset(charset, array, range),
+        _ => writer.write_all(array, range),
     };
     written.map_err(|failed| match failed {
-        Failed::Value(place, error) => Failed::Value(row_of(lists, place), error),
+        Failed::Value(index, error) => Failed::Value(row_of(lists, index), error),
         failed => failed,
     })?;
     let ValueWriter { mut values, nulls, .. } = writer;
-    if let Some(base) = of.base {
+    if let Some(base) = type_.base {
         values = in_base(base, &values);
     }
     let encoded = EncodedColumn { value_type, values, nulls, lists, is_joined: false, offset };
@@ -318,23 +320,23 @@ fn encode<'a>(
 /// Bytes as text, value by value.
 fn in_base(base: BaseEncoding, values: &BinaryValues) -> BinaryValues {
     let (mut texts, mut text) = (BinaryValues::default(), Vec::new());
-    for place in 0..values.count() {
+    for index in 0..values.count() {
         text.clear();
-        base.write(values.get(place), &mut text);
+        base.write(values.get(index), &mut text);
         texts.push(&text);
     }
     texts
 }
 
 /// The row of a value.
-fn row_of(lists: Option<&dyn Array>, place: usize) -> usize {
-    let in_list = |lists: &dyn Array| (0..lists.len()).find(|row| places_of(lists, *row).contains(&place));
-    lists.map_or(place, |lists| in_list(lists).unwrap_or_default())
+fn row_of(lists: Option<&dyn Array>, index: usize) -> usize {
+    let in_list = |lists: &dyn Array| (0..lists.len()).find(|row| elements_of(lists, *row).contains(&index));
+    lists.map_or(index, |lists| in_list(lists).unwrap_or_default())
 }
 
 /// Values in an encoding, as they grow.
 struct ValueWriter {
-    of: Type,
+    type_: Type,
     scalar: Scalar,
     encoding: Encoding,
     truncates: bool,
@@ -343,15 +345,15 @@ struct ValueWriter {
 }
 
 impl ValueWriter {
-    fn is_null(&self, place: usize) -> bool {
-        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(place))
+    fn is_null(&self, index: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(index))
     }
 
-    fn write_all(&mut self, array: &dyn Array, places: Range<usize>) -> Result<(), Failed> {
+    fn write_all(&mut self, array: &dyn Array, range: Range<usize>) -> Result<(), Failed> {
         use DataType as D;
         let scalar = self.scalar;
         if scalar == Scalar::TimestampMs {
-            return self.times(array, places);
+            return self.times(array, range);
         }
         if is_integer(scalar) {
             let number = match array.data_type() {
@@ -367,40 +369,40 @@ impl ValueWriter {
                 _ => return Err(self.mismatch(array)),
             };
             let width = scalar.width().unwrap_or(16);
-            return self.each(places, width, &|place| {
-                let number = number(place);
+            return self.each(range, width, &|index| {
+                let number = number(index);
                 in_range(scalar, number).map(|_| number as u128)
             });
         }
         match (scalar, array.data_type()) {
             (Scalar::Bool, D::Boolean) => {
                 let flags = array.as_boolean();
-                self.each(places, 1, &|place| Ok(flags.value(place).into()))
+                self.each(range, 1, &|index| Ok(flags.value(index).into()))
             }
             (Scalar::Float32, D::Float32) => {
                 let numbers = array.as_primitive::<Float32Type>();
-                self.each(places, 4, &|place| Ok(numbers.value(place).to_bits().into()))
+                self.each(range, 4, &|index| Ok(numbers.value(index).to_bits().into()))
             }
             (Scalar::Float64, D::Float32) => {
                 let numbers = array.as_primitive::<Float32Type>();
-                self.each(places, 8, &|place| Ok(f64::from(numbers.value(place)).to_bits().into()))
+                self.each(range, 8, &|index| Ok(f64::from(numbers.value(index)).to_bits().into()))
             }
             (Scalar::Float64, D::Float64) => {
                 let numbers = array.as_primitive::<Float64Type>();
-                self.each(places, 8, &|place| Ok(numbers.value(place).to_bits().into()))
+                self.each(range, 8, &|index| Ok(numbers.value(index).to_bits().into()))
             }
             (Scalar::Binary, D::Binary | D::LargeBinary | D::BinaryView) => {
                 let bytes = Bytes::of(array).ok_or_else(|| self.mismatch(array))?;
-                for place in places {
-                    let value = bytes.get(place).filter(|_| !self.is_null(place));
+                for index in range {
+                    let value = bytes.get(index).filter(|_| !self.is_null(index));
                     self.values.push(value.unwrap_or_default());
                 }
                 Ok(())
             }
             (Scalar::Uuid, D::FixedSizeBinary(16)) => {
-                let (bytes, is_guid) = (array.as_fixed_size_binary(), self.of.coding == Coding::Guid);
-                self.each(places, 16, &|place| {
-                    let bytes = bytes.value(place).try_into();
+                let (bytes, is_guid) = (array.as_fixed_size_binary(), self.type_.coding == Coding::Guid);
+                self.each(range, 16, &|index| {
+                    let bytes = bytes.value(index).try_into();
                     let bytes = bytes.map_err(|_| invalid(Code::WrongSize, || "a UUID has 16 bytes".into()))?;
                     Ok(u128::from_be_bytes(if is_guid { guid_order(bytes) } else { bytes }))
                 })
@@ -408,16 +410,16 @@ impl ValueWriter {
             (Scalar::String | Scalar::Char | Scalar::Uuid, _) => {
                 let texts = Texts::of(array).ok_or_else(|| self.mismatch(array))?;
                 let value_type = ValueType::Named(scalar);
-                for place in places {
-                    let text = texts.get(place).filter(|_| !self.is_null(place)).map(str::as_bytes);
+                for index in range {
+                    let text = texts.get(index).filter(|_| !self.is_null(index)).map(str::as_bytes);
                     let Some(text) = text.filter(|_| scalar != Scalar::String) else {
                         self.values.push(text.unwrap_or_default());
                         continue;
                     };
-                    let failed = |error| Failed::Value(place, error);
+                    let failed = |error| Failed::Value(index, error);
                     read_text(scalar, text).map_err(failed)?;
                     let bits = typed(value_type, text, Encoding::Text).map_err(failed)?;
-                    let bits = self.of.in_order(bits);
+                    let bits = self.type_.in_order(bits);
                     let bytes = untyped(value_type, &bits, self.encoding).map_err(failed)?;
                     self.values.push(&bytes);
                 }
@@ -428,23 +430,24 @@ impl ValueWriter {
     }
 
     fn without_zone(&self) -> Failed {
-        let (name, remedy) = (self.of.name(), "give it one, as pyarrow.compute.assume_timezone(column, \"UTC\") does");
+        let (name, remedy) =
+            (self.type_.name(), "give it one, as pyarrow.compute.assume_timezone(column, \"UTC\") does");
         Failed::Type(format!("the column has times without a time zone, and {name} is a point in time: {remedy}"))
     }
 
     fn mismatch(&self, array: &dyn Array) -> Failed {
-        let (actual, name) = (schema::type_name(array.data_type()), self.of.name());
+        let (actual, name) = (schema::type_name(array.data_type()), self.type_.name());
         Failed::Type(format!("the column is {actual}, and {name} cannot be written from it"))
     }
 
     /// Writes text with a form of its own.
-    fn write_form(&mut self, form: TextForm, array: &dyn Array, places: Range<usize>) -> Result<(), Failed> {
+    fn write_form(&mut self, form: TextForm, array: &dyn Array, range: Range<usize>) -> Result<(), Failed> {
         use DataType as D;
-        let (of, truncates) = (self.of, self.truncates);
+        let (type_, truncates) = (self.type_, self.truncates);
         let time = |nanos: i128| match form {
             TextForm::Epoch(unit) => {
                 time(nanos, Unit::Second)?;
-                check_rest(nanos.rem_euclid(unit.nanos()) != 0 && !truncates, of)?;
+                check_rest(nanos.rem_euclid(unit.nanos()) != 0 && !truncates, type_)?;
                 Ok(nanos.div_euclid(unit.nanos()).to_string())
             }
             _ => iso_text(nanos),
@@ -452,28 +455,28 @@ impl ValueWriter {
         match (form, array.data_type()) {
             (TextForm::Iso(_) | TextForm::Epoch(_), D::Timestamp(..)) => {
                 let (ticks, unit) = self.ticks(array)?;
-                self.texts(places, &|place| time(i128::from(ticks[place]) * unit.nanos()))
+                self.texts(range, &|index| time(i128::from(ticks[index]) * unit.nanos()))
             }
             (TextForm::Date, D::Date32) => {
                 let days = array.as_primitive::<Date32Type>();
-                self.texts(places, &|place| date_text(days.value(place)))
+                self.texts(range, &|index| date_text(days.value(index)))
             }
-            (TextForm::Decimal(of), D::Decimal128(_, scale)) => {
+            (TextForm::Decimal(decimal), D::Decimal128(_, scale)) => {
                 let (numbers, scale) = (array.as_primitive::<Decimal128Type>(), *scale);
-                self.texts(places, &|place| of.write(numbers.value(place), scale, truncates))
+                self.texts(range, &|index| decimal.write(numbers.value(index), scale, truncates))
             }
             _ => Err(self.mismatch(array)),
         }
     }
 
     /// Writes text in another character set.
-    fn write_charset(&mut self, charset: Charset, array: &dyn Array, places: Range<usize>) -> Result<(), Failed> {
+    fn write_charset(&mut self, charset: Charset, array: &dyn Array, range: Range<usize>) -> Result<(), Failed> {
         let texts = Texts::of(array).ok_or_else(|| self.mismatch(array))?;
         let mut bytes = Vec::new();
-        for place in places {
+        for index in range {
             bytes.clear();
-            let text = texts.get(place).filter(|_| !self.is_null(place)).unwrap_or_default();
-            charset.write(text, &mut bytes).map_err(|error| Failed::Value(place, error))?;
+            let text = texts.get(index).filter(|_| !self.is_null(index)).unwrap_or_default();
+            charset.write(text, &mut bytes).map_err(|error| Failed::Value(index, error))?;
             self.values.push(&bytes);
         }
         Ok(())
@@ -482,13 +485,13 @@ impl ValueWriter {
     /// Writes the text of each value that is not null.
     fn texts(
         &mut self,
-        places: Range<usize>,
+        range: Range<usize>,
         text: &dyn Fn(usize) -> Result<String, Box<InvalidValue>>,
     ) -> Result<(), Failed> {
-        for place in places {
-            match self.is_null(place) {
+        for index in range {
+            match self.is_null(index) {
                 true => self.values.push(&[]),
-                false => self.values.push(text(place).map_err(|error| Failed::Value(place, error))?.as_bytes()),
+                false => self.values.push(text(index).map_err(|error| Failed::Value(index, error))?.as_bytes()),
             }
         }
         Ok(())
@@ -509,17 +512,17 @@ impl ValueWriter {
     }
 
     /// Writes times as milliseconds.
-    fn times(&mut self, array: &dyn Array, places: Range<usize>) -> Result<(), Failed> {
-        let ((ticks, unit), of, truncates) = (self.ticks(array)?, self.of, self.truncates);
+    fn times(&mut self, array: &dyn Array, range: Range<usize>) -> Result<(), Failed> {
+        let ((ticks, unit), type_, truncates) = (self.ticks(array)?, self.type_, self.truncates);
         let (factor, divisor) = match unit {
             Unit::Second => (1000, 1),
             Unit::Millisecond => (1, 1),
             Unit::Microsecond => (1, 1000),
             Unit::Nanosecond => (1, 1_000_000),
         };
-        self.each(places, 8, &|place| {
-            let time = ticks[place];
-            check_rest(time.rem_euclid(divisor) != 0 && !truncates, of)?;
+        self.each(range, 8, &|index| {
+            let time = ticks[index];
+            check_rest(time.rem_euclid(divisor) != 0 && !truncates, type_)?;
             let millis = time.div_euclid(divisor).checked_mul(factor);
             let too_large = || invalid(Code::OutOfRange, || "the time does not fit 64 bits of milliseconds".into());
             millis.map(|millis| millis as u128).ok_or_else(too_large)
@@ -529,18 +532,18 @@ impl ValueWriter {
     /// Writes the last bytes of the bits of each value, which are checked only if it is not null.
     fn each(
         &mut self,
-        places: Range<usize>,
+        range: Range<usize>,
         width: usize,
         bits: &dyn Fn(usize) -> Result<u128, Box<InvalidValue>>,
     ) -> Result<(), Failed> {
         let value_type = ValueType::Named(self.scalar);
-        for place in places {
-            if self.is_null(place) {
+        for index in range {
+            if self.is_null(index) {
                 self.values.push(&[]);
                 continue;
             }
-            let failed = |error| Failed::Value(place, error);
-            let bits = bits(place).map_err(failed)?;
+            let failed = |error| Failed::Value(index, error);
+            let bits = bits(index).map_err(failed)?;
             let bytes = &bits.to_be_bytes()[16 - width..];
             match self.encoding {
                 Encoding::Bytes(ByteOrder::Big) => self.values.push(bytes),
@@ -561,14 +564,14 @@ where
     i128: TryFrom<T::Native>,
 {
     let numbers = array.as_primitive::<T>();
-    Box::new(|place| i128::try_from(numbers.value(place)).unwrap_or_default())
+    Box::new(|index| i128::try_from(numbers.value(index)).unwrap_or_default())
 }
 
 /// Refuses a time with digits that its type has no place for.
-fn check_rest(has_rest: bool, of: Type) -> Result<(), Box<InvalidValue>> {
+fn check_rest(has_rest: bool, type_: Type) -> Result<(), Box<InvalidValue>> {
     match has_rest {
         true => Err(invalid(Code::OutOfRange, || {
-            let name = of.name();
+            let name = type_.name();
             format!("the time has more decimals than {name}: pass \"timestamp:iso\", or truncate=True to cut them off")
         })),
         false => Ok(()),
@@ -576,7 +579,7 @@ fn check_rest(has_rest: bool, of: Type) -> Result<(), Box<InvalidValue>> {
 }
 
 /// A column as headers.
-enum Part<'a> {
+enum HeaderSource<'a> {
     Values { key: &'a RequestedKey, encoded: &'a EncodedColumn<'a> },
     Headers(Box<ListRows<'a>>),
 }
@@ -584,7 +587,7 @@ enum Part<'a> {
 /// The rows of a struct, each a list of headers.
 struct PackRows<'a> {
     structs: &'a StructArray,
-    parts: Vec<Part<'a>>,
+    sources: Vec<HeaderSource<'a>>,
     skips_nulls: bool,
     carries_nulls: bool,
 }
@@ -601,16 +604,16 @@ impl<'a> RowSource<'a, ListSink> for PackRows<'a> {
 
 impl<'a> PackRows<'a> {
     fn parse_row<R: Log, S: Sink<'a>>(&self, row: usize, log: &mut R, sink: &mut S) -> Parsed {
-        for part in &self.parts {
-            let (key, encoded) = match part {
-                Part::Values { key, encoded } => (key, encoded),
-                Part::Headers(rows) => {
+        for source in &self.sources {
+            let (key, encoded) = match source {
+                HeaderSource::Values { key, encoded } => (key, encoded),
+                HeaderSource::Headers(rows) => {
                     rows.parse_row(row, log, sink)?;
                     continue;
                 }
             };
-            for place in encoded.places(row) {
-                let value = encoded.get(place);
+            for index in encoded.values_of(row) {
+                let value = encoded.get(index);
                 if value.is_none() && self.skips_nulls {
                     continue;
                 }

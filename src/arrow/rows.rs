@@ -311,39 +311,39 @@ impl<'a> KeyColumn<'a> {
     }
 
     /// The headers as columns of text and bytes, where these are such columns and no key is null.
-    fn beside(
+    fn kernel_columns(
         self,
         types: Option<Texts<'a>>,
         values: Bytes<'a>,
         elements: &'a StructArray,
-        places: Range<usize>,
+        range: Range<usize>,
     ) -> Option<Columns<'a>> {
         let Bytes::Small(values) = values else { return None };
         let (key_types, keys, nulls) = match self {
-            KeyColumn::Text(Texts::Small(keys)) => (None, strings(keys, &places), keys.null_count()),
+            KeyColumn::Text(Texts::Small(keys)) => (None, strings(keys, &range), keys.null_count()),
             KeyColumn::Typed { types: Texts::Small(types), bits: Bytes::Small(bits) } => {
-                (Some(names(types, &places)), strings(bits, &places), types.null_count() + bits.null_count())
+                (Some(names(types, &range)), strings(bits, &range), types.null_count() + bits.null_count())
             }
             _ => return None,
         };
         let types = match types {
             None => None,
-            Some(Texts::Small(types)) => Some(names(types, &places)),
+            Some(Texts::Small(types)) => Some(names(types, &range)),
             Some(_) => return None,
         };
         let has_value = values.nulls().map(bits);
-        let are_there = nulls == 0 && elements.null_count() == 0;
-        let values = strings(values, &places);
-        are_there.then(|| Columns::new(key_types, keys, types, values, has_value, places)).flatten()
+        let has_no_nulls = nulls == 0 && elements.null_count() == 0;
+        let values = strings(values, &range);
+        has_no_nulls.then(|| Columns::new(key_types, keys, types, values, has_value, range)).flatten()
     }
 }
 
-fn strings<'a, T: ByteArrayType<Offset = i32>>(array: &'a GenericByteArray<T>, places: &Range<usize>) -> Strings<'a> {
-    Strings { offsets: binary::offsets(array.offsets(), places.clone()), bytes: array.value_data() }
+fn strings<'a, T: ByteArrayType<Offset = i32>>(array: &'a GenericByteArray<T>, range: &Range<usize>) -> Strings<'a> {
+    Strings { offsets: binary::offsets(array.offsets(), range.clone()), bytes: array.value_data() }
 }
 
-fn names<'a>(array: &'a StringArray, places: &Range<usize>) -> Names<'a> {
-    Names { names: strings(array, places), has_type: array.nulls().map(bits) }
+fn names<'a>(array: &'a StringArray, range: &Range<usize>) -> Names<'a> {
+    Names { names: strings(array, range), has_type: array.nulls().map(bits) }
 }
 
 fn bits(nulls: &NullBuffer) -> Bits<'_> {
@@ -380,7 +380,7 @@ impl<'a> ListRows<'a> {
             Some(column) => Some(Texts::of(column).ok_or_else(mismatch)?),
             None => None,
         };
-        let columns = keys.beside(types, values, elements, lists.places());
+        let columns = keys.kernel_columns(types, values, elements, lists.element_range());
         let no_key = elements.fields().iter().find_map(|field| shapes::why_null(field)).unwrap_or("the key is null");
         Ok(ListRows { array, lists, elements, keys, types, values, columns, no_key })
     }
@@ -389,24 +389,29 @@ impl<'a> ListRows<'a> {
     #[inline(always)]
     fn parse_keys<K: Copy, R: Log, S: Sink<'a>>(
         &self,
-        places: Range<usize>,
+        elements: Range<usize>,
         log: &mut R,
         sink: &mut S,
         get: impl Fn(usize, &mut R) -> Result<Option<K>>,
         key: impl Fn(K) -> Key<'a>,
     ) -> Result {
-        for (index, place) in places.enumerate() {
+        for (index, element) in elements.enumerate() {
             log.enter_header(Some(index));
-            if self.elements.is_null(place) {
+            if self.elements.is_null(element) {
                 null_key(log, "the key is null")?;
                 continue;
             }
-            let Some(parts) = get(place, log)? else { continue };
+            let Some(key_parts) = get(element, log)? else { continue };
             // Made where it stays: a key that is passed through memory costs more than finding it.
-            let mut header =
-                Header { index, key: key(parts), value_type: None, value: self.values.get(place), value_offset: None };
+            let mut header = Header {
+                index,
+                key: key(key_parts),
+                value_type: None,
+                value: self.values.get(element),
+                value_offset: None,
+            };
             log.name_header(&header.key);
-            header.value_type = match self.types.and_then(|types| types.get(place)) {
+            header.value_type = match self.types.and_then(|types| types.get(element)) {
                 None => None,
                 Some(name) => match ValueType::parse(name) {
                     Some(value_type) => Some(value_type),
@@ -482,24 +487,24 @@ impl<'a, F: WireLayout, S: ListsSink<'a>> RowSource<'a, S> for LayoutRows<'a, F>
 
 impl<'a> ListRows<'a> {
     pub(super) fn parse_row<R: Log, S: Sink<'a>>(&self, row: usize, log: &mut R, sink: &mut S) -> Parsed {
-        let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
+        let Some(elements) = self.lists.get(row) else { return Ok(Presence::Absent) };
         match self.keys {
             KeyColumn::Text(texts) => {
                 self.parse_keys(
-                    places,
+                    elements,
                     log,
                     sink,
-                    |place, log| or_null(texts.get(place), log, self.no_key),
+                    |element, log| or_null(texts.get(element), log, self.no_key),
                     Key::from,
                 )?;
             }
             KeyColumn::Int(numbers) => {
-                let get = |place| numbers.is_valid(place).then(|| numbers.value(place));
-                self.parse_keys(places, log, sink, |place, log| or_null(get(place), log, self.no_key), Key::Int)?;
+                let get = |element| numbers.is_valid(element).then(|| numbers.value(element));
+                self.parse_keys(elements, log, sink, |element, log| or_null(get(element), log, self.no_key), Key::Int)?;
             }
             KeyColumn::Typed { types, bits } => {
-                let get = |place, log: &mut R| {
-                    let (Some(name), Some(bits)) = (types.get(place), bits.get(place)) else {
+                let get = |element, log: &mut R| {
+                    let (Some(name), Some(bits)) = (types.get(element), bits.get(element)) else {
                         return or_null(None, log, self.no_key);
                     };
                     match ValueType::parse(name) {
@@ -508,7 +513,7 @@ impl<'a> ListRows<'a> {
                     }
                 };
                 let key = |(value_type, bits)| Key::Typed(TypedKey::new(value_type, bits, ByteOrder::Big));
-                self.parse_keys(places, log, sink, get, key)?;
+                self.parse_keys(elements, log, sink, get, key)?;
             }
         }
         Ok(Presence::Whole)
@@ -532,8 +537,8 @@ enum FieldColumn<'a> {
 }
 
 impl<'a> FieldColumn<'a> {
-    fn of(of: FieldType, column: &'a dyn Array) -> Option<Self> {
-        match of {
+    fn of(field_type: FieldType, column: &'a dyn Array) -> Option<Self> {
+        match field_type {
             FieldType::Headers => None,
             FieldType::Bool => column.as_boolean_opt().map(FieldColumn::Bool),
             FieldType::Int8 => column.as_primitive_opt().map(FieldColumn::Int8),
@@ -582,7 +587,7 @@ impl<'a> StructRows<'a> {
                     let expected = schema::headers_type(format, false);
                     headers = Some(ListRows::new(column, format.keys, &expected)?);
                 }
-                of => fields.push(FieldColumn::of(of, column).ok_or_else(mismatch)?),
+                field_type => fields.push(FieldColumn::of(field_type, column).ok_or_else(mismatch)?),
             }
         }
         Ok(StructRows { structs, headers: headers.ok_or_else(mismatch)?, fields })

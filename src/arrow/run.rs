@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use arrow_buffer::NullBuffer;
 
-use super::errors::{Decision, FailedRow, Findings, Verdict, is_excluded};
+use super::errors::{FailedRow, ReportColumns, RowAction, Verdict, is_excluded};
 use super::input::Bytes;
 use super::rows::{Appended, Buffers, Next, Parsed, RowSource};
 use super::sink::{Row, RowSink};
@@ -40,7 +40,7 @@ pub struct Plan {
     /// Threads that share the rows.
     pub threads: usize,
     /// The most errors, and losses, of all rows together, beside the first of each row.
-    pub reports: usize,
+    pub max_reports: usize,
 }
 
 /// Rows that were appended to a sink, with their errors and losses.
@@ -48,7 +48,7 @@ pub struct Rows<S> {
     pub sink: S,
     /// Rows of the sink before the current one.
     mark: usize,
-    pub findings: Findings,
+    pub report_columns: ReportColumns,
     /// The row of the input before which they end: an output column was full, or the input has no more rows.
     pub until: usize,
 }
@@ -68,7 +68,7 @@ pub enum RowEnd {
 
 impl<S> Rows<S> {
     pub fn new(sink: S, from: usize) -> Self {
-        Rows { sink, mark: 0, findings: Findings::default(), until: from }
+        Rows { sink, mark: 0, report_columns: ReportColumns::default(), until: from }
     }
 
     #[inline]
@@ -113,7 +113,7 @@ impl<S> Rows<S> {
             Ok(()) => Ok(self.end_row(plan, found)),
             Err(Stop) => {
                 let mut own = None;
-                let log = log.unwrap_or_else(|| own.insert(CollectErrors::new(plan.on_loss, plan.reports)));
+                let log = log.unwrap_or_else(|| own.insert(CollectErrors::new(plan.on_loss, plan.max_reports)));
                 self.append_failed_row(plan, row, found, parse, log)
             }
         }
@@ -202,18 +202,18 @@ impl<S> Rows<S> {
         }
         let condition = self.sink.is_selected();
         let is_selected = condition.unwrap_or(true);
-        let decision = failed.decide(plan.on_error, is_selected, is_excluded(&errors, is_selected));
+        let action = failed.decide(plan.on_error, is_selected, is_excluded(&errors, is_selected));
         if condition.is_some() && plan.on_error.is_column() {
             let is_certain = plan.on_error.is_null() || self.sink.is_selected_by_fields();
             Verdict { is_selected, is_certain }.attribute(&mut errors);
         }
-        match decision {
-            Decision::Raise => Err(errors.into_iter().next().map_or_else(|| no_reason(plan.format), locate)),
-            Decision::Drop => {
+        match action {
+            RowAction::Raise => Err(errors.into_iter().next().map_or_else(|| no_reason(plan.format), locate)),
+            RowAction::Drop => {
                 self.abort_row(found);
                 Ok(RowEnd::Excluded)
             }
-            Decision::Keep | Decision::Null => {
+            RowAction::Keep | RowAction::Null => {
                 let is_reported = plan.on_error.is_column();
                 Ok(self.end_reported_row(plan, found, if is_reported { errors } else { Vec::new() }, Vec::new()))
             }
@@ -230,7 +230,7 @@ impl<S> Rows<S> {
             self.abort_row(found);
             return RowEnd::Full;
         }
-        self.findings.push_whole(1, plan.on_error.is_column(), plan.on_loss == OnLoss::Report);
+        self.report_columns.push_whole(1, plan.on_error.is_column(), plan.on_loss == OnLoss::Report);
         RowEnd::Appended
     }
 
@@ -245,17 +245,17 @@ impl<S> Rows<S> {
     where
         S: RowSink<'a>,
     {
-        let Rows { sink, findings, .. } = &mut *self;
-        findings.cut(&mut errors, &mut losses, plan.reports);
-        if findings.would_pass(&errors, &losses, plan.max_offset) || sink.max_offset() > plan.max_offset {
+        let Rows { sink, report_columns, .. } = &mut *self;
+        report_columns.truncate(&mut errors, &mut losses, plan.max_reports);
+        if report_columns.would_pass(&errors, &losses, plan.max_offset) || sink.max_offset() > plan.max_offset {
             self.abort_row(found);
             return RowEnd::Full;
         }
         if plan.on_error.is_column() {
-            findings.errors.push(&errors);
+            report_columns.errors.push(&errors);
         }
         if plan.on_loss == OnLoss::Report {
-            findings.losses.push(&losses);
+            report_columns.losses.push(&losses);
         }
         RowEnd::Appended
     }
@@ -265,9 +265,9 @@ impl<S> Rows<S> {
     where
         S: RowSink<'a>,
     {
-        let reach = |rows: &Self| rows.sink.max_offset().max(rows.findings.text_len());
+        let reach = |rows: &Self| rows.sink.max_offset().max(rows.report_columns.text_len());
         let is_short = reach(self).saturating_add(reach(next)) <= plan.max_offset;
-        is_short && self.findings.keeps_all(&next.findings, plan.reports)
+        is_short && self.report_columns.keeps_all(&next.report_columns, plan.max_reports)
     }
 
     /// Appends the rows after these.
@@ -276,7 +276,7 @@ impl<S> Rows<S> {
         S: RowSink<'a>,
     {
         self.sink.extend(&next.sink, progress);
-        self.findings.extend(&next.findings, progress);
+        self.report_columns.extend(&next.report_columns, progress);
         self.until = next.until;
     }
 }
@@ -289,8 +289,8 @@ pub fn run<'a, S: RowSink<'a>>(
     make: &(dyn Fn() -> Result<S, Error> + Sync),
 ) -> Result<Rows<S>, Error> {
     let all = from..rows.column().len();
-    let whole = Run::new(rows, plan, all.clone(), make()?);
-    let part = |range| Some(Run::new(rows, plan, range, make().ok()?));
+    let whole = RowRun::new(rows, plan, all.clone(), make()?);
+    let part = |range| Some(RowRun::new(rows, plan, range, make().ok()?));
     Ok(share(all, plan, PART_ROWS, whole, part)?.rows)
 }
 
@@ -341,7 +341,7 @@ pub fn share<'a, S: RowSink<'a>, T: RangeRun<'a, S>>(
 }
 
 /// A run over a range of rows, up to `rows.until`.
-struct Run<'r, 'a, S: RowSink<'a>> {
+struct RowRun<'r, 'a, S: RowSink<'a>> {
     source: &'r dyn RowSource<'a, S>,
     plan: &'r Plan,
     range: Range<usize>,
@@ -357,11 +357,11 @@ struct Run<'r, 'a, S: RowSink<'a>> {
     found: S::Found,
 }
 
-impl<'r, 'a, S: RowSink<'a>> Run<'r, 'a, S> {
+impl<'r, 'a, S: RowSink<'a>> RowRun<'r, 'a, S> {
     fn new(source: &'r dyn RowSource<'a, S>, plan: &'r Plan, range: Range<usize>, sink: S) -> Self {
         let (nulls, bytes) = (source.nulls(), Bytes::of(source.column()));
         let (buffers, rows, found) = (Buffers::default(), Rows::new(sink, range.start), S::Found::default());
-        Run { source, plan, range, nulls, bytes, buffers, step: ROWS, has_blocks: true, rows, found }
+        RowRun { source, plan, range, nulls, bytes, buffers, step: ROWS, has_blocks: true, rows, found }
     }
 
     /// Has the sink append a block of rows; returns false where the next row has to be parsed.
@@ -369,14 +369,14 @@ impl<'r, 'a, S: RowSink<'a>> Run<'r, 'a, S> {
     fn append_block(&mut self, end: usize) -> bool {
         let rows = self.rows.until..end.min(self.rows.until + self.step);
         let next = Next { rows, max_offset: self.plan.max_offset, progress: self.progress() };
-        let Run { source, plan, buffers, rows, found, .. } = self;
+        let RowRun { source, plan, buffers, rows, found, .. } = self;
         let Some(Appended { offered, appended }) =
             source.append(buffers, next, &mut Row { sink: &mut rows.sink, found })
         else {
             self.has_blocks = false;
             return false;
         };
-        rows.findings.push_whole(appended, plan.on_error.is_column(), plan.on_loss == OnLoss::Report);
+        rows.report_columns.push_whole(appended, plan.on_error.is_column(), plan.on_loss == OnLoss::Report);
         rows.until += appended;
         let is_whole = offered > 0 && offered == appended;
         if offered > 0 {
@@ -393,7 +393,7 @@ impl<'r, 'a, S: RowSink<'a>> Run<'r, 'a, S> {
     }
 }
 
-impl<'a, S: RowSink<'a>> RangeRun<'a, S> for Run<'_, 'a, S> {
+impl<'a, S: RowSink<'a>> RangeRun<'a, S> for RowRun<'_, 'a, S> {
     fn rows(&self) -> &Rows<S> {
         &self.rows
     }
@@ -416,7 +416,7 @@ impl<'a, S: RowSink<'a>> RangeRun<'a, S> for Run<'_, 'a, S> {
             if self.has_blocks && self.append_block(end) {
                 continue;
             }
-            let Run { source, buffers, rows, found, .. } = self;
+            let RowRun { source, buffers, rows, found, .. } = self;
             let row = rows.until;
             let ended = if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
                 rows.begin_row(found);

@@ -13,12 +13,12 @@ use crate::log::OnError;
 use crate::traits::{self, Class, FieldType, Info};
 use crate::value_type::Scalar;
 
-pub fn nullable(name: &str, of: DataType) -> FieldRef {
-    Arc::new(Field::new(name, of, true))
+pub fn nullable(name: &str, data_type: DataType) -> FieldRef {
+    Arc::new(Field::new(name, data_type, true))
 }
 
-pub fn list_of(of: DataType) -> DataType {
-    DataType::List(nullable("element", of))
+pub fn list_of(data_type: DataType) -> DataType {
+    DataType::List(nullable("element", data_type))
 }
 
 /// The fields of one header; `text_keys`: typed keys as text.
@@ -40,9 +40,9 @@ pub fn headers_type(format: &Info, text_keys: bool) -> DataType {
 }
 
 /// The same type with views for text and bytes; in headers, only for values.
-pub fn with_views(of: &DataType) -> DataType {
+pub fn with_views(data_type: &DataType) -> DataType {
     let viewed = |field: &FieldRef| nullable(field.name(), with_views(field.data_type()));
-    match of {
+    match data_type {
         DataType::Utf8 => DataType::Utf8View,
         DataType::Binary => DataType::BinaryView,
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(viewed).collect()),
@@ -52,14 +52,14 @@ pub fn with_views(of: &DataType) -> DataType {
                 let field = |field| if is_value(field) { viewed(field) } else { Arc::clone(field) };
                 list_of(DataType::Struct(fields.iter().map(field).collect()))
             }
-            of => list_of(with_views(of)),
+            data_type => list_of(with_views(data_type)),
         },
         other => other.clone(),
     }
 }
 
-pub fn field_type(of: FieldType) -> Option<DataType> {
-    Some(match of {
+pub fn field_type(field_type: FieldType) -> Option<DataType> {
+    Some(match field_type {
         FieldType::Headers => return None,
         FieldType::Bool => DataType::Boolean,
         FieldType::Int8 => DataType::Int8,
@@ -73,8 +73,9 @@ pub fn field_type(of: FieldType) -> Option<DataType> {
 
 /// The fields of a decoded message; headers alone are one field.
 pub fn message_fields(format: &Info, text_keys: bool) -> Vec<FieldRef> {
-    let of = |field: &traits::Field| field_type(field.field_type).unwrap_or_else(|| headers_type(format, text_keys));
-    format.fields.iter().map(|field| nullable(field.name, of(field))).collect()
+    let data_type =
+        |field: &traits::Field| field_type(field.field_type).unwrap_or_else(|| headers_type(format, text_keys));
+    format.fields.iter().map(|field| nullable(field.name, data_type(field))).collect()
 }
 
 pub fn decoded_type(format: &Info, text_keys: bool) -> DataType {
@@ -87,12 +88,15 @@ pub fn decoded_type(format: &Info, text_keys: bool) -> DataType {
 pub fn error_fields() -> Fields {
     let types = [DataType::Utf8, DataType::Utf8, DataType::Int64, DataType::Int32, DataType::Utf8, DataType::Utf8];
     let names = ["code", "message", "byte_offset", "header", "key", "column"];
-    names.into_iter().zip(types).map(|(name, of)| nullable(name, of)).collect()
+    names.into_iter().zip(types).map(|(name, data_type)| nullable(name, data_type)).collect()
 }
 
 pub fn loss_fields() -> Fields {
-    let of = |name| if name == "header" { DataType::Int32 } else { DataType::Utf8 };
-    ["code", "message", "header", "key", "type", "written"].into_iter().map(|name| nullable(name, of(name))).collect()
+    let data_type = |name| if name == "header" { DataType::Int32 } else { DataType::Utf8 };
+    ["code", "message", "header", "key", "type", "written"]
+        .into_iter()
+        .map(|name| nullable(name, data_type(name)))
+        .collect()
 }
 
 /// A column of losses: null where nothing was lost.
@@ -119,8 +123,8 @@ pub fn mismatch(expected: &DataType, actual: &DataType) -> Error {
 }
 
 /// A type in the short notation of pyarrow.
-pub fn type_name(of: &DataType) -> String {
-    match of {
+pub fn type_name(data_type: &DataType) -> String {
+    match data_type {
         DataType::List(element) => format!("list<{}: {}>", element.name(), type_name(element.data_type())),
         DataType::LargeList(element) => format!("large_list<{}: {}>", element.name(), type_name(element.data_type())),
         DataType::Struct(fields) => {
@@ -161,7 +165,7 @@ pub fn type_name(of: &DataType) -> String {
         DataType::RunEndEncoded(_, values) => format!("run_end_encoded<{}>", type_name(values.data_type())),
         DataType::Union(fields, _) => {
             let field = |field: &FieldRef| format!("{}: {}", field.name(), type_name(field.data_type()));
-            format!("union<{}>", fields.iter().map(|(_, of)| field(of)).collect::<Vec<_>>().join(", "))
+            format!("union<{}>", fields.iter().map(|(_, member)| field(member)).collect::<Vec<_>>().join(", "))
         }
         // Types without names of fields.
         other => other.to_string().to_lowercase(),

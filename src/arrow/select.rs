@@ -17,7 +17,7 @@ use crate::kernel::buffer::Progress;
 use crate::kernel::keys::{Keep, KeySet, Requested};
 use crate::kernel::layout::{TEXT, WireLayout};
 use crate::kernel::lists::{self, ListBlock};
-use crate::kernel::scan::{self, Hits, Scratch};
+use crate::kernel::scan::{self, Scratch, SelectedValues};
 use crate::kernel::{ROWS, RowBlock};
 use crate::log::{FailFast, Log, OnLoss, Result};
 use crate::memory;
@@ -48,7 +48,7 @@ pub enum Repeat {
 pub struct Selection {
     pub output: String,
     pub key: RequestedKey,
-    pub of: Type,
+    pub type_: Type,
     /// Types that are tried, in order, for a value that is not of the first.
     pub others: Vec<Type>,
     pub repeat: Repeat,
@@ -62,38 +62,38 @@ pub struct Selection {
 /// A value for messages that lack a header: text that a type reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DefaultValue {
-    pub of: Type,
+    pub type_: Type,
     pub text: Vec<u8>,
 }
 
 impl DefaultValue {
     /// The value; the text was checked when the selection was made.
     fn value(&self, dialect: Dialect) -> Option<Value<'_>> {
-        self.of.read(&self.text, dialect).ok().flatten()
+        self.type_.read(&self.text, dialect).ok().flatten()
     }
 }
 
 impl Selection {
-    pub fn new(output: impl Into<String>, key: RequestedKey, of: Type, repeat: Repeat) -> Self {
+    pub fn new(output: impl Into<String>, key: RequestedKey, type_: Type, repeat: Repeat) -> Self {
         let output = output.into();
-        Selection { output, key, of, others: Vec::new(), repeat, required: false, default: None, split: None }
+        Selection { output, key, type_, others: Vec::new(), repeat, required: false, default: None, split: None }
     }
 
     /// Whether the headers of all keys are selected; kernels only find those of some keys.
     pub fn is_of_every_header(&self) -> bool {
-        self.of.coding == Coding::Every
+        self.type_.coding == Coding::Every
     }
 
     /// The Arrow type of the output column.
     pub fn arrow(&self, dialect: Dialect) -> DataType {
-        let of = self.values_type(dialect);
-        if self.repeat == Repeat::All { schema::list_of(of) } else { of }
+        let data_type = self.values_type(dialect);
+        if self.repeat == Repeat::All { schema::list_of(data_type) } else { data_type }
     }
 
     /// The Arrow type of the values.
     fn values_type(&self, dialect: Dialect) -> DataType {
-        let types: Vec<_> = std::iter::once(self.of).chain(self.others.iter().copied()).collect();
-        common_type(&types, dialect).unwrap_or_else(|| self.of.arrow(dialect))
+        let types: Vec<_> = std::iter::once(self.type_).chain(self.others.iter().copied()).collect();
+        common_type(&types, dialect).unwrap_or_else(|| self.type_.arrow(dialect))
     }
 
     /// The dialect in which values are read: times of several units are all in microseconds.
@@ -111,25 +111,25 @@ impl Selection {
 }
 
 /// The slots of each key.
-struct Places {
+struct SlotsByKey {
     keys: HashMap<RequestedKey, Vec<usize>>,
     /// Slots of the headers of all keys.
     every: Vec<usize>,
 }
 
-impl Places {
+impl SlotsByKey {
     fn new(selections: &[Selection]) -> Self {
-        let mut places = Places { keys: HashMap::with_capacity(selections.len()), every: Vec::new() };
-        for (place, selection) in selections.iter().enumerate() {
+        let mut by_key = SlotsByKey { keys: HashMap::with_capacity(selections.len()), every: Vec::new() };
+        for (index, selection) in selections.iter().enumerate() {
             match selection.is_of_every_header() {
-                true => places.every.push(place),
-                false => places.keys.entry(selection.key.clone()).or_default().push(place),
+                true => by_key.every.push(index),
+                false => by_key.keys.entry(selection.key.clone()).or_default().push(index),
             }
         }
-        places
+        by_key
     }
 
-    fn of(&self, key: &RequestedKey) -> impl Iterator<Item = &usize> {
+    fn get(&self, key: &RequestedKey) -> impl Iterator<Item = &usize> {
         self.keys.get(key).into_iter().flatten().chain(&self.every)
     }
 }
@@ -137,7 +137,7 @@ impl Places {
 /// The values of requested headers in the rows that are read now.
 #[derive(Default)]
 pub(crate) struct Found<'a> {
-    hits: Hits<'a>,
+    hits: SelectedValues<'a>,
     /// The headers of each slot in the current row.
     occurrences: Vec<Vec<Occurrence<'a>>>,
 }
@@ -154,7 +154,7 @@ pub(crate) struct SelectSink {
     /// The requested keys for the kernels, slot by slot; `None` if there are too many, or every header is selected.
     keys: Option<KeySet>,
     /// The slots of each key, if there are many.
-    places: Option<Places>,
+    slots_by_key: Option<SlotsByKey>,
     scratch: Scratch,
 }
 
@@ -180,13 +180,13 @@ impl SelectSink {
                 (Some(_), _) => Keep::Last,
                 (None, _) => Keep::All,
             };
-            let value_type = has_types.then_some(ValueType::Named(slot.selection.of.scalar));
+            let value_type = has_types.then_some(ValueType::Named(slot.selection.type_.scalar));
             Some(Requested { key, key_type: Some(key_type), keep, value_type, index })
         };
         let has_keys = !selections.iter().any(Selection::is_of_every_header);
         let keys = has_keys.then(|| slots.iter().enumerate().filter_map(requested).collect()).and_then(KeySet::new);
-        let places = (slots.len() > FEW_SLOTS).then(|| Places::new(selections));
-        SelectSink { slots, keys, places, scratch: Scratch::default() }
+        let slots_by_key = (slots.len() > FEW_SLOTS).then(|| SlotsByKey::new(selections));
+        SelectSink { slots, keys, slots_by_key, scratch: Scratch::default() }
     }
 
     /// Accepts only values of the requested type, and not those of types that fit it.
@@ -203,8 +203,8 @@ impl SelectSink {
         self.slots.is_empty()
     }
 
-    pub fn column(&self, place: usize) -> &Column {
-        &self.slots[place].column
+    pub fn column(&self, index: usize) -> &Column {
+        &self.slots[index].column
     }
 
     /// Appends what a kernel collects in the hits, up to the first row whose values are not all of their types; returns how
@@ -214,17 +214,17 @@ impl SelectSink {
         found: &mut Found<'a>,
         progress: Progress,
         is_null: impl Fn(usize) -> bool,
-        read: impl FnOnce(&mut Scratch, &KeySet, &mut Hits<'a>) -> usize,
+        read: impl FnOnce(&mut Scratch, &KeySet, &mut SelectedValues<'a>) -> usize,
     ) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         found.hits.clear(self.slots.len());
         let rows = read(&mut self.scratch, keys, &mut found.hits);
         let (before, mut done) = (self.row_count(), rows);
         self.name_refusals(|slots, current| {
-            for (place, slot) in slots.iter_mut().enumerate() {
+            for (index, slot) in slots.iter_mut().enumerate() {
                 if let Some(order) = slot.plain {
-                    *current = place;
-                    done = slot.column.push_raw(&found.hits.lane(place)[..done], order, progress);
+                    *current = index;
+                    done = slot.column.push_raw(&found.hits.lane(index)[..done], order, progress);
                 }
             }
         });
@@ -266,8 +266,8 @@ impl SelectSink {
                     slots[hit.index].take(&mut occurrences[hit.index], occurrence);
                 }
                 let rest = slots.iter_mut().zip(&*occurrences).enumerate();
-                let mut rest = rest.filter(|(_, (slot, _))| slot.plain.is_none()).map(|(place, slot)| {
-                    *current = place;
+                let mut rest = rest.filter(|(_, (slot, _))| slot.plain.is_none()).map(|(index, slot)| {
+                    *current = index;
                     slot
                 });
                 if is_null(row) {
@@ -292,9 +292,9 @@ impl<'a> RowSink<'a> for SelectSink {
         let Header { index, key, value_type, value, value_offset } = header;
         let is_requested = |selection: &Selection| selection.key.is(&key) || selection.is_of_every_header();
         let occurrence = Occurrence { index, value_type, value, byte: value_offset };
-        match &self.places {
-            Some(places) => places.of(&RequestedKey::from(&key)).for_each(|place| {
-                self.slots[*place].take(&mut found.occurrences[*place], occurrence);
+        match &self.slots_by_key {
+            Some(by_key) => by_key.get(&RequestedKey::from(&key)).for_each(|slot| {
+                self.slots[*slot].take(&mut found.occurrences[*slot], occurrence);
             }),
             None => {
                 let slots = self.slots.iter().zip(&mut found.occurrences);
@@ -307,8 +307,8 @@ impl<'a> RowSink<'a> for SelectSink {
 
     fn extend(&mut self, other: &Self, progress: Progress) {
         self.name_refusals(|slots, current| {
-            for (place, (slot, other)) in slots.iter_mut().zip(&other.slots).enumerate() {
-                *current = place;
+            for (index, (slot, other)) in slots.iter_mut().zip(&other.slots).enumerate() {
+                *current = index;
                 slot.column.extend(&other.column, progress);
             }
         });
@@ -323,8 +323,8 @@ impl<'a> RowSink<'a> for SelectSink {
     #[inline]
     fn end_row<R: Log>(&mut self, found: &mut Found<'a>, headers: Presence, log: &mut R) -> Result {
         self.name_refusals(|slots, current| {
-            slots.iter_mut().zip(&found.occurrences).enumerate().try_for_each(|(place, (slot, occurrences))| {
-                *current = place;
+            slots.iter_mut().zip(&found.occurrences).enumerate().try_for_each(|(index, (slot, occurrences))| {
+                *current = index;
                 slot.end_row(occurrences, headers, log)
             })
         })

@@ -27,7 +27,7 @@ use crate::traits::{Class, Info};
 const NAMES: [(&str, &str); 3] = [("key", "value"), ("name", "value"), ("k", "v")];
 
 /// Elements of a column that a dictionary or list views stand for, at most.
-const MOST: usize = i32::MAX as usize;
+const MAX_ELEMENTS: usize = i32::MAX as usize;
 
 /// Returns a column in the shape that operations on a format read, or as it is if it has none of these shapes.
 ///
@@ -75,7 +75,7 @@ fn changed<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_fields: bool) 
         let headers = headers_of(headers, drops_fields)?;
         return Some(headers.and_then(|headers| list_of(lists.offsets().clone(), Arc::new(headers), lists.nulls())));
     }
-    is_text(elements.data_type()).then(|| by_turns(lists, drops_fields))
+    is_text(elements.data_type()).then(|| from_alternating(lists, drops_fields))
 }
 
 fn list<O: OffsetSizeTrait>(
@@ -119,20 +119,20 @@ fn headers_of(headers: &StructArray, drops_fields: bool) -> Option<Result<Struct
     if !has_others && key == "key" && is_text(keys.data_type()) && is_binary(values.data_type()) {
         return None;
     }
-    let of_headers = |of: &DataType| match of {
+    let is_of_headers = |data_type: &DataType| match data_type {
         DataType::Dictionary(_, values) => is_text(values) || is_binary(values),
-        of => is_text(of) || is_binary(of),
+        data_type => is_text(data_type) || is_binary(data_type),
     };
-    if !of_headers(keys.data_type()) || !of_headers(values.data_type()) {
+    if !is_of_headers(keys.data_type()) || !is_of_headers(values.data_type()) {
         return None;
     }
     let types = headers.column_by_name("type").filter(|types| is_text(types.data_type()));
     Some((|| {
-        let of_bytes = match keys.data_type() {
-            DataType::Dictionary(_, of) => is_binary(of),
-            of => is_binary(of),
+        let has_binary_keys = match keys.data_type() {
+            DataType::Dictionary(_, data_type) => is_binary(data_type),
+            data_type => is_binary(data_type),
         };
-        let reason = reason_of(headers).or(of_bytes.then_some(NOT_TEXT));
+        let reason = reason_of(headers).or(has_binary_keys.then_some(NOT_TEXT));
         let mut named = vec![("key", text_of(keys)?), ("value", bytes_of(values)?)];
         if let Some(types) = types {
             named.insert(1, ("type", Arc::clone(types)));
@@ -176,12 +176,12 @@ fn reason_of(headers: &StructArray) -> Option<&'static str> {
     headers.fields().iter().find_map(|field| why_null(field))
 }
 
-fn is_text(of: &DataType) -> bool {
-    matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-fn is_binary(of: &DataType) -> bool {
-    matches!(of, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+fn is_binary(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
 /// Returns keys as text; one that is not UTF-8 is null.
@@ -251,7 +251,7 @@ fn picked_bytes<T: ByteArrayType<Offset = i32>>(
         count += 1;
         bytes = bytes.saturating_add(row.map_or(0, |row| values.value_length(row) as usize));
     }
-    if bytes > MOST {
+    if bytes > MAX_ELEMENTS {
         return Err(too_large());
     }
     let mut builder = GenericByteBuilder::<T>::with_capacity(count, bytes);
@@ -272,7 +272,7 @@ fn taken(values: &ArrayData, rows: impl Iterator<Item = Option<(usize, usize)>> 
         elements = elements.saturating_add(len);
         bytes = bytes.saturating_add(byte_len(values, start, len));
     }
-    if elements.max(bytes) > MOST {
+    if elements.max(bytes) > MAX_ELEMENTS {
         return Err(too_large());
     }
     let mut copy = MutableArrayData::new(vec![values], true, elements);
@@ -282,12 +282,12 @@ fn taken(values: &ArrayData, rows: impl Iterator<Item = Option<(usize, usize)>> 
         match row {
             Some((start, len)) if start == pending.end => pending.end += len,
             Some((start, len)) => {
-                let run = std::mem::replace(&mut pending, start..start + len);
-                copy.try_extend(0, run.start, run.end).map_err(malformed)?;
+                let range = std::mem::replace(&mut pending, start..start + len);
+                copy.try_extend(0, range.start, range.end).map_err(malformed)?;
             }
             None => {
-                let run = std::mem::replace(&mut pending, 0..0);
-                copy.try_extend(0, run.start, run.end).map_err(malformed)?;
+                let range = std::mem::replace(&mut pending, 0..0);
+                copy.try_extend(0, range.start, range.end).map_err(malformed)?;
                 copy.try_extend_nulls(1).map_err(malformed)?;
             }
         }
@@ -345,7 +345,7 @@ fn from_fixed(lists: &FixedSizeListArray) -> Result<ArrayRef, Error> {
 }
 
 /// Returns lists of keys and values by turns as lists of headers.
-fn by_turns<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_fields: bool) -> Result<ArrayRef, Error> {
+fn from_alternating<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_fields: bool) -> Result<ArrayRef, Error> {
     let (offsets, texts) = (lists.value_offsets(), lists.values());
     let mut ends = vec![0i32];
     let mut pairs: Vec<(Option<usize>, Option<usize>)> = Vec::new();
@@ -353,7 +353,7 @@ fn by_turns<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_fields: bool)
         let (start, end) = (offsets[row].as_usize(), offsets[row + 1].as_usize());
         if lists.is_valid(row) {
             // A key without a value is an error of its row.
-            let pair = |at: usize| if at + 1 < end { (Some(at), Some(at + 1)) } else { (None, None) };
+            let pair = |index: usize| if index + 1 < end { (Some(index), Some(index + 1)) } else { (None, None) };
             pairs.extend((start..end).step_by(2).map(pair));
         }
         ends.push(i32::try_from(pairs.len()).map_err(|_| too_large())?);

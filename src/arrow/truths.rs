@@ -121,13 +121,13 @@ impl Test {
         let test = self.in_units_of(column.data_type());
         let blocks = (0..column.len()).step_by(ROWS).map(|start| start..column.len().min(start + ROWS));
         blocks
-            .map(|places| {
-                let valid = nulls.as_ref().map_or(u64::MAX, |nulls| word(nulls, places.clone())) & ones(places.len());
+            .map(|rows| {
+                let valid = nulls.as_ref().map_or(u64::MAX, |nulls| word(nulls, rows.clone())) & ones(rows.len());
                 if *test == Test::IsNull {
-                    return Ok(Truth { yes: !valid & ones(places.len()), no: valid });
+                    return Ok(Truth { yes: !valid & ones(rows.len()), no: valid });
                 }
                 // Results for null rows are discarded.
-                let yes = if valid == 0 { 0 } else { test.of_block(column, places)? };
+                let yes = if valid == 0 { 0 } else { test.of_block(column, rows)? };
                 Ok(Truth { yes: yes & valid, no: !yes & valid })
             })
             .collect()
@@ -135,8 +135,8 @@ impl Test {
 
     /// Converts literals to the unit of a column: they are in microseconds for nanoseconds, and in days for dates in
     /// milliseconds.
-    fn in_units_of(&self, of: &DataType) -> Cow<'_, Test> {
-        let factor = match of {
+    fn in_units_of(&self, data_type: &DataType) -> Cow<'_, Test> {
+        let factor = match data_type {
             DataType::Timestamp(TimeUnit::Nanosecond, _) => 1000,
             DataType::Date64 => 86_400_000,
             _ => return Cow::Borrowed(self),
@@ -153,34 +153,34 @@ impl Test {
     }
 
     /// Tests at most 64 values, nulls among them, in a loop for the column's type.
-    fn of_block(&self, column: &dyn Array, places: Range<usize>) -> Result<u64, Error> {
+    fn of_block(&self, column: &dyn Array, rows: Range<usize>) -> Result<u64, Error> {
         macro_rules! numbers {
-            ($of:ty, $value:ident => $element:expr) => {
-                self.holds_of(column.as_primitive::<$of>().values()[places].iter().map(|$value| $element))
+            ($type:ty, $value:ident => $element:expr) => {
+                self.holds_of(column.as_primitive::<$type>().values()[rows].iter().map(|$value| $element))
             };
         }
         macro_rules! bytes {
             ($array:expr, $value:ident => $bytes:expr) => {{
                 let array = $array;
-                self.holds_of(places.map(|place| {
+                self.holds_of(rows.map(|row| {
                     // The view of a null may lead nowhere.
-                    if array.is_null(place) {
+                    if array.is_null(row) {
                         return Element::Bytes(&[]);
                     }
-                    let $value = array.value(place);
+                    let $value = array.value(row);
                     Element::Bytes($bytes)
                 }))
             }};
         }
         macro_rules! integers {
-            ($of:ty) => {
-                numbers!($of, number => Element::Int((*number).into()))
+            ($type:ty) => {
+                numbers!($type, number => Element::Int((*number).into()))
             };
         }
         Ok(match column.data_type() {
             DataType::Boolean => {
                 let bits = column.as_boolean().values();
-                self.holds_of(places.map(|place| Element::Bool(bits.value(place))))
+                self.holds_of(rows.map(|row| Element::Bool(bits.value(row))))
             }
             DataType::Int8 => integers!(Int8Type),
             DataType::Int16 => integers!(Int16Type),
@@ -220,8 +220,8 @@ impl Quantifier {
     /// The truth for the elements of one list. An empty list is neither true nor false.
     fn over(self, elements: &[Truth], range: Range<usize>) -> Truth {
         let (mut yes, mut no, mut null) = (false, false, false);
-        for place in range {
-            let truth = one(elements, place);
+        for index in range {
+            let truth = one(elements, index);
             yes |= truth.yes != 0;
             no |= truth.no != 0;
             null |= truth == Truth::default();
@@ -231,9 +231,9 @@ impl Quantifier {
 }
 
 /// The truth at one place, in the lowest bit.
-fn one(truths: &[Truth], place: usize) -> Truth {
-    let Truth { yes, no } = truths[place / ROWS];
-    Truth { yes: yes >> (place % ROWS) & 1, no: no >> (place % ROWS) & 1 }
+fn one(truths: &[Truth], row: usize) -> Truth {
+    let Truth { yes, no } = truths[row / ROWS];
+    Truth { yes: yes >> (row % ROWS) & 1, no: no >> (row % ROWS) & 1 }
 }
 
 /// Truths of one row each, 64 in an element.
@@ -247,7 +247,7 @@ fn collected(truths: impl Iterator<Item = Truth>, rows: usize) -> Vec<Truth> {
 }
 
 /// The bits of at most 64 places.
-fn word(nulls: &NullBuffer, places: Range<usize>) -> u64 {
-    let bits = nulls.inner().slice(places.start, places.len());
-    bits.iter().enumerate().fold(0, |word, (place, is_valid)| word | u64::from(is_valid) << place)
+fn word(nulls: &NullBuffer, rows: Range<usize>) -> u64 {
+    let bits = nulls.inner().slice(rows.start, rows.len());
+    bits.iter().enumerate().fold(0, |word, (bit, is_valid)| word | u64::from(is_valid) << bit)
 }

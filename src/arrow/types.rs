@@ -58,8 +58,8 @@ fn timestamp(unit: TimeUnit) -> DataType {
 
 /// Reads types with ` | ` between them, which are tried in this order. Their values are of one type, see [`common_type`].
 pub fn parse_alternatives(text: &str) -> Result<(Type, Vec<Type>), Error> {
-    let types = text.split('|').map(|of| Type::parse(of.trim_matches(' '))).collect::<Result<Vec<_>, _>>()?;
-    let arrow = |of: &Type| of.arrow(Dialect::Spark);
+    let types = text.split('|').map(|type_| Type::parse(type_.trim_matches(' '))).collect::<Result<Vec<_>, _>>()?;
+    let arrow = |type_: &Type| type_.arrow(Dialect::Spark);
     if common_type(&types, Dialect::Spark).is_none()
         && let Some(other) = types.iter().map(arrow).find(|other| *other != arrow(&types[0]))
     {
@@ -79,21 +79,21 @@ pub fn common_type(types: &[Type], dialect: Dialect) -> Option<DataType> {
     if let Some(scalar) = common_number(types) {
         return Some(scalar.arrow(dialect));
     }
-    let same = |of: &Type| of.arrow(Dialect::Spark) == first.arrow(Dialect::Spark);
+    let same = |type_: &Type| type_.arrow(Dialect::Spark) == first.arrow(Dialect::Spark);
     types.iter().all(same).then(|| first.arrow(Dialect::Spark))
 }
 
 /// The smallest type of numbers that holds the values of several; `None` if one of them has other values.
 pub fn common_number(types: &[Type]) -> Option<Scalar> {
-    let is_number = |of: &Type| !matches!(of.coding, Coding::Text(_)) && of.scalar != Scalar::TimestampMs;
-    let are = |test: fn(Scalar) -> bool| types.iter().all(|of| is_number(of) && test(of.scalar));
+    let is_number = |type_: &Type| !matches!(type_.coding, Coding::Text(_)) && type_.scalar != Scalar::TimestampMs;
+    let are = |test: fn(Scalar) -> bool| types.iter().all(|type_| is_number(type_) && test(type_.scalar));
     if are(is_integer) {
-        let holds = |wide: &&Scalar| types.iter().all(|of| contains_integers(**wide, of.scalar));
+        let holds = |wide: &&Scalar| types.iter().all(|type_| contains_integers(**wide, type_.scalar));
         let integers = Scalar::ALL.iter().filter(|scalar| is_integer(**scalar) && **scalar != Scalar::TimestampMs);
         return integers.min_by_key(|wide| (!holds(wide), wide.width())).filter(holds).copied();
     }
     match are(|scalar| matches!(scalar, Scalar::Float32 | Scalar::Float64)) {
-        true => types.iter().map(|of| of.scalar).max_by_key(|scalar| scalar.width()),
+        true => types.iter().map(|type_| type_.scalar).max_by_key(|scalar| scalar.width()),
         false => None,
     }
 }
@@ -108,7 +108,7 @@ impl Type {
             TextForm::Iso(Unit::Nanosecond) => timestamp(TimeUnit::Nanosecond),
             TextForm::Iso(Unit::Microsecond) | TextForm::Epoch(_) => timestamp(TimeUnit::Microsecond),
             TextForm::Date => DataType::Date32,
-            TextForm::Decimal(of) => DataType::Decimal128(of.precision, of.scale as i8),
+            TextForm::Decimal(decimal) => DataType::Decimal128(decimal.precision, decimal.scale as i8),
         }
     }
 
@@ -258,8 +258,8 @@ fn exact_float(scalar: Scalar, value: Value<'_>, max: i128) -> Result<i128, Box<
 }
 
 /// The type of an Arrow column as Spark writes it in DDL.
-pub fn ddl(of: &DataType) -> String {
-    match of {
+pub fn ddl(data_type: &DataType) -> String {
+    match data_type {
         DataType::Boolean => "boolean".into(),
         DataType::Int8 => "tinyint".into(),
         DataType::Int16 => "smallint".into(),

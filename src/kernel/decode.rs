@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::bitmap::Validity;
 use super::buffer::{BinaryValues, Progress, Utf8, ValueWriter, Values, Writer};
 use super::layout::{HeaderVisitor, IgnoreHeaders, RawHeader, WireLayout, for_each_header};
-use super::scan::{Hits, RowVisitor, SelectHeaders};
+use super::scan::{RowVisitor, SelectHeaders, SelectedValues};
 use super::{RowBlock, copy, dispatch, keys};
 use crate::number::offset;
 use crate::value_type::{MAX_NAME_LEN, ValueType};
@@ -51,7 +51,7 @@ dispatch! {
         progress: Progress,
         out: &mut ListColumns<'_, V>,
         keys: &keys::KeySet,
-        hits: &mut Hits<'a>,
+        hits: &mut SelectedValues<'a>,
     ) -> usize {
         // SAFETY: it keeps values in memory that grows.
         unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut SelectHeaders::<F>::new(keys, hits)) }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::keys::KeySet;
 use super::layout::{IgnoreHeaders, RawHeader, WireLayout};
-use super::scan::{Hits, RowVisitor, SelectHeaders};
+use super::scan::{RowVisitor, SelectHeaders, SelectedValues};
 use super::{BYTES, COPY, ROWS, dispatch};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
@@ -317,7 +317,7 @@ dispatch! {
 
 dispatch! {
     /// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
-    pub fn select<'a, F: WireLayout>(lists: &ListBlock<'a>, keys: &KeySet, hits: &mut Hits<'a>) -> usize {
+    pub fn select<'a, F: WireLayout>(lists: &ListBlock<'a>, keys: &KeySet, hits: &mut SelectedValues<'a>) -> usize {
         // SAFETY: it keeps values in memory that grows.
         unsafe { lists.for_each_row::<F, _>(&mut SelectHeaders::<F>::new(keys, hits)) }
     }

@@ -125,14 +125,14 @@ pub struct SelectedValue<'a> {
 
 /// The results of a select over a block.
 #[derive(Default)]
-pub struct Hits<'a> {
+pub struct SelectedValues<'a> {
     /// A lane of `ROWS` values for each key.
     lanes: Vec<RawValue<'a>>,
     /// Values of keys with [`Keep::All`], in the order of the headers.
     pub every: Vec<SelectedValue<'a>>,
 }
 
-impl<'a> Hits<'a> {
+impl<'a> SelectedValues<'a> {
     /// Empties the lanes, and makes one for each of this many keys.
     pub fn clear(&mut self, keys: usize) {
         self.lanes.clear();
@@ -192,12 +192,12 @@ impl<'a> RowVisitor<'a> for IgnoreHeaders {
 
 pub(super) struct SelectHeaders<'k, 'h, 'a, F> {
     keys: &'k KeySet,
-    hits: &'h mut Hits<'a>,
+    hits: &'h mut SelectedValues<'a>,
     layout: PhantomData<F>,
 }
 
 impl<'k, 'h, 'a, F> SelectHeaders<'k, 'h, 'a, F> {
-    pub fn new(keys: &'k KeySet, hits: &'h mut Hits<'a>) -> Self {
+    pub fn new(keys: &'k KeySet, hits: &'h mut SelectedValues<'a>) -> Self {
         SelectHeaders { keys, hits, layout: PhantomData }
     }
 }
@@ -216,7 +216,7 @@ impl<'a, F: WireLayout> RowVisitor<'a> for SelectHeaders<'_, '_, 'a, F> {
     }
 }
 
-impl<'a> Hits<'a> {
+impl<'a> SelectedValues<'a> {
     #[inline(always)]
     fn keep<F: WireLayout>(
         &mut self,
@@ -287,7 +287,7 @@ dispatch! {
         limit: usize,
         scratch: &mut Scratch,
         keys: &KeySet,
-        hits: &mut Hits<'a>,
+        hits: &mut SelectedValues<'a>,
     ) -> usize {
         // SAFETY: it keeps values in memory that grows.
         unsafe { scan_block::<F, _>(block, limit, scratch, &mut SelectHeaders::<F>::new(keys, hits)) }

@@ -244,7 +244,7 @@ pub mod argument {
         canonical: flag -> bool
         views: flag -> bool
         threads: at_least_one -> usize
-        #[cfg(debug_assertions)] place: panicking -> &'a str
+        #[cfg(debug_assertions)] stage: panicking -> &'a str
     }
 
     /// Any other type that Python's objects are converted to.
@@ -255,9 +255,9 @@ pub mod argument {
     /// Panics for the text `argument`.
     #[cfg(debug_assertions)]
     fn panicking<'a>(argument: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
-        let place = text(argument, name)?;
-        assert!(place != "argument", "provoked");
-        Ok(place)
+        let stage = text(argument, name)?;
+        assert!(stage != "argument", "provoked");
+        Ok(stage)
     }
 
     fn text<'a>(argument: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
@@ -284,7 +284,7 @@ pub mod argument {
     #[cold]
     fn wrong_type(argument: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyErr {
         match argument.get_type().name() {
-            Ok(of) => PyTypeError::new_err(format!("{name} must be {expected}, not {of}")),
+            Ok(actual) => PyTypeError::new_err(format!("{name} must be {expected}, not {actual}")),
             Err(error) => error,
         }
     }
@@ -392,14 +392,18 @@ impl<'py> MessageArgument<'py> {
     /// The message for the core.
     pub fn encode(&self, format: &'static str, options: WriteOptions) -> PyResult<EncodeMessage<'_>> {
         let headers = self.headers.as_ref().map(|headers| headers.headers(format)).transpose()?;
-        let fields = self.fields.iter().map(|(of, value)| field_value(*of, value.as_ref())).collect::<PyResult<_>>()?;
+        let fields = self
+            .fields
+            .iter()
+            .map(|(field_type, value)| field_value(*field_type, value.as_ref()))
+            .collect::<PyResult<_>>()?;
         Ok(EncodeMessage { headers, fields, options })
     }
 }
 
-fn field_value<'a>(of: FieldType, value: Option<&'a Bound<'_, PyAny>>) -> PyResult<FieldValue<'a>> {
+fn field_value<'a>(field_type: FieldType, value: Option<&'a Bound<'_, PyAny>>) -> PyResult<FieldValue<'a>> {
     let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(FieldValue::Null) };
-    Ok(match of {
+    Ok(match field_type {
         FieldType::Bool => FieldValue::Bool(value.extract()?),
         FieldType::Int8 | FieldType::Int64 | FieldType::Natural => FieldValue::Int64(value.extract()?),
         FieldType::Uint64 => FieldValue::Uint64(value.extract()?),

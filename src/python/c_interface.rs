@@ -60,9 +60,9 @@ fn import_capsules(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) 
         return Err(PyValueError::new_err("the array was imported already: export it again"));
     }
     // SAFETY: as above.
-    let of = unsafe { import_type(schema.as_ref()) }.map_err(PyTypeError::new_err)?;
+    let data_type = unsafe { import_type(schema.as_ref()) }.map_err(PyTypeError::new_err)?;
     // SAFETY: as above.
-    unsafe { import_array(array, &of) }.map(make_array).map_err(PyTypeError::new_err)
+    unsafe { import_array(array, &data_type) }.map(make_array).map_err(PyTypeError::new_err)
 }
 
 /// Has pyarrow compare its buffers with their offsets: only the owner of buffers knows how long they are.
@@ -203,7 +203,7 @@ struct Exported {
 /// # Safety
 ///
 /// As for `exported`, and a result can be written to `out`.
-unsafe fn answer<T>(
+unsafe fn write_result<T>(
     stream: *mut FFI_ArrowArrayStream,
     out: *mut T,
     work: impl FnOnce(&mut Exported) -> Result<T, ArrowError>,
@@ -239,13 +239,13 @@ unsafe fn exported<'a>(stream: *mut FFI_ArrowArrayStream) -> Option<&'a mut Expo
 
 unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
     // SAFETY: the caller passes memory for a schema, which needs no drop, and a stream of `export_stream`.
-    unsafe { answer(stream, out, |exported| to_schema(&exported.field)) }
+    unsafe { write_result(stream, out, |exported| to_schema(&exported.field)) }
 }
 
 unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowArray) -> c_int {
     // SAFETY: the caller passes memory for an array, which needs no drop, and a stream of `export_stream`.
     unsafe {
-        answer(stream, out, |exported| {
+        write_result(stream, out, |exported| {
             let next = exported.arrays.next().transpose()?;
             // A released array is the end.
             Ok(next.map_or_else(FFI_ArrowArray::empty, |array| FFI_ArrowArray::new(&array.to_data())))

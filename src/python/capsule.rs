@@ -69,7 +69,7 @@ pub struct Stream {
 
 /// The owner of the chunks of a stream. Only a stream that was read to its end may end an iteration.
 enum State {
-    Here(Chunks),
+    Available(Chunks),
     /// A thread is making the next one.
     InUse,
     Exported,
@@ -88,7 +88,7 @@ impl Stream {
             let mut chunks = this.take(State::Exported)?.ok_or_else(ended)?;
             if requested_schema.is_some() {
                 // The cast reads a stream of its own: nobody else can take chunks from it.
-                let stream = Stream { field: this.field.clone(), chunks: Mutex::new(State::Here(chunks)) };
+                let stream = Stream { field: this.field.clone(), chunks: Mutex::new(State::Available(chunks)) };
                 let stream = Bound::new(py, stream)?;
                 if let Some(capsule) = requested("stream", &stream, requested_schema)? {
                     return Ok(capsule);
@@ -108,7 +108,7 @@ impl Stream {
         enter(|| match *slf.get().lock()? {
             State::Ended => Err(ended()),
             State::Exported => Err(PyValueError::new_err(EXPORTED)),
-            State::Here(_) | State::InUse => Ok(slf.clone()),
+            State::Available(_) | State::InUse => Ok(slf.clone()),
         })
     }
 
@@ -117,10 +117,10 @@ impl Stream {
             // Taken out while it works: a second thread that waited for the lock with the GIL held would stop this one.
             let mut chunks = self.take(State::InUse)?.ok_or_else(|| PyStopIteration::new_err(()))?;
             let result = without_gil(py, || chunks.next_chunk());
-            let result = chunks.reports.note_remedy(py, result);
+            let result = chunks.notes.note_remedy(py, result);
             // After an error they are put back as well: they repeat that rows are missing.
-            let reported = if matches!(result, Ok(None)) { chunks.reports.end(py) } else { Ok(()) };
-            *self.lock()? = if matches!(result, Ok(None)) { State::Ended } else { State::Here(chunks) };
+            let reported = if matches!(result, Ok(None)) { chunks.notes.end(py) } else { Ok(()) };
+            *self.lock()? = if matches!(result, Ok(None)) { State::Ended } else { State::Available(chunks) };
             reported?;
             result?.map(|array| Column { array }).ok_or_else(|| PyStopIteration::new_err(()))
         })
@@ -133,7 +133,7 @@ impl Stream {
         let mut state = self.lock()?;
         let before = std::mem::replace(&mut *state, left);
         let refused = match before {
-            State::Here(chunks) => return Ok(Some(chunks)),
+            State::Available(chunks) => return Ok(Some(chunks)),
             State::InUse => Err("another thread is reading the stream: read it in one thread, or make one for each"),
             State::Exported => Err(EXPORTED),
             State::Ended => Ok(None),
@@ -156,13 +156,13 @@ fn ended() -> PyErr {
 /// The output type of an operation, known before any row is read.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct Schema {
-    pub of: DataType,
+    pub data_type: DataType,
 }
 
 #[pymethods]
 impl Schema {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        enter(|| export_type(py, &unnamed(&self.of)))
+        enter(|| export_type(py, &unnamed(&self.data_type)))
     }
 
     /// The type in Spark's DDL; of a struct, its columns.
@@ -170,7 +170,7 @@ impl Schema {
     fn ddl(&self) -> PyResult<String> {
         enter(|| {
             Ok({
-                match &self.of {
+                match &self.data_type {
                     DataType::Struct(fields) => {
                         let columns =
                             fields.iter().map(|field| format!("{} {}", quoted(field.name()), ddl(field.data_type())));
@@ -194,8 +194,8 @@ fn requested<'py, T: pyo3::PyTypeInfo>(
     Ok((!cast.is_none()).then_some(cast))
 }
 
-fn unnamed(of: &DataType) -> FieldRef {
-    Arc::new(Field::new("", of.clone(), true))
+fn unnamed(data_type: &DataType) -> FieldRef {
+    Arc::new(Field::new("", data_type.clone(), true))
 }
 
 /// Work that some threads share, cut where an output column would pass its largest offset.
@@ -207,14 +207,14 @@ pub struct Shared {
 
 /// What to report beside the result.
 #[derive(Default)]
-pub struct Reports {
+pub struct Notes {
     /// Which keys of an edit had no header, when all rows were read.
     pub edited: Option<Py<EditedKeys>>,
     /// Whether the error of a row names the option that keeps the other rows.
     pub has_remedy: bool,
 }
 
-impl Reports {
+impl Notes {
     /// Reports what is known after the last row, once.
     fn end(&mut self, py: Python<'_>) -> PyResult<()> {
         self.edited.take().map_or(Ok(()), |edited| edited.get().report(py))
@@ -243,7 +243,7 @@ impl Shared {
             Code::TooLarge,
             "the result passes the 2 GiB that one Arrow array can hold here: pass a stream or a chunked array",
         );
-        let (direction, format) = self.work.place();
+        let (direction, format) = self.work.error_context();
         Err(error.located(direction, format, Some(output.until)))
     }
 }
@@ -257,7 +257,7 @@ struct Chunks {
     /// Chunks that were read, at most one per thread, and the error at which reading ended.
     ahead: VecDeque<Result<Chunk, Error>>,
     failed: bool,
-    reports: Reports,
+    notes: Notes,
 }
 
 /// A chunk of the input.
@@ -293,12 +293,14 @@ impl Chunk {
 }
 
 impl Chunks {
-    fn new(source: ImportedStream, shared: Shared, reports: Reports) -> Self {
-        Chunks { source: source.fuse(), shared, rows_before: 0, ahead: VecDeque::new(), failed: false, reports }
+    fn new(source: ImportedStream, shared: Shared, notes: Notes) -> Self {
+        Chunks { source: source.fuse(), shared, rows_before: 0, ahead: VecDeque::new(), failed: false, notes }
     }
 
-    fn into_stream<'py>(self, py: Python<'py>, of: &DataType) -> PyResult<Bound<'py, PyAny>> {
-        Ok(Stream { field: unnamed(of), chunks: Mutex::new(State::Here(self)) }.into_pyobject(py)?.into_any())
+    fn into_stream<'py>(self, py: Python<'py>, data_type: &DataType) -> PyResult<Bound<'py, PyAny>> {
+        Ok(Stream { field: unnamed(data_type), chunks: Mutex::new(State::Available(self)) }
+            .into_pyobject(py)?
+            .into_any())
     }
 
     /// The next chunk. After an error there is none: the rows of the chunk that failed would be missing.
@@ -373,7 +375,7 @@ impl Iterator for Unattached {
         let attached = Python::try_attach(|py| {
             let chunk = without_gil(py, || self.0.next_chunk()).map_err(|error| exported_error(py, &error))?;
             if chunk.is_none() {
-                self.0.reports.end(py).map_err(|error| exported_error(py, &error))?;
+                self.0.notes.end(py).map_err(|error| exported_error(py, &error))?;
             }
             Ok(chunk)
         });
@@ -399,22 +401,22 @@ fn exported_error(py: Python<'_>, error: &PyErr) -> ArrowError {
 pub fn apply<'py>(
     column: &Bound<'py, PyAny>,
     shared: Shared,
-    of: &DataType,
-    mut reports: Reports,
+    data_type: &DataType,
+    mut notes: Notes,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = column.py();
     match import(column)? {
         c_interface::Column::Array(array) => {
             let result = without_gil(py, || shared.apply_whole(&shared.work.shaped(array)?));
-            let array = reports.note_remedy(py, result)?;
-            reports.end(py)?;
+            let array = notes.note_remedy(py, result)?;
+            notes.end(py)?;
             Ok(Column { array }.into_pyobject(py)?.into_any())
         }
         c_interface::Column::Stream(source) => {
             // A wrong type raises now, not when the first chunk is pulled.
             let empty = new_empty_array(source.data_type());
             without_gil(py, || shared.work.apply(Input::new(&shared.work.shaped(empty)?)).map(drop))?;
-            Chunks::new(source, shared, reports).into_stream(py, of)
+            Chunks::new(source, shared, notes).into_stream(py, data_type)
         }
     }
 }
@@ -425,10 +427,10 @@ pub fn checked<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResult<Bou
     enter(|| match import(column)? {
         c_interface::Column::Array(array) => Ok(Column { array }.into_pyobject(py)?.into_any()),
         c_interface::Column::Stream(source) => {
-            let of = source.data_type().clone();
-            let work = Arc::new(Imported(of.clone()));
+            let data_type = source.data_type().clone();
+            let work = Arc::new(Imported(data_type.clone()));
             let shared = Shared { work, threads: 1, max_offset: MAX_OFFSET };
-            Chunks::new(source, shared, Reports::default()).into_stream(py, &of)
+            Chunks::new(source, shared, Notes::default()).into_stream(py, &data_type)
         }
     })
 }

@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 
 use super::arguments::{KeyArgument, argument, named};
 use super::c_interface;
-use super::capsule::{self, Reports, Shared};
+use super::capsule::{self, Notes, Shared};
 use super::gil::{enter, without_gil};
 use super::objects::bytes_object;
 use super::operations::{dialect_of, on_error};
@@ -28,7 +28,7 @@ pub struct ColumnSpec {
     pub name: String,
     pub key: KeyArgument,
     #[pyo3(attribute("type"))]
-    pub of: String,
+    pub type_: String,
     pub repeat: String,
     pub required: bool,
     pub default: Option<(String, String)>,
@@ -37,15 +37,15 @@ pub struct ColumnSpec {
 
 pub fn selections(columns: Vec<ColumnSpec>) -> Result<Vec<Selection>, Error> {
     let repeats = [("last", Repeat::Last), ("first", Repeat::First), ("all", Repeat::All), ("error", Repeat::Error)];
-    let selection = |ColumnSpec { name, key, of, repeat, required, default, split }: ColumnSpec| {
+    let selection = |ColumnSpec { name, key, type_, repeat, required, default, split }: ColumnSpec| {
         if split.as_ref().is_some_and(String::is_empty) {
             return Err(Error::Value("split= must not be empty".into()));
         }
-        let (of, others) = parse_alternatives(&of)?;
+        let (type_, others) = parse_alternatives(&type_)?;
         Ok(Selection {
             output: name,
             key: key.requested()?,
-            of,
+            type_,
             others,
             repeat: named("repeat", &repeat, &repeats)?,
             required,
@@ -56,9 +56,9 @@ pub fn selections(columns: Vec<ColumnSpec>) -> Result<Vec<Selection>, Error> {
     columns.into_iter().map(selection).collect()
 }
 
-fn default_value((of, text): (String, String)) -> Result<DefaultValue, Error> {
-    let default = DefaultValue { of: Type::parse(&of)?, text: text.into_bytes() };
-    match default.of.read(&default.text, Dialect::Spark) {
+fn default_value((type_name, text): (String, String)) -> Result<DefaultValue, Error> {
+    let default = DefaultValue { type_: Type::parse(&type_name)?, text: text.into_bytes() };
+    match default.type_.read(&default.text, Dialect::Spark) {
         Ok(_) => Ok(default),
         Err(invalid) => Err(Error::Value(format!("default= is not a value of the type: {}", invalid.message))),
     }
@@ -75,13 +75,13 @@ pub fn check_default(type_name: &str, text: &str) -> PyResult<()> {
 #[pyfunction]
 pub fn check_type(text: &str) -> PyResult<(String, String)> {
     enter(|| {
-        let (of, others) = parse_alternatives(text)?;
-        let types = [&[of], &others[..]].concat();
+        let (first, others) = parse_alternatives(text)?;
+        let types = [&[first], &others[..]].concat();
         let name = match common_number(&types) {
             Some(scalar) => scalar.name().to_owned(),
-            None => of.name().split(':').next().unwrap_or_default().to_owned(),
+            None => first.name().split(':').next().unwrap_or_default().to_owned(),
         };
-        let spark = common_type(&types, Dialect::Spark).unwrap_or_else(|| of.arrow(Dialect::Spark));
+        let spark = common_type(&types, Dialect::Spark).unwrap_or_else(|| first.arrow(Dialect::Spark));
         Ok((name, ddl(&spark)))
     })
 }
@@ -97,14 +97,14 @@ pub fn amqp_column<'py>(
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     enter(|| {
-        let of = Type::parse(&format!("{type_name}:amqp"))?;
-        let work = Arc::new(ReadAmqp { of, dialect: dialect_of(dialect)?, on_error: on_error(errors)? });
-        let of = work.output_type()?;
+        let type_ = Type::parse(&format!("{type_name}:amqp"))?;
+        let work = Arc::new(ReadAmqp { type_, dialect: dialect_of(dialect)?, on_error: on_error(errors)? });
+        let data_type = work.output_type()?;
         capsule::apply(
             column,
             Shared { work, threads: 1, max_offset: max_offset.unwrap_or(MAX_OFFSET) },
-            &of,
-            Reports::default(),
+            &data_type,
+            Notes::default(),
         )
     })
 }

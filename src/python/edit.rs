@@ -49,7 +49,7 @@ impl EditedKeys {
 struct EntryValue {
     source: PyBackedStr,
     #[pyo3(attribute("type"))]
-    of: Option<PyBackedStr>,
+    type_: Option<PyBackedStr>,
     bits: Option<PyBackedBytes>,
     column: usize,
 }
@@ -92,9 +92,9 @@ pub fn edit(EditEntries { entries, drops_others, appended, skips_nulls }: EditEn
     })
 }
 
-fn new_value(EntryValue { source, of, bits, column }: EntryValue) -> Result<NewValue, Error> {
+fn new_value(EntryValue { source, type_, bits, column }: EntryValue) -> Result<NewValue, Error> {
     let constant = || {
-        let value_type = of.as_deref().map(type_named).transpose()?;
+        let value_type = type_.as_deref().map(type_named).transpose()?;
         Ok(NewValue::Constant(value_type, bits.as_ref().map(|bits| bits.to_vec())))
     };
     match &*source {

@@ -44,15 +44,15 @@ fn header_error(py: Python<'_>, direction: Direction, located: Located) -> PyRes
         Direction::Convert => "ConversionError",
     };
     let Located { format, row, error } = located;
-    let place = PyDict::new(py);
-    place.set_item("format", format)?;
-    place.set_item("code", error.code.name())?;
-    place.set_item("byte_offset", error.byte)?;
-    place.set_item("row", row)?;
-    place.set_item("header", error.header)?;
-    place.set_item("key", error.key)?;
-    place.set_item("column", error.column)?;
-    let error = py.import("letterhead.errors")?.getattr(class)?.call((error.message,), Some(&place))?;
+    let attributes = PyDict::new(py);
+    attributes.set_item("format", format)?;
+    attributes.set_item("code", error.code.name())?;
+    attributes.set_item("byte_offset", error.byte)?;
+    attributes.set_item("row", row)?;
+    attributes.set_item("header", error.header)?;
+    attributes.set_item("key", error.key)?;
+    attributes.set_item("column", error.column)?;
+    let error = py.import("letterhead.errors")?.getattr(class)?.call((error.message,), Some(&attributes))?;
     Ok(PyErr::from_value(error))
 }
 

@@ -12,7 +12,9 @@ use super::capsule::Column;
 use super::columns::{ColumnSpec, selections};
 use super::gil::{enter, without_gil};
 use crate::arrow;
-use crate::arrow::filter::{Comparison, Filter, Literal, Literals, Operand, Part, Pattern, Quantifier, Step, Test};
+use crate::arrow::filter::{
+    Comparison, Filter, Literal, Literals, Operand, Pattern, Quantifier, Step, Substring, Test,
+};
 use crate::error::Error;
 
 /// Mirrors `letterhead.where.program.Program`.
@@ -114,7 +116,7 @@ fn step(ProgramStep { name, operand, quantifier, literals }: ProgramStep, header
             _ => return Err(Error::Internal("where: a regular expression is text".into())),
         },
         "starts_with" | "contains" => match first()? {
-            Literal::Bytes(part) if name == "contains" => Test::Contains(Part::new(&part)),
+            Literal::Bytes(part) if name == "contains" => Test::Contains(Substring::new(&part)),
             Literal::Bytes(prefix) => Test::StartsWith(prefix),
             _ => return Err(Error::Internal("where: a part of a value is text or bytes".into())),
         },

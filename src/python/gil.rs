@@ -52,9 +52,9 @@ pub fn without_gil_if_long<T: Send>(
 /// debug build has it.
 #[cfg(debug_assertions)]
 #[pyfunction]
-pub fn provoke_panic(py: Python<'_>, #[pyo3(from_py_with = argument::place)] place: &str) -> PyResult<()> {
+pub fn provoke_panic(py: Python<'_>, #[pyo3(from_py_with = argument::stage)] stage: &str) -> PyResult<()> {
     enter(|| {
-        assert!(place != "body", "provoked");
+        assert!(stage != "body", "provoked");
         without_gil(py, || panic!("provoked"))
     })
 }

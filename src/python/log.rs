@@ -34,7 +34,7 @@ pub fn record_batches(
     enter(|| {
         let log = SharedBytes::new(data)?;
         let most = most.unwrap_or(usize::MAX);
-        let batches = heads(log.len(), beyond, start, most, |at, header| log.copy(at, header));
+        let batches = heads(log.len(), beyond, start, most, |offset, header| log.copy(offset, header));
         let tuple = |head: &crate::formats::batch::log_index::Head| {
             let offsets = (head.base_offset, head.last_offset);
             let (max, producer) = (head.max_timestamp, head.producer_id);
@@ -112,10 +112,10 @@ impl SharedBytes {
     }
 
     /// Copies the bytes from `at` on.
-    fn copy(&self, at: usize, to: &mut [u8]) {
-        assert!(at <= self.len() && to.len() <= self.len() - at);
+    fn copy(&self, offset: usize, to: &mut [u8]) {
+        assert!(offset <= self.len() && to.len() <= self.len() - offset);
         // SAFETY: the buffer holds its memory, which is contiguous: `new` saw that. What is read ends in it, and the target
         // is memory of our own.
-        unsafe { std::ptr::copy_nonoverlapping(self.0.buf_ptr().cast::<u8>().add(at), to.as_mut_ptr(), to.len()) }
+        unsafe { std::ptr::copy_nonoverlapping(self.0.buf_ptr().cast::<u8>().add(offset), to.as_mut_ptr(), to.len()) }
     }
 }

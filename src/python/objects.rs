@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 
-use super::recent::{Of, Origin, Recent};
+use super::recent::{Origin, OriginPart, Recent};
 use crate::header::{Header, Key, RequestedKey};
 use crate::traits::{FieldValue, Info, Role};
 use crate::value::{ByteOrder, bits_of};
@@ -100,11 +100,11 @@ impl<'py> Maker<'py> {
         let Maker { py, recent, order } = self;
         let Key::Text(key) = &header.key else { return new_header(*py, self.pair(header)?) };
         let key = key.as_bytes();
-        let (value, of) = match header.value {
-            Some(value) => (value, Of::Value(header.value_type.map(|value_type| (value_type, *order)))),
-            None => (&[][..], Of::Null),
+        let (value, part) = match header.value {
+            Some(value) => (value, OriginPart::Value(header.value_type.map(|value_type| (value_type, *order)))),
+            None => (&[][..], OriginPart::Null),
         };
-        recent.get(*py, Origin { key, value, of }, |recent| {
+        recent.get(*py, Origin { key, value, part }, |recent| {
             new_header(*py, [text_object(*py, recent, key)?, value_object(*py, header, *order)?])
         })
     }
@@ -132,7 +132,7 @@ impl<'py> Maker<'py> {
 /// A key of text, which the parser has verified to be UTF-8.
 #[inline]
 fn text_object<'py>(py: Python<'py>, recent: &mut Recent, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    recent.get(py, Origin { key, value: &[], of: Of::Key }, |_| {
+    recent.get(py, Origin { key, value: &[], part: OriginPart::Key }, |_| {
         Ok(PyString::new(py, &String::from_utf8_lossy(key)).into_any())
     })
 }
@@ -157,8 +157,8 @@ fn new_header<'py>(py: Python<'py>, [key, value]: [Bound<'py, PyAny>; 2]) -> PyR
     // below its number of items, as `PyTuple_SetItem` requires; it takes the reference that `into_ptr` releases.
     unsafe {
         let result = Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericAlloc(class.as_ptr().cast(), 2))?;
-        for (place, object) in [(0, key), (1, value)] {
-            if ffi::PyTuple_SetItem(result.as_ptr(), place, object.into_ptr()) != 0 {
+        for (index, object) in [(0, key), (1, value)] {
+            if ffi::PyTuple_SetItem(result.as_ptr(), index, object.into_ptr()) != 0 {
                 return Err(PyErr::fetch(py));
             }
         }

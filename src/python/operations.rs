@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyList, PyMapping, PyTuple};
 
 use super::arguments::{self, TypesArgument, argument, limits_or_default, named, type_option};
-use super::capsule::{self, Reports, Schema, Shared, Stream};
+use super::capsule::{self, Notes, Schema, Shared, Stream};
 use super::columns::{ColumnSpec, selections};
 use super::edit::{EditEntries, EditedKeys, edit as edit_of};
 use super::filter::filter;
@@ -20,7 +20,7 @@ use crate::arrow::edit::EditColumn;
 use crate::arrow::filter::Filter;
 use crate::arrow::filtered::{Filtered, Matches};
 use crate::arrow::messages::Messages;
-use crate::arrow::pack::{Pack as PackColumns, Packed};
+use crate::arrow::pack::{Pack as PackColumns, PackedColumn};
 use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::schema::nullable;
 use crate::arrow::select::Selection;
@@ -184,7 +184,7 @@ impl WriteOptions {
 #[pyclass(frozen, subclass, extends = Arguments, module = "letterhead._native")]
 pub struct ColumnOperation {
     work: Arc<dyn Work>,
-    of: DataType,
+    data_type: DataType,
     /// Whether an error names the option that keeps the other rows.
     has_remedy: bool,
     edited: Option<Py<EditedKeys>>,
@@ -239,13 +239,17 @@ impl ColumnOperation {
 
     /// The type of the result, as pyarrow has it.
     fn result_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        enter(|| py.import("pyarrow")?.call_method1("field", (Schema { of: self.of.clone() },))?.getattr("type"))
+        enter(|| {
+            py.import("pyarrow")?
+                .call_method1("field", (Schema { data_type: self.data_type.clone() },))?
+                .getattr("type")
+        })
     }
 
     /// Type of the result, which any Arrow library imports.
     #[getter]
     fn schema(&self) -> PyResult<Schema> {
-        enter(|| Ok(Schema { of: self.of.clone() }))
+        enter(|| Ok(Schema { data_type: self.data_type.clone() }))
     }
 }
 
@@ -261,7 +265,7 @@ impl ColumnOperation {
         py.import("letterhead._arrow_types")?.call_method1("check_column", (column,))?;
         let edited = self.edited.as_ref().map(|edited| edited.clone_ref(py));
         let shared = Shared { work: Arc::clone(&self.work), threads, max_offset };
-        capsule::apply(column, shared, &self.of, Reports { edited, has_remedy })
+        capsule::apply(column, shared, &self.data_type, Notes { edited, has_remedy })
     }
 }
 
@@ -279,9 +283,16 @@ fn operation(
         None => work,
     };
     let has_remedy = options.is_some_and(|options| options.on_error == OnError::Raise);
-    let of = work.output_type()?;
+    let data_type = work.output_type()?;
     let limits = options.and_then(|options| options.limits.as_ref()).map(|limits| limits.clone_ref(py));
-    Ok(arguments.add_subclass(ColumnOperation { work, of, has_remedy, edited, limits, format: format.info().name }))
+    Ok(arguments.add_subclass(ColumnOperation {
+        work,
+        data_type,
+        has_remedy,
+        edited,
+        limits,
+        format: format.info().name,
+    }))
 }
 
 /// Decodes every message: a headers format into a list of headers, a message format into a struct of its fields.
@@ -534,10 +545,10 @@ impl Pack {
     ) -> PyResult<PyClassInitializer<Self>> {
         enter(|| {
             let packed = |spec: Option<ColumnSpec>| {
-                let Some(ColumnSpec { key, of, repeat, split, .. }) = spec else { return Ok(Packed::Headers) };
-                let (of, _) = parse_alternatives(&of)?;
+                let Some(ColumnSpec { key, type_, repeat, split, .. }) = spec else { return Ok(PackedColumn::Headers) };
+                let (type_, _) = parse_alternatives(&type_)?;
                 let split = split.map(String::into_bytes);
-                Ok(Packed::Values { key: key.requested()?, of, lists: repeat == "all", split })
+                Ok(PackedColumn::Values { key: key.requested()?, type_, lists: repeat == "all", split })
             };
             let specs = columns.extract::<Vec<Option<ColumnSpec>>>()?;
             let packed = specs.into_iter().map(packed).collect::<Result<_, Error>>()?;
@@ -553,7 +564,7 @@ impl Pack {
 pub struct FormatOperation<V>(pub V, pub Format);
 
 impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
-    fn place(&self) -> (Direction, &'static str) {
+    fn error_context(&self) -> (Direction, &'static str) {
         (V::DIRECTION, self.1.info().name)
     }
 
@@ -591,24 +602,24 @@ struct ErrorsNamed {
 }
 
 impl ErrorsNamed {
-    fn fields(&self, of: &Fields) -> Result<Fields, Error> {
-        if of.iter().any(|field| *field.name() == self.name) {
+    fn renamed_fields(&self, fields: &Fields) -> Result<Fields, Error> {
+        if fields.iter().any(|field| *field.name() == self.name) {
             let name = &self.name;
             return Err(Error::Value(format!("two columns '{name}' would be made: give error_column= another name")));
         }
-        let renamed = of.last().map(|errors| nullable(&self.name, errors.data_type().clone()));
-        Ok(of.iter().take(of.len().saturating_sub(1)).cloned().chain(renamed).collect())
+        let renamed = fields.last().map(|errors| nullable(&self.name, errors.data_type().clone()));
+        Ok(fields.iter().take(fields.len().saturating_sub(1)).cloned().chain(renamed).collect())
     }
 }
 
 impl Work for ErrorsNamed {
-    fn place(&self) -> (Direction, &'static str) {
-        self.work.place()
+    fn error_context(&self) -> (Direction, &'static str) {
+        self.work.error_context()
     }
 
     fn output_type(&self) -> Result<DataType, Error> {
         Ok(match self.work.output_type()? {
-            DataType::Struct(fields) => DataType::Struct(self.fields(&fields)?),
+            DataType::Struct(fields) => DataType::Struct(self.renamed_fields(&fields)?),
             other => other,
         })
     }
@@ -621,7 +632,7 @@ impl Work for ErrorsNamed {
         let output = self.work.apply(input)?;
         let Some(result) = output.column.as_struct_opt() else { return Ok(output) };
         let (fields, columns, nulls) = result.clone().into_parts();
-        Ok(Output { column: Arc::new(StructArray::new(self.fields(&fields)?, columns, nulls)), ..output })
+        Ok(Output { column: Arc::new(StructArray::new(self.renamed_fields(&fields)?, columns, nulls)), ..output })
     }
 }
 
@@ -646,7 +657,7 @@ fn columns_of<'py>(
     };
     let selections = selections(specs.extract()?)?;
     // A field may be requested twice; then it is returned twice.
-    let fields = fields.iter().enumerate().filter(|(place, field)| !fields[..*place].contains(field));
+    let fields = fields.iter().enumerate().filter(|(index, field)| !fields[..*index].contains(field));
     let names = fields.map(|(_, field)| field).chain(selections.iter().map(|selection| &selection.output));
     let names = PyList::new(columns.py(), names.collect::<Vec<_>>())?;
     helpers.call_method1("check_distinct", (names, &options.errors, &options.error_column))?;

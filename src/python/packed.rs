@@ -30,7 +30,7 @@ pub struct Packed {
     /// The same list for every access: a change to it is visible everywhere.
     list: PyOnceLock<Py<PyList>>,
     /// The places of the headers of each key, once one of many headers was looked up.
-    places: OnceLock<HashMap<Box<[u8]>, Vec<u32>>>,
+    indexes: OnceLock<HashMap<Box<[u8]>, Vec<u32>>>,
 }
 
 /// Up to so many headers, comparing keys one by one takes less time than a table.
@@ -38,28 +38,28 @@ const FEW_HEADERS: usize = 32;
 
 /// The place of a header in its message.
 struct Position {
-    key: PositionOfKey,
-    value: Option<Part>,
+    key: KeyPosition,
+    value: Option<ByteRange>,
     value_type: Option<ValueType>,
 }
 
-enum PositionOfKey {
-    Text(Part),
+enum KeyPosition {
+    Text(ByteRange),
     /// Text that is not in the message, as where bytes that are not UTF-8 were replaced.
     Replaced(Box<[u8]>),
     Int(i32),
-    Typed(ValueType, Part),
+    Typed(ValueType, ByteRange),
 }
 
 /// A start and a length.
 #[derive(Clone, Copy)]
-struct Part(u32, u32);
+struct ByteRange(u32, u32);
 
-impl Part {
+impl ByteRange {
     /// Where bytes are in the message that they are borrowed from.
     #[inline]
     fn of(bytes: &[u8], message: &[u8]) -> Self {
-        Part(fitting(bytes.as_ptr().addr() - message.as_ptr().addr()), fitting(bytes.len()))
+        ByteRange(fitting(bytes.as_ptr().addr() - message.as_ptr().addr()), fitting(bytes.len()))
     }
 
     #[inline]
@@ -72,11 +72,11 @@ impl Position {
     #[inline]
     fn key<'a>(&'a self, message: &'a [u8], order: ByteOrder) -> Key<'a> {
         match &self.key {
-            PositionOfKey::Text(part) => text_key(part.bytes(message)),
-            PositionOfKey::Replaced(text) => text_key(text),
-            PositionOfKey::Int(number) => Key::Int(*number),
-            PositionOfKey::Typed(value_type, part) => {
-                Key::Typed(TypedKey::new(*value_type, part.bytes(message), order))
+            KeyPosition::Text(range) => text_key(range.bytes(message)),
+            KeyPosition::Replaced(text) => text_key(text),
+            KeyPosition::Int(number) => Key::Int(*number),
+            KeyPosition::Typed(value_type, range) => {
+                Key::Typed(TypedKey::new(*value_type, range.bytes(message), order))
             }
         }
     }
@@ -85,7 +85,7 @@ impl Position {
     #[inline]
     fn has_key(&self, expected: &[u8], message: &[u8], order: ByteOrder) -> bool {
         match &self.key {
-            PositionOfKey::Text(part) => part.bytes(message) == expected,
+            KeyPosition::Text(range) => range.bytes(message) == expected,
             _ => self.key(message, order).is_text(expected),
         }
     }
@@ -121,13 +121,13 @@ impl<'a> Sink<'a> for Positions<'a> {
     fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
         let key = match header.key {
             Key::Text(text) => match text.into_bytes() {
-                Cow::Borrowed(bytes) => PositionOfKey::Text(Part::of(bytes, self.message)),
-                Cow::Owned(bytes) => PositionOfKey::Replaced(bytes.into()),
+                Cow::Borrowed(bytes) => KeyPosition::Text(ByteRange::of(bytes, self.message)),
+                Cow::Owned(bytes) => KeyPosition::Replaced(bytes.into()),
             },
-            Key::Int(number) => PositionOfKey::Int(number),
-            Key::Typed(typed) => PositionOfKey::Typed(typed.value_type, Part::of(typed.bytes(), self.message)),
+            Key::Int(number) => KeyPosition::Int(number),
+            Key::Typed(typed) => KeyPosition::Typed(typed.value_type, ByteRange::of(typed.bytes(), self.message)),
         };
-        let value = header.value.map(|value| Part::of(value, self.message));
+        let value = header.value.map(|value| ByteRange::of(value, self.message));
         memory::push(&mut self.headers, Position { key, value, value_type: header.value_type });
         Ok(())
     }
@@ -136,7 +136,7 @@ impl<'a> Sink<'a> for Positions<'a> {
 impl Packed {
     pub fn new(data: Bound<'_, PyBytes>, order: ByteOrder, positions: Positions<'_>) -> Self {
         let headers = positions.headers;
-        Packed { data: data.unbind(), order, headers, list: PyOnceLock::new(), places: OnceLock::new() }
+        Packed { data: data.unbind(), order, headers, list: PyOnceLock::new(), indexes: OnceLock::new() }
     }
 
     /// The headers whose key is this text.
@@ -145,19 +145,19 @@ impl Packed {
         // No message has half of a surrogate pair.
         let requested = key.to_str().ok().map(str::as_bytes);
         let has_key = move |header: &&Position| requested.is_some_and(|key| header.has_key(key, message, self.order));
-        let (few, places) = match self.headers.len() > FEW_HEADERS {
-            true => (&[][..], requested.and_then(|key| self.places(message).get(key))),
+        let (few, indexes) = match self.headers.len() > FEW_HEADERS {
+            true => (&[][..], requested.and_then(|key| self.indexes_by_key(message).get(key))),
             false => (&self.headers[..], None),
         };
-        let many = places.into_iter().flatten().map(|place| &self.headers[*place as usize]);
+        let many = indexes.into_iter().flatten().map(|index| &self.headers[*index as usize]);
         many.chain(few.iter().filter(has_key)).map(move |header| header.header(message, self.order))
     }
 
     /// The places of the headers of each key that is text.
-    fn places(&self, message: &[u8]) -> &HashMap<Box<[u8]>, Vec<u32>> {
-        self.places.get_or_init(|| {
-            let mut places: HashMap<Box<[u8]>, Vec<u32>> = HashMap::with_capacity(self.headers.len());
-            for (place, header) in (0..).zip(&self.headers) {
+    fn indexes_by_key(&self, message: &[u8]) -> &HashMap<Box<[u8]>, Vec<u32>> {
+        self.indexes.get_or_init(|| {
+            let mut indexes: HashMap<Box<[u8]>, Vec<u32>> = HashMap::with_capacity(self.headers.len());
+            for (index, header) in (0..).zip(&self.headers) {
                 let key = match header.key(message, self.order) {
                     Key::Text(text) => text.into_bytes().into(),
                     Key::Typed(typed) => match typed.string() {
@@ -166,9 +166,9 @@ impl Packed {
                     },
                     Key::Int(_) => continue,
                 };
-                places.entry(key).or_default().push(place);
+                indexes.entry(key).or_default().push(index);
             }
-            places
+            indexes
         })
     }
 

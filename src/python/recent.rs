@@ -22,11 +22,11 @@ pub struct Origin<'a> {
     pub key: &'a [u8],
     /// Empty of a key alone and of a null.
     pub value: &'a [u8],
-    pub of: Of,
+    pub part: OriginPart,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Of {
+pub enum OriginPart {
     Key,
     Null,
     Value(Option<(ValueType, ByteOrder)>),
@@ -37,7 +37,7 @@ struct Slot {
     last_hash: u64,
     /// Compared first, as most comparisons fail.
     hash: u64,
-    of: Of,
+    part: OriginPart,
     key_len: u8,
     len: u8,
     /// The key, and the value behind it.
@@ -47,25 +47,25 @@ struct Slot {
 
 impl Slot {
     const EMPTY: Slot =
-        Slot { last_hash: 0, hash: 0, of: Of::Null, key_len: 0, len: 0, bytes: [0; MAX_LEN], object: None };
+        Slot { last_hash: 0, hash: 0, part: OriginPart::Null, key_len: 0, len: 0, bytes: [0; MAX_LEN], object: None };
 
     /// The object, if it was created from this origin.
     #[inline]
     fn object_of(&self, hash: u64, origin: Origin<'_>) -> Option<&Py<PyAny>> {
         let is_origin = self.hash == hash && {
             let (key, value) = self.bytes[..usize::from(self.len)].split_at(usize::from(self.key_len));
-            Origin { key, value, of: self.of } == origin
+            Origin { key, value, part: self.part } == origin
         };
         self.object.as_ref().filter(|_| is_origin)
     }
 
     /// Keeps the object of an origin of at most `MAX_LEN` bytes.
     fn keep(&mut self, hash: u64, origin: Origin<'_>, object: Py<PyAny>) {
-        let Origin { key, value, of } = origin;
+        let Origin { key, value, part } = origin;
         let len = key.len() + value.len();
         self.bytes[..key.len()].copy_from_slice(key);
         self.bytes[key.len()..len].copy_from_slice(value);
-        (self.hash, self.of, self.key_len, self.len) = (hash, of, fitting(key.len()), fitting(len));
+        (self.hash, self.part, self.key_len, self.len) = (hash, part, fitting(key.len()), fitting(len));
         self.object = Some(object);
     }
 }
@@ -98,12 +98,12 @@ impl Recent {
             return create(self);
         }
         let hash = origin.hash();
-        let place: usize = fitting(hash >> (u64::BITS - SLOTS.ilog2()));
-        if let Some(object) = self.0[place].object_of(hash, origin) {
+        let slot_index: usize = fitting(hash >> (u64::BITS - SLOTS.ilog2()));
+        if let Some(object) = self.0[slot_index].object_of(hash, origin) {
             return Ok(object.bind(py).clone());
         }
         let object = create(self)?;
-        let slot = &mut self.0[place];
+        let slot = &mut self.0[slot_index];
         // Only what occurs twice: identifiers never come back, and would replace what does.
         if std::mem::replace(&mut slot.last_hash, hash) == hash {
             slot.keep(hash, origin, object.clone().unbind());
@@ -116,19 +116,19 @@ impl Drop for Recent {
     fn drop(&mut self) {
         let table = std::mem::take(&mut self.0);
         // A thread that is ending has no place for it.
-        let _ = TABLE.try_with(|place| place.set(Some(table)));
+        let _ = TABLE.try_with(|cell| cell.set(Some(table)));
     }
 }
 
 impl Origin<'_> {
     #[inline]
     fn hash(&self) -> u64 {
-        let of = match self.of {
-            Of::Key => 0,
-            Of::Null => 1,
-            Of::Value(_) => 2,
+        let part = match self.part {
+            OriginPart::Key => 0,
+            OriginPart::Null => 1,
+            OriginPart::Value(_) => 2,
         };
-        (spread(self.key).rotate_left(29) ^ spread(self.value) ^ of).wrapping_mul(SPREAD)
+        (spread(self.key).rotate_left(29) ^ spread(self.value) ^ part).wrapping_mul(SPREAD)
     }
 }
 

@@ -58,7 +58,7 @@ pub fn to_object<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResul
         DataType::List(_) => {
             let elements = column.as_list::<i32>().value(row);
             let objects =
-                (0..elements.len()).map(|place| to_object(py, &elements, place)).collect::<PyResult<Vec<_>>>()?;
+                (0..elements.len()).map(|index| to_object(py, &elements, index)).collect::<PyResult<Vec<_>>>()?;
             Ok(PyList::new(py, objects)?.into_any())
         }
         other => Err(PyTypeError::new_err(format!("no Python value for {other}"))),

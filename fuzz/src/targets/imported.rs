@@ -6,7 +6,7 @@ use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field};
 use letterhead::arrow::amqp::ReadAmqp;
-use letterhead::arrow::filter::{Comparison, Filter, Literal, Operand, Part, Quantifier, Step, Test};
+use letterhead::arrow::filter::{Comparison, Filter, Literal, Operand, Quantifier, Step, Substring, Test};
 use letterhead::arrow::truths::truths;
 use letterhead::arrow::{Apply, Decode, Encode, Input, Operation, Validate, Work as _};
 use letterhead::format::Format;
@@ -99,7 +99,7 @@ fn read(column: &ArrayRef) {
         Test::IsNull,
         Test::Compare(Comparison::Le, Literal::Int(1)),
         Test::Compare(Comparison::Eq, Literal::Bytes(b"a".to_vec())),
-        Test::Contains(Part::new(b"b")),
+        Test::Contains(Substring::new(b"b")),
     ];
     for test in tests {
         let step = Step::Test(Operand::Field(0), Quantifier::Any, test);
@@ -123,8 +123,8 @@ fn apply<V: Operation>(format: Format, operation: &V, column: &dyn Array) {
 }
 
 fn amqp(column: &dyn Array) {
-    let of = Type::parse("string:amqp").expect("a type");
-    let read = ReadAmqp { of, dialect: Default::default(), on_error: OnError::Null };
+    let type_ = Type::parse("string:amqp").expect("a type");
+    let read = ReadAmqp { type_, dialect: Default::default(), on_error: OnError::Null };
     let _: Result<_, _> = read.apply(Input::new(column));
 }
 

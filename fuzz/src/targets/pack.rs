@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, StructArray};
 use arrow_schema::{Field, Fields};
-use letterhead::arrow::pack::{Pack, Packed};
+use letterhead::arrow::pack::{Pack, PackedColumn};
 use letterhead::arrow::select::Repeat;
 use letterhead::arrow::types::Dialect;
 use letterhead::arrow::{Operation as _, Select};
@@ -30,15 +30,15 @@ fn check(name: &str, data: &[u8]) {
     }
     let options = ReadOptions { text_keys: false, strict_types: false, ..shape.options() };
     let Ok(messages) = read(format, &serialized, options) else { return };
-    let of = type_of(*of);
-    let mut selections = selections(&messages, format.info().keys, of);
+    let type_ = type_of(*of);
+    let mut selections = selections(&messages, format.info().keys, type_);
     selections.retain(|selection| selection.repeat != Repeat::Error);
     selections.iter_mut().for_each(|selection| selection.required = false);
     let dialect = if shape.bit(3) { Dialect::Spark } else { Dialect::Arrow };
     let column = Layout::of(shape.bits(6, 2)).column(&[Some(&serialized), Some(&serialized)], &BEHIND);
     for selection in selections {
         let is_list = selection.repeat == Repeat::All;
-        let packed = Packed::Values { key: selection.key.clone(), of, lists: is_list, split: None };
+        let packed = PackedColumn::Values { key: selection.key.clone(), type_, lists: is_list, split: None };
         let pack = Pack { columns: vec![packed], skips_nulls: !is_list, truncates: false };
         let select = Select { selections: vec![selection], dialect, options, on_error: OnError::Column, views: false };
         let selected = apply_to(format, &select, &column).expect("nothing is raised");

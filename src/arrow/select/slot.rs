@@ -59,18 +59,18 @@ impl Slot {
         views: Option<&ViewInput>,
     ) -> Self {
         let dialect = selection.dialect(dialect);
-        let of = selection.arrow(dialect);
+        let data_type = selection.arrow(dialect);
         let column = match views {
-            Some(input) => Column::new(schema::with_views(&of), input),
-            None => Column::new(of, &ViewInput::default()),
+            Some(input) => Column::new(schema::with_views(&data_type), input),
+            None => Column::new(data_type, &ViewInput::default()),
         };
         let is_simple = selection.others.is_empty()
             && selection.default.is_none()
             && !selection.required
-            && selection.of.base.is_none();
-        let plain = match (selection.of.coding, selection.repeat) {
+            && selection.type_.base.is_none();
+        let plain = match (selection.type_.coding, selection.repeat) {
             (Coding::Plain(Encoding::Bytes(order_without_type)), Repeat::Last | Repeat::First)
-                if is_simple && column.takes_bytes_of(selection.of.scalar) =>
+                if is_simple && column.takes_bytes_of(selection.type_.scalar) =>
             {
                 Some(if has_types { order } else { order_without_type })
             }
@@ -209,12 +209,12 @@ impl Slot {
     #[inline]
     fn read<'a, R: Log>(&self, occurrence: Occurrence<'a>, log: &mut R) -> Result<Selected<'a>, Stop> {
         let Some(bytes) = occurrence.value else {
-            return Ok(match self.selection.of.coding {
+            return Ok(match self.selection.type_.coding {
                 Coding::Exists => Selected::Value(Value::Bytes(Cow::Borrowed(&[]))),
                 _ => Selected::Null,
             });
         };
-        let mut value = self.read_as(self.selection.of, occurrence.value_type, bytes);
+        let mut value = self.read_as(self.selection.type_, occurrence.value_type, bytes);
         if value.is_err() && !self.selection.others.is_empty() {
             value = self.read_as_others(value, occurrence.value_type, bytes);
         }
@@ -225,8 +225,8 @@ impl Slot {
     }
 
     #[inline]
-    fn read_as<'a>(&self, of: Type, value_type: Option<ValueType>, bytes: &'a [u8]) -> ReadValue<'a> {
-        of.read_stored(value_type, self.order, bytes, self.dialect, self.is_strict)
+    fn read_as<'a>(&self, type_: Type, value_type: Option<ValueType>, bytes: &'a [u8]) -> ReadValue<'a> {
+        type_.read_stored(value_type, self.order, bytes, self.dialect, self.is_strict)
     }
 
     /// Reads a value that is not of the first type as the first of the others that it fits.

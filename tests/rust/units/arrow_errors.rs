@@ -10,21 +10,21 @@ fn a_policy_decides_what_happens_to_a_row_with_errors() {
     let broken = FailedRow { is_broken: true, ..READABLE };
     let unwritten = FailedRow { is_appended: false, ..READABLE };
     for (row, null, column) in [
-        (READABLE, Decision::Keep, Decision::Keep),
-        (single, Decision::Null, Decision::Keep),
-        (broken, Decision::Null, Decision::Keep),
-        (unwritten, Decision::Null, Decision::Null),
+        (READABLE, RowAction::Keep, RowAction::Keep),
+        (single, RowAction::Null, RowAction::Keep),
+        (broken, RowAction::Null, RowAction::Keep),
+        (unwritten, RowAction::Null, RowAction::Null),
     ] {
-        assert_eq!(row.decide(OnError::Raise, true, false), Decision::Raise, "{row:?}");
+        assert_eq!(row.decide(OnError::Raise, true, false), RowAction::Raise, "{row:?}");
         assert_eq!(row.decide(OnError::Null, true, false), null, "{row:?}");
         assert_eq!(row.decide(OnError::Column, true, false), column, "{row:?}");
-        assert_eq!(row.is_null(OnError::Column), column == Decision::Null, "{row:?}");
+        assert_eq!(row.is_null(OnError::Column), column == RowAction::Null, "{row:?}");
     }
 }
 
 #[test]
 fn a_filter_drops_a_row_whose_errors_are_dropped_and_no_other() {
-    assert_eq!(READABLE.decide(OnError::Null, false, false), Decision::Drop);
-    assert_eq!(READABLE.decide(OnError::Column, false, false), Decision::Keep);
-    assert_eq!(READABLE.decide(OnError::Raise, false, false), Decision::Raise);
+    assert_eq!(READABLE.decide(OnError::Null, false, false), RowAction::Drop);
+    assert_eq!(READABLE.decide(OnError::Column, false, false), RowAction::Keep);
+    assert_eq!(READABLE.decide(OnError::Raise, false, false), RowAction::Raise);
 }

@@ -67,7 +67,7 @@ fn logic_has_three_values_as_in_sql() {
 #[test]
 fn runs_are_the_ranges_of_set_bits() {
     for bits in [0, 1, 0b1011_0110, u64::MAX, 1 << 63, u64::MAX << 1, 0x8000_0000_0000_0001] {
-        let found: Vec<_> = runs(bits).collect();
+        let found: Vec<_> = bit_ranges(bits).collect();
         assert!(found.windows(2).all(|pair| pair[0].end < pair[1].start), "{found:?}");
         let again = found.into_iter().flatten().fold(0, |again, bit| again | 1 << bit);
         assert_eq!(again, bits);

@@ -10,7 +10,7 @@ use super::encode::{convert, encode, max_converted};
 use super::keys::{Keep, KeySet, Requested};
 use super::layout::{Rules, TEXT};
 use super::lists::{Bits, Columns, ListBlock, Names, Offsets, Strings, is_ascii, never_decrease};
-use super::scan::{Hits, Scratch, select, validate};
+use super::scan::{Scratch, SelectedValues, select, validate};
 use super::typed_layout::{Kip82Layout, TypedLayout, Types};
 use super::varint_layout::VarintLayout;
 use super::{COPY, ROWS, RowBlock, SLACK, Span};
@@ -241,7 +241,7 @@ fn select_finds_the_values_of_wanted_keys() {
         Some(written(&[(b"route".to_vec(), value(b"a")), (b"".to_vec(), value(&text(70))), (b"route".to_vec(), None)])),
     ]);
     let block = rows.block();
-    let mut hits = Hits::default();
+    let mut hits = SelectedValues::default();
     hits.clear(5);
     assert_eq!(select::<VarintLayout>(&block, MANY, &mut Scratch::default(), &keys, &mut hits), 3);
     let lane =
@@ -718,10 +718,10 @@ proptest! {
         let plain = expected.iter().map(|headers| if headers.is_empty() { vec![] } else { written(headers) });
         prop_assert_eq!(runs(out), plain.collect::<Vec<_>>());
         let keys = KeySet::new(vec![wanted(0, b"a", Keep::Last), wanted(1, b"b", Keep::All)]).unwrap();
-        let mut hits = Hits::default();
+        let mut hits = SelectedValues::default();
         hits.clear(2);
         prop_assert_eq!(select::<VarintLayout>(&rows.block(), MANY, &mut Scratch::default(), &keys, &mut hits), done);
-        let mut hits_of_decode = Hits::default();
+        let mut hits_of_decode = SelectedValues::default();
         hits_of_decode.clear(2);
         let both = decoded_by(&rows, |block, lists| {
             decode_and_select::<VarintLayout, _>(block, MANY, PROGRESS, lists, &keys, &mut hits_of_decode)
