@@ -1,9 +1,10 @@
-//! Values with their schema, as Kafka Connect's `JsonConverter` writes headers while `schemas.enable` is on, its default.
+//! Reads values with their schema, as Kafka Connect's `JsonConverter` writes headers while `schemas.enable` is on, its
+//! default.
 //!
 //! ```text
 //!   {"schema": {"type": "int32", "optional": false}, "payload": 42}
 //!   {"schema": {"type": "bytes", "optional": false}, "payload": "QcM="}     Base64
-//!   {"schema": {"type": "double", "optional": false}, "payload": "NaN"}     what JSON cannot spell is in quotes
+//!   {"schema": {"type": "double", "optional": false}, "payload": "NaN"}     numbers that JSON lacks are in quotes
 //!   {"schema": null, "payload": 5}                                          type of the JSON value
 //! ```
 
@@ -65,7 +66,7 @@ fn type_of_schema(schema: &str) -> Option<Scalar> {
     })
 }
 
-/// Returns the type that Connect reads a value without a schema as.
+/// Returns the type as which Connect reads a value without a schema.
 fn type_of_json(payload: &[u8]) -> Option<Scalar> {
     match payload.first()? {
         b'"' => Some(Scalar::String),

@@ -25,10 +25,10 @@ use crate::types::Type;
 use crate::value::{UUID_LEN, uuid_digits};
 use crate::value_type::Scalar;
 
-/// The format that errors name.
+/// Name of the format in errors.
 const NAME: &str = "amqp";
 
-/// AMQP primitives → values of one type.
+/// Operation from AMQP primitives to values of one type.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadAmqp {
     pub type_: Type,
@@ -59,10 +59,10 @@ impl Work for ReadAmqp {
             let actual = schema::type_name(input.column.data_type());
             Error::Type(format!("the column is {actual}, and {NAME} is read from binary or string"))
         })?;
-        // The sink continues to the last row by itself.
+        // The sink reads to the last row by itself.
         let plan = Plan { threads: 1, ..input.plan(NAME, Direction::Decode, self.on_error, Limits::DEFAULT) };
         let rows = column.len() - input.from;
-        // Payloads are shorter than primitives; a UUID becomes longer text.
+        // The content is shorter than the primitive, except for a UUID, which becomes text.
         let bytes = if self.type_.scalar == Scalar::Uuid {
             rows.saturating_mul(UUID_LEN)
         } else {
@@ -80,7 +80,7 @@ impl Work for ReadAmqp {
     }
 }
 
-/// The bytes of a column of text, in the same buffers.
+/// The bytes of a text column, in the same buffers.
 fn as_bytes(column: &dyn Array) -> Option<ArrayRef> {
     match column.data_type() {
         DataType::Utf8 => Some(Arc::new(BinaryArray::from(column.as_string::<i32>().clone()))),
@@ -90,7 +90,7 @@ fn as_bytes(column: &dyn Array) -> Option<ArrayRef> {
     }
 }
 
-/// Rows with one value each: messages of one field, without headers.
+/// Rows with one value each, as messages with one field and without headers.
 struct AmqpRows<'a>(Bytes<'a>);
 
 impl<'a> RowSource<'a, ValueSink<'a>> for AmqpRows<'a> {
@@ -123,7 +123,7 @@ struct ValueSink<'a> {
 }
 
 impl ValueSink<'_> {
-    /// Appends values up to the first that needs the slow path, and returns how many.
+    /// Appends values up to the first that needs the slow path, and returns their number.
     fn append_from(&mut self, row: usize) -> usize {
         let (scalar, spark) = (self.type_.scalar, self.dialect == Dialect::Spark);
         let max_offset = self.max_offset;
@@ -185,7 +185,7 @@ impl ValueSink<'_> {
                 binaries.push(content);
                 Some(content.len())
             }),
-            // This operation never produces views; the rows are read one by one.
+            // This operation does not create such columns; the slow path would read the rows.
             Data::TextViews(_) | Data::ByteViews(_) | Data::List(..) | Data::Struct(_) => 0,
         }
     }
@@ -244,7 +244,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
     }
 }
 
-/// The values of rows, up to the first that the slow path has to read.
+/// Reads the values of rows, up to the first that the slow path has to read.
 struct FastPath<'a, 'c> {
     scalar: Scalar,
     primitives: Bytes<'a>,
@@ -253,7 +253,7 @@ struct FastPath<'a, 'c> {
 }
 
 impl<'a> FastPath<'a, '_> {
-    /// Values of fixed size: `read` gets the code and the payload.
+    /// Appends values of fixed size; `read` gets the code and the content.
     #[inline(always)]
     fn values<T: Default>(&mut self, read: impl Fn(u8, &'a [u8]) -> Option<T>, mut push: impl FnMut(T)) -> usize {
         self.primitives(|opened| {
@@ -266,8 +266,8 @@ impl<'a> FastPath<'a, '_> {
         })
     }
 
-    /// Values with offsets, up to the one for which there is no room: `push` gets the payload of each, or `None` of a null,
-    /// and returns how many bytes it appended.
+    /// Values with offsets, up to the one for which there is no room: `push` gets the content of each, or `None` of a
+    /// null, and returns how many bytes it appended.
     #[inline(always)]
     fn bytes(&mut self, mut room: usize, mut push: impl FnMut(Option<&'a [u8]>) -> Option<usize>) -> usize {
         self.primitives(|opened| {

@@ -1,4 +1,4 @@
-//! Byte runs, views and validity as Arrow arrays.
+//! Conversion of growing columns of bytes, views and validity to Arrow arrays.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,35 +20,35 @@ fn parts(values: BinaryValues) -> (OffsetBuffer<i32>, Buffer) {
     (offsets, Buffer::from_vec(bytes))
 }
 
-/// The offsets of a column at some places, which kernels do not check again. An import checks no others.
+/// The offsets of a column in a range, for kernels, which do not check them again. An import checks only these.
 pub fn offsets(buffer: &OffsetBuffer<i32>, range: Range<usize>) -> Offsets<'_> {
     // SAFETY: the offsets of an `OffsetBuffer` are not negative and never decrease.
     unsafe { Offsets::new_unchecked(buffer, range) }
 }
 
-/// The offsets of lists that end here, the first at 0.
+/// The offsets of lists with these ends, after a first offset of 0.
 pub fn list_offsets(ends: Vec<i32>) -> OffsetBuffer<i32> {
     assert!(ends.first() == Some(&0) && never_decrease(&ends), "lists end where they begin or later");
-    // SAFETY: as was just seen.
+    // SAFETY: the assertion above.
     unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(ends)) }
 }
 
-/// A column of text.
+/// Returns a column of text.
 pub fn text(values: Utf8<BinaryValues>, nulls: Option<NullBuffer>) -> ArrayRef {
     let (offsets, bytes) = parts(values.into_inner());
     debug_assert!(StringArray::try_new(offsets.clone(), bytes.clone(), nulls.clone()).is_ok());
     assert!(nulls.as_ref().is_none_or(|nulls| nulls.len() == offsets.len() - 1), "one bit for each value");
-    // SAFETY: `Utf8` has nothing but text, run by run, and the last offset is the number of bytes.
+    // SAFETY: each value of `Utf8` is text, and the last offset is the number of bytes.
     Arc::new(unsafe { StringArray::new_unchecked(offsets, bytes, nulls) })
 }
 
-/// A column of bytes.
+/// Returns a column of bytes.
 pub fn binary(values: BinaryValues, nulls: Option<NullBuffer>) -> ArrayRef {
     let (offsets, bytes) = parts(values);
     Arc::new(BinaryArray::new(offsets, bytes, nulls))
 }
 
-/// `None` where every place holds a value.
+/// Returns the nulls of a column; `None` if it has none.
 pub fn nulls(validity: Validity) -> Option<NullBuffer> {
     let count = validity.count();
     validity.into_bits().map(|words| NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(words), 0, count)))
@@ -63,7 +63,7 @@ pub struct ViewInput {
 
 impl ViewInput {
     pub fn new(bytes: Bytes<'_>) -> Self {
-        // Offsets have 31 bits: of a larger buffer, views refer to parts that begin every GiB and overlap.
+        // Offsets have 31 bits, so that a larger buffer is divided into overlapping parts that begin every GiB.
         ViewInput::in_parts(bytes.buffers(), 1 << 30, 3 << 30)
     }
 
@@ -75,24 +75,24 @@ impl ViewInput {
         ViewInput { buffers, windows }
     }
 
-    /// An empty column of views.
+    /// Returns an empty column of binary views.
     pub fn views(&self) -> Views {
         Views::new(Arc::clone(&self.windows))
     }
 
-    /// An empty column of views that are text.
+    /// Returns an empty column of text views.
     pub fn text_views(&self) -> Utf8<Views> {
         Utf8::new(Arc::clone(&self.windows))
     }
 
-    /// The views and the buffers that they refer to.
+    /// Returns the views and the buffers that they refer to.
     fn finish(&self, views: Views) -> (ScalarBuffer<u128>, Vec<Buffer>) {
         let ViewParts { mut views, own, windows, refers } = views.into_parts();
         assert!(Arc::ptr_eq(&windows, &self.windows), "views of another input");
         let mut buffers = if refers { self.buffers.clone() } else { Vec::new() };
         if !own.is_empty() {
             if !refers {
-                // Nothing keeps the input alive: the only buffer has another number.
+                // The buffers of the input are not kept, so that the only buffer has the index 0.
                 let number = (self.buffers.len() as u128) << 64;
                 views.iter_mut().filter(|view| **view & u128::from(u32::MAX) > 12).for_each(|view| *view -= number);
             }
@@ -101,17 +101,17 @@ impl ViewInput {
         (ScalarBuffer::from(views), buffers)
     }
 
-    /// A column of text.
+    /// Returns a column of text views.
     pub fn text(&self, views: Utf8<Views>, nulls: Option<NullBuffer>) -> ArrayRef {
         let (views, buffers) = self.finish(views.into_inner());
         debug_assert!(StringViewArray::try_new(views.clone(), buffers.clone(), nulls.clone()).is_ok());
         assert!(nulls.as_ref().is_none_or(|nulls| nulls.len() == views.len()), "one bit for each value");
-        // SAFETY: views refer to places in the windows, which are those of these buffers, in the same order, or to the
-        // bytes after them; `Utf8` has nothing but text.
+        // SAFETY: views refer to the windows, which are those of these buffers in the same order, or to the last
+        // buffer; `Utf8` contains only text.
         Arc::new(unsafe { StringViewArray::new_unchecked(views, buffers.into(), nulls) })
     }
 
-    /// A column of bytes.
+    /// Returns a column of binary views.
     pub fn binary(&self, views: Views, nulls: Option<NullBuffer>) -> ArrayRef {
         let (views, buffers) = self.finish(views);
         debug_assert!(BinaryViewArray::try_new(views.clone(), buffers.clone(), nulls.clone()).is_ok());

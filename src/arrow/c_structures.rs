@@ -1,7 +1,7 @@
 //! Import of the structures of Arrow's C data interface: [`import_type`] and [`import_array`].
 //!
-//! Numbers, pointers and offsets are checked before anything follows them, and buffers that are not aligned are copied. The
-//! import of `arrow-array` takes all of that for granted. Only the lengths that a producer states cannot be checked.
+//! Numbers, pointers and offsets are checked before they are used, and buffers that are not aligned are copied. The
+//! import of `arrow-array` trusts all of these. Only the lengths that a producer states cannot be checked.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::NonNull;
@@ -25,14 +25,14 @@ use crate::number::position;
 /// Maximum depth of nested types.
 const MAX_DEPTH: usize = 64;
 
-/// Maximum number of types inside of one. Children that are the same structure are counted each time, so that a few
-/// structures cannot be a type without end.
+/// Maximum number of nested types. A structure that is the child of several others is counted each time, so that a few
+/// structures cannot form an endless type.
 const MAX_TYPES: usize = 1 << 20;
 
-/// Maximum number of rows; sums and products of it do not overflow.
+/// Maximum number of rows, whose sums and products do not overflow.
 const MAX_ROWS: i64 = if cfg!(target_pointer_width = "64") { 1 << 56 } else { 1 << 29 };
 
-/// Returns columns of a type as they were imported.
+/// Operation that returns columns as they were imported.
 #[cfg(feature = "python")]
 pub struct Imported(pub DataType);
 
@@ -54,7 +54,7 @@ impl Work for Imported {
 
 type Checked<T = ()> = Result<T, String>;
 
-/// Beginning of the interface's `ArrowSchema`. The fields of `FFI_ArrowSchema` are private, and its methods trust them.
+/// First fields of the interface's `ArrowSchema`. Those of `FFI_ArrowSchema` are private, and its methods trust them.
 #[repr(C)]
 struct SchemaFields {
     format: *const c_char,
@@ -66,7 +66,7 @@ struct SchemaFields {
     dictionary: *const FFI_ArrowSchema,
 }
 
-/// Beginning of the interface's `ArrowArray`.
+/// First fields of the interface's `ArrowArray`.
 #[repr(C)]
 struct ArrayFields {
     length: i64,
@@ -97,14 +97,14 @@ fn malformed<T>(what: &str) -> Checked<T> {
     Err(format!("the Arrow structure is malformed: {what}"))
 }
 
-/// Returns the type of a schema, whose names, formats and children are checked.
+/// Checks the names, formats and children of a schema, and returns its type.
 ///
 /// # Safety
 ///
-/// Pointers are null or point to what the interface says: texts that end with a zero byte, as many children as there are
-/// said to be, and metadata of the length that it states.
+/// Pointers are null or valid as the interface defines: to texts that end with a zero byte, to the stated number of
+/// children, and to metadata of the length that it states.
 pub unsafe fn import_type(schema: &FFI_ArrowSchema) -> Checked<DataType> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     unsafe { check_type(schema, 0, &mut 0) }?;
     DataType::try_from(schema).map_err(|error| match error {
         ArrowError::CDataInterface(text) => text,
@@ -127,7 +127,7 @@ unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize, types: &mut usize) 
     if schema.format.is_null() {
         return malformed("a schema has no format");
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     unsafe {
         let children = children(schema.children, schema.n_children)?;
         check_text(schema.format, "the format of a type is not UTF-8")?;
@@ -135,7 +135,7 @@ unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize, types: &mut usize) 
         for child in &children {
             check_type(child, depth + 1, types)?;
         }
-        // The formats of children are not null: they were checked before.
+        // The formats of children are not null, as checked above.
         let types_of_children: Vec<_> = children.iter().map(|child| ChildType::of(SchemaFields::new(child))).collect();
         check_children(CStr::from_ptr(schema.format).to_bytes(), &types_of_children)?;
         let Some(dictionary) = schema.dictionary.as_ref() else { return Ok(()) };
@@ -147,7 +147,7 @@ unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize, types: &mut usize) 
     }
 }
 
-/// The part of a child's type that its parent may fix.
+/// The part of a child's type that its parent may determine.
 struct ChildType<'a> {
     /// Format of the child; `None` for a dictionary, whose format describes its indices.
     format: Option<&'a [u8]>,
@@ -159,13 +159,13 @@ impl<'a> ChildType<'a> {
     ///
     /// The format points to a text that ends with a zero byte.
     unsafe fn of(schema: &'a SchemaFields) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let format = unsafe { CStr::from_ptr(schema.format).to_bytes() };
         ChildType { format: schema.dictionary.is_null().then_some(format), children: schema.n_children }
     }
 }
 
-/// Checks the size of types that have one, and the number and the types of the children of those that fix them.
+/// Checks the size of a type, and the number and types of its children, if the format determines them.
 fn check_children(format: &[u8], children: &[ChildType<'_>]) -> Checked {
     let expected = match format {
         b"+l" | b"+L" | b"+vl" | b"+vL" | b"+m" => 1,
@@ -193,18 +193,18 @@ fn check_children(format: &[u8], children: &[ChildType<'_>]) -> Checked {
 ///
 /// The pointer is null or points to a text that ends with a zero byte.
 unsafe fn check_text(text: *const c_char, otherwise: &str) -> Checked {
-    // SAFETY: not null, and the caller's promise.
+    // SAFETY: not null, and the caller's contract.
     match text.is_null() || unsafe { CStr::from_ptr(text) }.to_str().is_ok() {
         true => Ok(()),
         false => malformed(otherwise),
     }
 }
 
-/// The structures that an array of pointers points to.
+/// Reads the structures to which an array of pointers points.
 ///
 /// # Safety
 ///
-/// The pointer is null or points to so many pointers, each null or to a structure.
+/// The pointer is null or points to this many pointers, each of which is null or points to a structure.
 unsafe fn children<'a, T>(pointers: *const *const T, count: i64) -> Checked<Vec<&'a T>> {
     let Ok(count) = usize::try_from(count) else { return malformed("a number of children is negative") };
     if count > 0 && pointers.is_null() {
@@ -213,26 +213,27 @@ unsafe fn children<'a, T>(pointers: *const *const T, count: i64) -> Checked<Vec<
     if count == 0 {
         return Ok(Vec::new());
     }
-    // SAFETY: not null, and the caller's promise.
+    // SAFETY: not null, and the caller's contract.
     let children = unsafe { slice::from_raw_parts(pointers, count).iter().map(|pointer| pointer.as_ref()) };
     children.collect::<Option<_>>().map_or_else(|| malformed("a child is null"), Ok)
 }
 
-/// Makes the data of an array of another library, all of which is checked but the lengths of buffers.
+/// Imports an array of another library, and checks it, except the lengths of buffers.
 ///
 /// # Safety
 ///
-/// Pointers are null or point to what the interface says: the stated numbers of buffers and children. Each buffer has the bytes
-/// that its rows, its last offset, or the stated length of a buffer of views demand. All stay valid until the array is released.
+/// Pointers are null or valid as the interface defines, to the stated numbers of buffers and children. Each buffer has
+/// the length that its rows, its last offset, or the stated length of a buffer of views requires. All stay valid until
+/// the array is released.
 pub unsafe fn import_array(array: FFI_ArrowArray, data_type: &DataType) -> Checked<ArrayData> {
     let owner = Arc::new(array);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     let data = unsafe { import(&owner, data_type, &owner) }?;
     check_values(&data)?;
     Ok(data)
 }
 
-/// Makes the data of an array whose values are not checked.
+/// Imports an array without a check of its values.
 ///
 /// # Safety
 ///
@@ -244,12 +245,12 @@ unsafe fn import(array: &FFI_ArrowArray, data_type: &DataType, owner: &Arc<FFI_A
         return malformed("a length, an offset or a number of nulls is out of range");
     }
     let (len, offset) = (position(length), position(offset));
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     let (nulls, pointers, lengths) = unsafe { buffers(array, data_type) }?;
     // SAFETY: as above.
     let children = unsafe { import_children(array, len + offset, data_type, owner) }?;
     if len == 0 {
-        // An array without rows may have null buffers, even for offsets, of which there is one.
+        // An array without rows may have null buffers, even for its one offset.
         return Ok(ArrayData::new_empty(data_type));
     }
     // SAFETY: a bit for each row.
@@ -275,7 +276,7 @@ unsafe fn import(array: &FFI_ArrowArray, data_type: &DataType, owner: &Arc<FFI_A
     Ok(unsafe { ArrayData::new_unchecked(data_type.clone(), len, None, nulls, offset, data, children) })
 }
 
-/// The pointers to the nulls and to other buffers, and the lengths of the last of these, which views refer to.
+/// Returns the pointers to the nulls and to other buffers, and the lengths of the buffers that views refer to.
 ///
 /// # Safety
 ///
@@ -289,7 +290,7 @@ unsafe fn buffers<'a>(
     let expected = layout.buffers.len() + has_nulls;
     let array = ArrayFields::new(array);
     let count = usize::try_from(array.n_buffers).unwrap_or(usize::MAX);
-    // Views have more buffers, and one with the lengths of these.
+    // Views have further buffers, and one with the lengths of these.
     let is_right = if layout.variadic { (expected + 1..=1 << 31).contains(&count) } else { count == expected };
     if !is_right {
         return malformed("a type has another number of buffers");
@@ -297,7 +298,7 @@ unsafe fn buffers<'a>(
     if count > 0 && array.buffers.is_null() {
         return malformed("there are no buffers, and their number says that there are");
     }
-    // SAFETY: not null unless there are none, and the caller's promise.
+    // SAFETY: not null unless there are none, and the caller's contract.
     let all = if count == 0 { &[][..] } else { unsafe { slice::from_raw_parts(array.buffers, count) } };
     let nulls = if has_nulls == 1 { all[0] } else { std::ptr::null() };
     if has_nulls == 1 && nulls.is_null() && array.null_count > 0 {
@@ -311,7 +312,7 @@ unsafe fn buffers<'a>(
         return malformed("the lengths of buffers are missing");
     }
     let length = |index| {
-        // SAFETY: not null, and the caller's promise: a length for each of these buffers.
+        // SAFETY: not null, and the caller's contract: a length for each of these buffers.
         let length = unsafe { stated.add(index).read_unaligned() };
         if (0..=MAX_ROWS).contains(&length) { Some(position(length)) } else { None }
     };
@@ -320,7 +321,7 @@ unsafe fn buffers<'a>(
     Ok((nulls, &all[has_nulls..count - 1], lengths))
 }
 
-/// The bytes of a buffer, given the buffers before it, and their alignment in Rust.
+/// Number of bytes of a buffer, given the buffers before it, and its alignment in Rust.
 fn size(data_type: &DataType, spec: BufferSpec, rows: usize, before: &[Buffer]) -> Checked<(usize, usize)> {
     use DataType as D;
     let out_of_range = || malformed("a size is out of range");
@@ -349,27 +350,27 @@ fn size(data_type: &DataType, spec: BufferSpec, rows: usize, before: &[Buffer]) 
     }
 }
 
-/// A buffer of another library, or a copy if it is not aligned; `None` if it is null.
+/// Imports a buffer of another library, or copies it if it is not aligned; `None` if it is null.
 ///
 /// # Safety
 ///
-/// So many bytes are readable, which is at most `isize::MAX`, until the owner releases the array.
+/// `size` bytes, at most `isize::MAX`, are readable until the owner releases the array.
 unsafe fn buffer(pointer: *const c_void, size: usize, alignment: usize, owner: &Arc<FFI_ArrowArray>) -> Option<Buffer> {
     let pointer = NonNull::new(pointer.cast_mut().cast::<u8>())?;
     if size == 0 {
-        // Its pointer may lead nowhere.
+        // The pointer of an empty buffer may be invalid.
         return Some(Buffer::default());
     }
     if !pointer.as_ptr().addr().is_multiple_of(alignment) {
         memory::probe(size);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         return Some(Buffer::from(unsafe { slice::from_raw_parts(pointer.as_ptr(), size) }));
     }
-    // SAFETY: the caller's promise, and the buffer keeps the owner.
+    // SAFETY: the caller's contract, and the buffer keeps the owner.
     Some(unsafe { Buffer::from_custom_allocation(pointer, size, Arc::<FFI_ArrowArray>::clone(owner)) })
 }
 
-/// The children of an array, or its dictionary.
+/// Imports the children of an array, or its dictionary.
 ///
 /// # Safety
 ///
@@ -382,13 +383,13 @@ unsafe fn import_children(
 ) -> Checked<Vec<ArrayData>> {
     let array = ArrayFields::new(array);
     if let DataType::Dictionary(_, values) = data_type {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let dictionary = unsafe { array.dictionary.as_ref() };
         let Some(dictionary) = dictionary else { return malformed("there is no dictionary") };
         // SAFETY: as above.
         return Ok(vec![unsafe { import(dictionary, values, owner) }?]);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     let children = unsafe { children(array.children, array.n_children) }?;
     let (types, least): (Vec<&DataType>, usize) = match data_type {
         DataType::List(field) | DataType::LargeList(field) | DataType::Map(field, _) => (vec![field.data_type()], 0),
@@ -409,7 +410,7 @@ unsafe fn import_children(
         return malformed("a type has another number of children");
     }
     let import_child = |(child, data_type): (&FFI_ArrowArray, &DataType)| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let child = unsafe { import(child, data_type, owner) }?;
         if child.len() < least { malformed("a child has fewer rows than its parent") } else { Ok(child) }
     };

@@ -1,5 +1,5 @@
-//! [`check_values`] checks what the arrays of other libraries refer to: offsets, views and text. Arrays take it for granted,
-//! and read beyond their buffers where it is wrong.
+//! [`check_values`] checks the offsets, views and text of arrays of other libraries. `arrow-array` trusts them, and
+//! would read beyond buffers if they were wrong.
 
 use std::ops::Range;
 use std::str::from_utf8;
@@ -21,7 +21,7 @@ pub fn check_values(data: &ArrayData) -> Checked {
     check(data, 0..data.len())
 }
 
-/// Checks some rows: a part of a large array costs as much as its rows.
+/// Checks a range of rows, at a cost in proportion to the rows.
 fn check(data: &ArrayData, rows: Range<usize>) -> Checked {
     if rows.is_empty() {
         return Ok(());
@@ -41,7 +41,7 @@ fn check(data: &ArrayData, rows: Range<usize>) -> Checked {
                 false => malformed(data.data_type(), "a child has fewer rows than its parent"),
             })
         }
-        // Types that no operation reads, or for a few rows: they are passed on, and shown.
+        // Types that operations read rarely, or only pass on.
         DataType::Dictionary(..)
         | DataType::FixedSizeList(..)
         | DataType::ListView(_)
@@ -62,7 +62,7 @@ fn child(data: &ArrayData) -> Result<&ArrayData, String> {
     data.child_data().first().ok_or_else(|| format!("a column of type {} has no child", data.data_type()))
 }
 
-/// The bytes, or the elements, that rows span. Their offsets do not decrease, and end inside of the buffer or the child.
+/// Returns the range of bytes or elements of rows, whose offsets must not decrease or exceed the buffer or the child.
 fn spanned<O: ArrowNativeType + PartialOrd>(
     data: &ArrayData,
     rows: Range<usize>,
@@ -70,7 +70,7 @@ fn spanned<O: ArrowNativeType + PartialOrd>(
 ) -> Result<Range<usize>, String> {
     let offsets = offsets::<O>(data, &rows)?;
     let len = if values == 0 { child(data)?.len() } else { data.buffers()[values].len() };
-    // Not negative: `usize` of a negative offset would pass every length.
+    // `to_usize` rejects negative offsets.
     let (first, last) = (offsets[0].to_usize(), offsets[offsets.len() - 1].to_usize());
     match (first, last) {
         (Some(first), Some(last)) if last <= len && never_decrease(offsets) => Ok(first..last),
@@ -91,7 +91,7 @@ fn check_text<O: ArrowNativeType + PartialOrd>(data: &ArrayData, rows: Range<usi
     if is_ascii(values) {
         return Ok(());
     }
-    // Each text begins and ends between two characters of the whole.
+    // Each text has to begin and end at a character boundary.
     let Ok(text) = from_utf8(values) else { return not_text() };
     let is_between = |offset: &O| text.is_char_boundary(offset.as_usize() - start);
     if offsets::<O>(data, &rows)?.iter().all(is_between) { Ok(()) } else { not_text() }
@@ -121,7 +121,7 @@ fn check_views(data: &ArrayData, rows: Range<usize>) -> Checked {
             _ => buffers.get(buffer_index as usize).and_then(|buffer| buffer.get(start..start + len)),
         };
         let is_right = value.is_some_and(|value| !is_text || from_utf8(value).is_ok());
-        // The view of a null has no meaning, and is not read.
+        // The view of a null is not read.
         if !is_right && data.nulls().is_none_or(|nulls| nulls.is_valid(row)) {
             return malformed(data.data_type(), "a view is outside of its buffer, or not UTF-8");
         }

@@ -43,11 +43,11 @@ pub enum Data {
     ByteViews(Views),
     /// Lists and their elements.
     List(Lists, Box<Column>),
-    /// A column for each field. The last one counts the structs; the validity of others is used only where it is set.
+    /// A column for each field. The validity of the last one counts the structs.
     Struct(Vec<Column>),
 }
 
-/// Matches data: one body for vectors of numbers of any type, and arms for everything else.
+/// Matches data with one body for vectors of numbers of any type, and arms for other variants.
 macro_rules! match_data {
     ($data:expr, $numbers:pat => $body:expr, $($rest:tt)*) => {
         match $data {
@@ -107,7 +107,7 @@ impl Column {
         Column { data_type, data, valid: Validity::default(), input: input.clone() }
     }
 
-    /// Reserves memory for more values, and for their bytes if the column has offsets.
+    /// Reserves memory for values, and for their bytes if the column has offsets.
     pub fn reserve(&mut self, values: usize, bytes: usize) {
         match_data! { &mut self.data,
             numbers => memory::reserve_exact(numbers, values),
@@ -129,7 +129,7 @@ impl Column {
         }
     }
 
-    /// The largest offset used so far; 0 for columns without offsets.
+    /// Largest offset so far; 0 for columns without offsets.
     #[inline]
     pub fn max_offset(&self) -> usize {
         match &self.data {
@@ -143,7 +143,7 @@ impl Column {
         }
     }
 
-    /// The ends of the lists, the first being 0, and their elements; `None` if the column has no lists.
+    /// The offsets of the lists, the first of which is 0, and their elements; `None` for other columns.
     #[inline]
     pub fn lists(&self) -> Option<(&[i32], &Column)> {
         match &self.data {
@@ -176,7 +176,7 @@ impl Column {
         }
     }
 
-    /// The columns of the fields.
+    /// The columns of the fields of structs.
     #[inline]
     pub fn fields_mut(&mut self) -> &mut [Column] {
         match &mut self.data {
@@ -185,7 +185,7 @@ impl Column {
         }
     }
 
-    /// Ends a list after the elements so far.
+    /// Ends a list after the current elements.
     #[inline]
     pub fn end_list(&mut self, is_valid: bool) {
         let (lists, valid, elements) = self.lists_mut();
@@ -202,7 +202,7 @@ impl Column {
         }
     }
 
-    /// The runs of a column of bytes, and their validity.
+    /// The values of a binary column, and their validity.
     #[inline]
     pub fn bytes_mut(&mut self) -> (&mut BinaryValues, &mut Validity) {
         match &mut self.data {
@@ -220,12 +220,12 @@ impl Column {
         (&mut self.data, &mut self.valid)
     }
 
-    /// Appends a value of this column's type, whose range was checked when it was read. Lists and structs are null.
+    /// Appends a value of the column's type, whose range was checked when it was read. Lists and structs are null.
     #[inline]
     pub fn push(&mut self, value: Option<Value<'_>>) {
         let Column { data_type, data, valid, .. } = self;
         valid.push(value.is_some());
-        /// The value of this variant, or what is in the place of a null.
+        /// The value of this variant, or the default value for a null.
         macro_rules! variant {
             ($variant:ident) => {
                 match &value {
@@ -274,7 +274,7 @@ impl Column {
         }
     }
 
-    /// A value of another type of numbers that this column holds, too.
+    /// Converts a number to the wider type of this column.
     pub fn widened<'v>(&self, value: Value<'v>) -> Value<'v> {
         match (value, &self.data) {
             (Value::Int(number), Data::Decimal(_) | Data::Uint64(_)) => Value::Wide(number.into()),
@@ -283,7 +283,7 @@ impl Column {
         }
     }
 
-    /// Whether the bytes of a value of this type can be copied into this column, given the right size.
+    /// Whether the bytes of a value of this type, if they have the right size, can be copied into this column.
     pub fn takes_bytes_of(&self, scalar: Scalar) -> bool {
         matches!(
             (scalar, &self.data),
@@ -298,8 +298,8 @@ impl Column {
         )
     }
 
-    /// Appends values by their bytes, up to the first that is not one of a type whose bytes this column takes; returns
-    /// how many. Nulls, and values that were not found, are null.
+    /// Copies the bytes of values, up to the first whose size or text is invalid; returns the number of values. Values
+    /// that were not found are null.
     pub fn push_raw(&mut self, values: &[RawValue<'_>], order: ByteOrder, progress: Progress) -> usize {
         assert!(values.len() <= ROWS);
         let mut valid = 0u64;
@@ -338,7 +338,7 @@ impl Column {
         done
     }
 
-    /// Appends fields of messages, by a loop of the column's type.
+    /// Appends fields of messages, in a loop for the column's type.
     pub fn push_fields<'f>(
         &mut self,
         fields: impl ExactSizeIterator<Item = FieldValue<'f>> + Clone,
@@ -424,7 +424,7 @@ impl Column {
         self.valid.extend(&other.valid);
     }
 
-    /// Back to an earlier length.
+    /// Truncates to an earlier length.
     pub fn truncate(&mut self, len: usize) {
         self.valid.truncate(len);
         match_data! { &mut self.data,
@@ -439,7 +439,7 @@ impl Column {
         }
     }
 
-    /// Of the rows from one on, keeps those in some ranges, each of which is after the one before it.
+    /// Removes the rows from `from` on, except those in the given ranges, which are sorted and do not overlap.
     pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
         match &mut self.data {
             Data::Text(texts) => texts.retain(from, kept),
@@ -470,7 +470,7 @@ impl Column {
     }
 }
 
-/// Reserves memory for more bits, which `arrow-buffer` would end the process without.
+/// Reserves memory for bits. Without it, `arrow-buffer` would abort the process.
 #[inline]
 fn reserve_bits(bits: &mut BooleanBufferBuilder, more: usize) {
     if bits.capacity() - bits.len() < more {

@@ -1,4 +1,4 @@
-//! [`ListSink`]: headers as a list column, the other fields of messages as columns beside it.
+//! [`ListSink`]: headers as a list column, and the other fields of messages as columns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,16 +27,16 @@ use crate::traits::{self, Field, FieldType, FieldValue, Info, Presence};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
-/// The column of headers, as errors name it.
+/// Name of the column of headers in errors.
 const HEADERS: &str = "headers";
 
-/// The growing columns of headers, which are the items of lists.
+/// The growing columns of headers, which are the elements of lists.
 struct HeaderColumns {
-    /// Names of the types of keys, where these are kept as text or bits.
+    /// Names of the types of keys, if the format has typed keys.
     key_types: Option<Utf8<BinaryValues>>,
-    /// No key is null: its validity is not used.
+    /// Keys, which are never null, so that their validity is not used.
     keys: Column,
-    /// Names of the types, if the format has types; null for a null value.
+    /// Names of the types of values, if the format has types; null for a null value.
     types: Option<Utf8<BinaryValues>>,
     values: Column,
 }
@@ -95,7 +95,7 @@ impl HeaderColumns {
     }
 }
 
-/// One body for values that are copied and for views of them.
+/// One body for copied values and for views.
 macro_rules! match_values {
     ($column:expr, ($values:ident, $has_value:ident) => $body:expr) => {
         match $column.parts_mut() {
@@ -106,26 +106,26 @@ macro_rules! match_values {
     };
 }
 
-/// The list column of all headers and the columns of the other fields, as they grow.
+/// The growing list column of headers and columns of the other fields.
 pub struct ListSink {
     headers: HeaderColumns,
-    /// The type of a header, without views.
+    /// Type of a header, without views.
     header_fields: Fields,
     lists: Lists,
     has_list: Validity,
-    /// Whether headers are kept, and not only validated.
+    /// Whether headers are kept, instead of only validated.
     with_headers: bool,
-    /// Columns of the other fields, with their places among them.
+    /// Columns of the other fields, and their indexes.
     fields: Vec<(usize, Column)>,
     has_message: Validity,
     /// The byte order of typed values.
     order: ByteOrder,
-    /// The fields of a message.
+    /// Fields of a message.
     message: &'static [Field],
 }
 
 impl ListSink {
-    /// `views`: fields that are text or bytes, and values of headers, become views of this input.
+    /// `views`: text and binary fields, and values of headers, become views of this input.
     pub fn new(format: &Info, text_keys: bool, views: Option<&ViewInput>) -> Self {
         let (message, header_fields) = (format.fields, schema::header_fields(format, text_keys));
         let types = message.iter().filter_map(|field| schema::field_type(field.field_type));
@@ -147,7 +147,7 @@ impl ListSink {
         }
     }
 
-    /// Keeps only these fields; called before any row. Headers that are not kept are still validated.
+    /// Keeps only some fields. It is called before any row. Headers that are not kept are still validated.
     pub fn keep(mut self, is_requested: impl Fn(&Field) -> bool) -> Self {
         self.with_headers =
             self.message.iter().any(|field| field.field_type == FieldType::Headers && is_requested(field));
@@ -169,7 +169,7 @@ impl ListSink {
         }
     }
 
-    /// Appends the headers of the block's rows up to the first one that needs the slow path; returns how many rows.
+    /// Appends the headers of a block up to the first row that needs the slow path, and returns the number of rows.
     /// Also collects the values of requested keys.
     pub fn decode<'a, F: WireLayout>(
         &mut self,
@@ -191,7 +191,7 @@ impl ListSink {
                 memory::hold(|| decode::decode::<F, _>(block, limit, progress, &mut lists))
             }),
             Some((requested, hits)) => {
-                // Only messages of batches are selected while they are decoded, and their values are never views.
+                // Only messages of batches are decoded and selected at once, and their values are never views.
                 let (Data::Bytes(values), has_value) = values.parts_mut() else { return 0 };
                 let mut lists = ListColumns { keys, types, values, has_value, ends };
                 memory::hold(|| decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, requested, hits))
@@ -205,7 +205,7 @@ impl ListSink {
         done
     }
 
-    /// Of the last rows, which are at most 64 and have no fields yet, keeps those whose bits are set.
+    /// Keeps those of the last rows whose bits are set. They are at most 64, and have no fields yet.
     pub fn retain(&mut self, rows: usize, selected: u64) {
         if selected & ones(rows) == ones(rows) {
             return;
@@ -225,7 +225,7 @@ impl ListSink {
         self.has_message.push_all(messages);
     }
 
-    /// Appends the key; returns false if it is rejected, which was reported.
+    /// Appends the key; returns false if it is rejected and was reported.
     #[inline(always)]
     fn push_key<R: Log>(&mut self, header: &Header<'_>, log: &mut R) -> Result<bool> {
         let HeaderColumns { key_types, keys, .. } = &mut self.headers;
@@ -262,7 +262,7 @@ impl ListSink {
 
     fn end_list(&mut self, valid: bool, has_message: bool) {
         for (_, column) in &mut self.fields {
-            // A message that could not be opened has no fields.
+            // The fields of a message that could not be opened are null.
             if column.count() == self.lists.count() {
                 column.push(None);
             }
@@ -272,7 +272,7 @@ impl ListSink {
         self.has_message.push(has_message);
     }
 
-    /// The columns of the fields that are kept, in the order of the format's table, and which rows have a message.
+    /// The columns of the kept fields, in the order of the format's table, and which rows have a message.
     pub fn finish(self) -> (Vec<ArrayRef>, Validity) {
         let headers = self.headers.finish(&self.header_fields);
         let element = schema::nullable("element", headers.data_type().clone());
@@ -302,7 +302,7 @@ fn field_name(message: &[Field], index: usize) -> &'static str {
 impl<'a> BlockSink<'a> for ListSink {
     fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         let is_kept = self.with_headers && (F::TYPED_KEYS == self.headers.key_types.is_some());
-        // At most `max_bytes` of the input are appended, and fields are parts of it.
+        // A column grows by at most `max_bytes`; fields are part of the input.
         let left = max_offset.saturating_sub(self.max_offset());
         is_kept.then(|| if F::TYPED { left / (max_bytes::<F>(1 << 10) / (1 << 10) + 1) } else { left })
     }
@@ -318,7 +318,7 @@ impl<'a> BlockSink<'a> for ListSink {
     fn append<F: WireLayout>(&mut self, _: &mut (), block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
         let rows = self.row_count();
         let done = self.decode::<F>(block, limit, progress, None);
-        // The fields of all rows of the block were opened.
+        // The fields of all rows of the block were appended.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
         done
     }
@@ -329,7 +329,7 @@ impl<'a> RowSink<'a> for ListSink {
 
     const KEEPS_PARTS: bool = false;
 
-    #[inline(always)] // A header that is passed through memory costs more than reading it.
+    #[inline(always)] // Passing a header through memory costs more than reading it.
     fn header<R: Log>(&mut self, _: &mut (), header: Header<'a>, log: &mut R) -> Result {
         if !self.push_key(&header, log)? {
             return Ok(());
@@ -339,7 +339,7 @@ impl<'a> RowSink<'a> for ListSink {
         }
         let value = header.value.unwrap_or_default();
         match_values!(self.headers.values, (values, has_value) => {
-            // A typed value is its bits, most significant byte first, whichever format it came from.
+            // Typed values are bits in big-endian order, whatever the format.
             if self.order == ByteOrder::Little && header.value_type.and_then(ValueType::width).is_some() {
                 values.push_reversed(value);
             } else {
@@ -376,7 +376,7 @@ impl<'a> RowSink<'a> for ListSink {
     fn end_row<R: Log>(&mut self, _: &mut (), headers: Presence, _log: &mut R) -> Result {
         let whole = headers == Presence::Whole;
         if !whole {
-            // Those of the row, whose list has not ended.
+            // Removes the headers of the row, whose list has not ended.
             self.headers.truncate(self.lists.truncate(self.lists.count()));
         }
         self.end_list(whole, true);

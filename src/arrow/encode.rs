@@ -1,4 +1,4 @@
-//! [`EncodeSink`]: headers and the other fields of messages as a binary column.
+//! [`EncodeSink`]: serialized messages as a binary column.
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
@@ -25,13 +25,13 @@ use crate::value_type::{Scalar, ValueType};
 pub struct EncodeSink<'a> {
     writer: Writer<'a>,
     messages: Column,
-    /// How the kernel writes headers; `None` if the options need the slow path.
+    /// Rules of the kernel; `None` if the options need the slow path.
     rules: Option<Rules>,
     scratch: Scratch,
 }
 
 impl EncodeSink<'_> {
-    /// Rejects options that make no sense for the format.
+    /// Rejects options that do not apply to the format.
     pub fn new(target: &'static Info, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
         let plainly = options.on_loss != OnLoss::Report && !options.canonical;
         let is_simple = target.class == Class::Headers && plainly && !matches!(options.types, TypeOption::ByKey(_));
@@ -128,13 +128,13 @@ impl<'a> ListsSink<'a> for EncodeSink<'a> {
 }
 
 impl<'a> EncodeSink<'a> {
-    /// The bytes that kernels can append before the output passes an offset; `None` if the options or the layout need the
-    /// slow path.
+    /// Number of bytes that kernels can append before the output exceeds an offset; `None` if the options or the layout
+    /// need the slow path.
     pub fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         self.rules.filter(|_| F::WRITES).map(|_| max_offset.saturating_sub(self.messages.max_offset()))
     }
 
-    /// Appends rows of layout `S` in layout `F` up to the first that needs the slow path, and returns how many.
+    /// Writes rows of layout `S` in layout `F`, up to the first that needs the slow path, and returns their number.
     pub fn append_converted<S: WireLayout, F: WireLayout>(
         &mut self,
         block: &RowBlock<'a>,

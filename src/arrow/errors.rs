@@ -1,5 +1,5 @@
-//! Growing columns of the errors of rows, and of what their target format cannot carry: lists of structs, null for a
-//! row without either.
+//! [`ReportColumn`]: a growing column of reports, which are the errors or the losses of rows. It has lists of structs,
+//! null for a row without reports.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -18,13 +18,14 @@ use crate::value::Value;
 /// A row with errors.
 #[derive(Debug, Clone, Copy)]
 pub struct FailedRow {
-    /// There are bytes after an error that could not be read.
+    /// Whether bytes after an error could not be read.
     pub is_broken: bool,
-    /// Error outside of the headers, such as a wrong checksum: no part of the message can be trusted.
+    /// Whether an error is outside of the headers, such as a wrong checksum, so that no part of the message can be
+    /// trusted.
     pub is_damaged: bool,
-    /// The sink has ended the row, with nulls in place of what has errors.
+    /// Whether the sink has ended the row, with nulls for values with errors.
     pub is_appended: bool,
-    /// The row has several columns.
+    /// Whether the row has several columns.
     pub keeps_parts: bool,
 }
 
@@ -38,7 +39,7 @@ pub enum RowAction {
 }
 
 impl FailedRow {
-    /// Whether a null takes the place of the row, if it is not raised.
+    /// Whether the row becomes null, if its error is not raised.
     pub fn is_null(self, policy: OnError) -> bool {
         !self.is_appended || policy.is_null() && (self.is_broken || self.is_damaged || !self.keeps_parts)
     }
@@ -48,8 +49,8 @@ impl FailedRow {
         self.is_appended && !self.is_damaged
     }
 
-    /// `is_selected`: a filter selects the row, or the null in its place; `is_excluded`: it excludes the row, whose errors
-    /// do not concern it.
+    /// Decides what happens to the row. `is_selected`: a filter selects the row, or the null that replaces it.
+    /// `is_excluded`: the filter excludes the row, whose errors do not concern it.
     pub fn decide(self, policy: OnError, is_selected: bool, is_excluded: bool) -> RowAction {
         match policy {
             _ if is_excluded => RowAction::Drop,
@@ -61,19 +62,19 @@ impl FailedRow {
     }
 }
 
-/// Column in errors of the condition that a filter evaluates.
+/// Name of the condition of a filter in the column of an error.
 const CONDITION: &str = "where";
 
 /// The result of a condition for a row with errors.
 #[derive(Debug, Clone, Copy)]
 pub struct Verdict {
     pub is_selected: bool,
-    /// No header can change the result.
+    /// Whether no header can change the result.
     pub is_certain: bool,
 }
 
 impl Verdict {
-    /// Column of an error in the row: the condition, if the error leaves it undecided.
+    /// The column of an error of the row, which is the condition if the error leaves it undecided.
     pub fn column_of(self, column: Option<&str>, is_incomplete: bool) -> Option<&str> {
         match column {
             None | Some(CONDITION) => {
@@ -84,7 +85,7 @@ impl Verdict {
         }
     }
 
-    /// Names the condition in errors that left it undecided, and in no others.
+    /// Names the condition in exactly those errors that left it undecided.
     pub fn attribute(self, errors: &mut [ErrorDetail]) {
         for error in errors {
             let column = self.column_of(error.column.as_deref(), error.code == Code::Incomplete);
@@ -93,13 +94,13 @@ impl Verdict {
     }
 }
 
-/// Whether a condition that is not true was decided: the row is excluded, whatever errors its output columns have.
+/// Whether a condition is decided and not true, so that the row is excluded, whatever the errors of its output columns.
 pub fn is_excluded(errors: &[ErrorDetail], is_selected: bool) -> bool {
     let is_undecided = |error: &ErrorDetail| matches!(error.column.as_deref(), None | Some(CONDITION));
     !is_selected && !errors.iter().any(is_undecided)
 }
 
-/// The errors and losses that a run has found.
+/// The errors and losses of rows.
 #[derive(Default)]
 pub struct ReportColumns {
     pub errors: ErrorColumn,
@@ -120,24 +121,24 @@ impl ReportColumns {
         self.errors.would_pass(errors, max_offset) || self.losses.would_pass(losses, max_offset)
     }
 
-    /// Cuts the errors and losses of the next row where all rows together have too many.
+    /// Truncates the errors and losses of the next row if all rows together have too many.
     pub fn truncate(&self, errors: &mut Vec<ErrorDetail>, losses: &mut Vec<Loss>, max_reports: usize) {
         self.errors.truncate(errors, max_reports);
         self.losses.truncate(losses, max_reports);
     }
 
-    /// Whether no row of another run is cut when it comes after these.
+    /// Whether the reports of the next rows can be appended without truncating any.
     pub fn keeps_all(&self, other: &ReportColumns, max_reports: usize) -> bool {
         self.errors.keeps_all(&other.errors, max_reports) && self.losses.keeps_all(&other.losses, max_reports)
     }
 
-    /// Appends the findings of another run over the rows after these.
+    /// Appends the reports of the next rows.
     pub fn extend(&mut self, other: &ReportColumns, progress: Progress) {
         self.errors.extend(&other.errors, progress);
         self.losses.extend(&other.losses, progress);
     }
 
-    /// At least the bytes of each text column.
+    /// Upper bound of the bytes of each text column.
     pub fn text_len(&self) -> usize {
         self.errors.text_len.max(self.losses.text_len)
     }
@@ -146,17 +147,18 @@ impl ReportColumns {
 pub type ErrorColumn = ReportColumn<ErrorDetail>;
 pub type LossColumn = ReportColumn<Loss>;
 
-/// What every row of a column keeps, however many others there are: more than what is wrong with a row of real data, or lost
-/// in its conversion, and in memory in proportion to the bytes that it is about.
+/// Number of reports that every row keeps, whatever the number of others. Rows of real data have fewer errors and
+/// losses, and the memory is in proportion to the bytes of the row.
 const ROW_REPORTS: usize = 64;
 
-/// The most fields of text.
+/// Maximum number of text fields.
 const TEXTS: usize = 5;
 
-/// The fields of text in their order, the index of a header, and a byte.
+/// The text fields in their order, the index of a header, and a byte.
 type ReportValues<'a> = ([Option<&'a str>; TEXTS], Option<usize>, Option<usize>);
 
-/// An error or a loss as a struct of `FIELDS`: texts, one index of a header (int32), at most one byte offset (int64).
+/// An error or a loss as a struct of `FIELDS`: texts, the index of a header (int32), and at most one byte offset
+/// (int64).
 pub trait ReportFields {
     const FIELDS: fn() -> Fields;
 
@@ -183,11 +185,11 @@ impl ReportFields for Loss {
     }
 }
 
-/// A growing column of lists of structs.
+/// A growing column of lists of errors or losses.
 pub struct ReportColumn<R> {
     lists: Column,
     text_len: usize,
-    /// Details beyond the first [`ROW_REPORTS`] of each row.
+    /// ReportColumn beyond the first [`ROW_REPORTS`] of each row.
     further: usize,
     report: PhantomData<fn(R)>,
 }
@@ -200,12 +202,12 @@ impl<R: ReportFields> Default for ReportColumn<R> {
 }
 
 impl<R: ReportFields> ReportColumn<R> {
-    /// Whether these would take a column past an offset.
+    /// Whether a column would exceed an offset with these reports.
     pub fn would_pass(&self, reports: &[R], max_offset: usize) -> bool {
         self.text_len + reports.iter().map(text_len).sum::<usize>() > max_offset
     }
 
-    /// Cuts the details of the next row, which keeps its first [`ROW_REPORTS`] in any case.
+    /// Truncates the reports of the next row, which keeps its first [`ROW_REPORTS`].
     pub fn truncate(&self, reports: &mut Vec<R>, max_reports: usize)
     where
         R: Report,
@@ -240,7 +242,7 @@ impl<R: ReportFields> ReportColumn<R> {
         self.lists.end_list(!reports.is_empty());
     }
 
-    /// Appends rows without details.
+    /// Appends rows without reports.
     pub fn push_whole(&mut self, rows: usize) {
         self.lists.push_null_lists(rows);
     }
@@ -256,7 +258,7 @@ impl<R: ReportFields> ReportColumn<R> {
     }
 }
 
-/// The bytes that a detail adds to any one column of text at most.
+/// Maximum number of bytes that a report adds to one column of text.
 fn text_len(report: &impl ReportFields) -> usize {
     report.values().0.into_iter().flatten().map(str::len).max().unwrap_or(0)
 }

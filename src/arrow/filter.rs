@@ -3,8 +3,8 @@
 //! ```text
 //!   tenant = 'acme' and not offset < 5      the steps, in postfix order:
 //!
-//!     test 0     test 1      not       and          a truth is two words with a bit for each message:
-//!   ┌─────────┬───────────┬─────────┬─────────┐       yes and no; neither is null, as in SQL
+//!     test 0     test 1      not       and          a truth has two words with a bit for each message:
+//!   ┌─────────┬───────────┬─────────┬─────────┐       yes and no; with neither bit, it is null, as in SQL
 //!   │ = 'acme'│   < 5     │         │         │
 //!   └─────────┴───────────┴─────────┴─────────┘
 //! ```
@@ -35,7 +35,7 @@ use crate::log::{Log, Result};
 use crate::traits::{Field, FieldType, FieldValue, Info, MessageFields, Presence};
 use crate::value::ByteOrder;
 
-/// The messages that are evaluated at once: one for each bit of a word.
+/// Number of messages that are evaluated at once, one for each bit of a word.
 pub(crate) const ROWS: usize = u64::BITS as usize;
 
 /// A condition: its operands, and its steps in postfix order.
@@ -61,7 +61,7 @@ pub enum Operand {
     Field(usize),
 }
 
-/// For which values of a header that is selected with `Repeat::All` a test has to be true.
+/// Whether a test has to be true of any or of all values of a header with `Repeat::All`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantifier {
     Any,
@@ -83,7 +83,7 @@ pub enum Test {
 pub struct Pattern(Regex);
 
 impl Pattern {
-    /// Compiles an expression, which takes at most 10 MB.
+    /// Compiles an expression to at most 10 MB.
     pub fn new(text: &str) -> Result<Self, Error> {
         let reason = |error: regex::Error| {
             let text = error.to_string();
@@ -104,7 +104,7 @@ impl PartialEq for Pattern {
     }
 }
 
-/// Literals of a list, each kind in order.
+/// Literals of a list, grouped by type and sorted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Literals {
     flags: Vec<bool>,
@@ -132,7 +132,7 @@ impl Literals {
         sorted
     }
 
-    /// The literals, in another order.
+    /// Returns the literals, in any order.
     pub fn iter(&self) -> impl Iterator<Item = Literal> {
         let flags = self.flags.iter().map(|flag| Literal::Bool(*flag));
         let numbers = self.numbers.iter().map(|number| Literal::Int(*number));
@@ -144,7 +144,7 @@ impl Literals {
         match value {
             Element::Bool(flag) => self.flags.contains(&flag),
             Element::Int(number) => self.numbers.binary_search(&number).is_ok(),
-            // NaN is found nowhere. Both zeros, which are equal, are side by side.
+            // NaN is never found. Both zeros, which are equal, are adjacent.
             Element::Float(number) => {
                 let order = |other: &f64| other.partial_cmp(&number).unwrap_or(Ordering::Less);
                 self.floats.binary_search_by(order).is_ok()
@@ -154,7 +154,7 @@ impl Literals {
     }
 }
 
-/// Bytes to find in a value. Preparing the search takes longer than a search in a short value.
+/// Bytes to find in a value. The search is prepared once, which takes longer than a search in a short value.
 #[derive(Debug, Clone)]
 pub struct Substring(Box<Finder<'static>>);
 
@@ -189,11 +189,11 @@ pub enum Literal {
     Bool(bool),
     Int(i128),
     Float(f64),
-    /// Text too.
+    /// Bytes or text.
     Bytes(Vec<u8>),
 }
 
-/// A value of a column, compared with literals of the same variant only.
+/// A value of a column, which is compared only with literals of the same variant.
 #[derive(Clone, Copy)]
 pub(super) enum Element<'a> {
     Bool(bool),
@@ -202,18 +202,18 @@ pub(super) enum Element<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Whether a condition is true of each of some messages. It is null where neither bit is set.
+/// The result of a condition for up to 64 messages. It is null if neither bit of a message is set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Truth {
     pub yes: u64,
     pub no: u64,
 }
 
-/// What is known of the messages.
+/// The operands that are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
     Everything,
-    /// Tests of headers are null, also the test of a null header.
+    /// Fields only. Tests of headers are null, including the test for a null header.
     Fields,
 }
 
@@ -224,7 +224,7 @@ impl Filter {
         self.field_indexes(format).map(|_| ())
     }
 
-    /// The places of the fields among all fields of a message but its headers.
+    /// Indexes of the fields among the fields of a message, without the headers.
     pub fn field_indexes(&self, format: &Info) -> Result<Vec<usize>, Error> {
         let others: Vec<&Field> = format.fields.iter().filter(|field| field.field_type != FieldType::Headers).collect();
         let index = |name: &String| {
@@ -234,7 +234,7 @@ impl Filter {
         self.fields.iter().map(index).collect()
     }
 
-    /// The truth for a message of which nothing is known.
+    /// Whether the filter selects a message whose operands are all null.
     pub fn accepts_null(&self) -> bool {
         self.evaluate(1, |_, _, test| Truth::of_null(test, 1)).yes != 0
     }
@@ -262,7 +262,7 @@ impl Filter {
 }
 
 impl Quantifier {
-    /// The truth for one list, by whether a test is true, false or null of some of its values.
+    /// The truth for a list, given whether the test of any of its values is true, false or null.
     pub(super) fn truth(self, yes: bool, no: bool, null: bool) -> Truth {
         let (yes, no) = match self {
             Quantifier::Any => (yes, no && !yes && !null),
@@ -278,7 +278,7 @@ impl Truth {
     }
 }
 
-/// This many bits.
+/// The lowest `count` bits.
 pub(crate) fn ones(count: usize) -> u64 {
     if count >= ROWS { u64::MAX } else { (1 << count) - 1 }
 }
@@ -313,7 +313,7 @@ impl Comparison {
     }
 }
 
-/// Less, equal, greater, none.
+/// Number of the bit of an order in [`Comparison::orders`].
 #[inline(always)]
 fn order_bit(order: Option<Ordering>) -> u8 {
     order.map_or(3, |order| (order as i8 + 1) as u8)
@@ -331,7 +331,7 @@ impl Test {
         }
     }
 
-    /// At most 64 places of a column.
+    /// The truth for at most 64 rows of a column.
     fn of_column(&self, column: &Column, rows: Range<usize>) -> Truth {
         let (data, validity) = column.parts();
         let valid = validity.word(rows.start) & ones(rows.len());
@@ -342,7 +342,7 @@ impl Test {
         Truth { yes: yes & valid, no: !yes & valid }
     }
 
-    /// Tests at most 64 places, nulls among them, in a loop for the column's type.
+    /// Tests at most 64 rows, including nulls, in a loop for the column's type.
     fn holds_for(&self, data: &Data, rows: Range<usize>) -> u64 {
         let of_bytes = |values: &BinaryValues| self.holds_of(rows.clone().map(|row| Element::Bytes(values.get(row))));
         macro_rules! loops {
@@ -361,7 +361,7 @@ impl Test {
         loops! { Int8 Int16 Int32 Int64 Uint8 Uint16 Uint32 Uint64 Decimal; Float32 Float64 }
     }
 
-    // The variant of the values is known where this is inlined.
+    // Inlined where the variant of the values is known.
     #[inline(always)]
     pub(super) fn holds_of<'e>(&self, values: impl Iterator<Item = Element<'e>>) -> u64 {
         macro_rules! bits {
@@ -381,7 +381,7 @@ impl Test {
         }
     }
 
-    /// The fields at a place of at most 64 messages.
+    /// The truth for a field of at most 64 messages.
     fn of_fields<'f, F: MessageFields<'f>>(&self, messages: &[F], index: usize) -> Truth {
         let mut truth = Truth::default();
         for (bit, fields) in messages.iter().enumerate() {
@@ -401,7 +401,7 @@ impl Test {
         truth
     }
 
-    /// The truth of one row for a list of values. A missing header is an empty list: neither true nor false.
+    /// The truth for one row with a list of values. A missing header is an empty list.
     fn of_list(&self, quantifier: Quantifier, column: &Column, elements: Range<usize>) -> Truth {
         let (mut yes, mut no, mut null) = (false, false, false);
         for start in elements.clone().step_by(ROWS) {
@@ -428,13 +428,13 @@ impl Element<'_> {
     }
 }
 
-/// The operands of a filter as columns, and the truth for their rows.
+/// The operands of a filter as columns.
 pub(crate) struct FilterSink {
     filter: Arc<Filter>,
     headers: SelectSink,
-    /// With their places among the fields of a message.
+    /// Columns of fields, and their indexes among the fields of a message.
     fields: Vec<(usize, Column)>,
-    /// Rows before the current one.
+    /// Number of rows before the current one.
     row: usize,
 }
 
@@ -458,17 +458,18 @@ impl FilterSink {
         !self.headers.is_empty()
     }
 
-    /// The truth for at most 64 rows.
+    /// Evaluates the filter for at most 64 rows.
     pub fn truth(&self, rows: Range<usize>, known: Known) -> Truth {
         self.evaluate(rows.clone(), known, |index, test| test.of_column(&self.fields[index].1, rows.clone()))
     }
 
-    /// The truth for at most 64 messages, whose fields are not in columns and whose headers are the first rows.
+    /// Evaluates the filter for at most 64 messages, whose fields are not in columns and whose headers are the first
+    /// rows.
     pub fn truth_of<'f, F: MessageFields<'f>>(&self, messages: &[F], known: Known) -> Truth {
         self.evaluate(0..messages.len(), known, |index, test| test.of_fields(messages, self.fields[index].0))
     }
 
-    /// `of_field`: the truth of a test of a field.
+    /// Evaluates the filter; `of_field` tests a field.
     fn evaluate(&self, rows: Range<usize>, known: Known, of_field: impl Fn(usize, &Test) -> Truth) -> Truth {
         self.filter.evaluate(rows.len(), |operand, quantifier, test| match (known, operand) {
             (Known::Everything | Known::Fields, Operand::Field(index)) => of_field(index, test),
@@ -488,14 +489,14 @@ impl FilterSink {
         }
     }
 
-    /// The truth that is known from fields alone. Without fields, no message is excluded.
+    /// Evaluates the filter for the fields alone. A filter without fields excludes no message.
     pub fn truth_by_fields<'f, F: MessageFields<'f>>(&self, messages: &[F]) -> Truth {
         let is_null = self.fields.is_empty() && self.has_headers();
         if is_null { Truth::default() } else { self.truth_of(messages, Known::Fields) }
     }
 
-    /// Appends the operands among the headers that a kernel reads, up to the first row that needs the slow path; returns
-    /// how many.
+    /// Appends the operands from the headers that a kernel reads, up to the first row that needs the slow path; returns
+    /// the number of rows.
     pub fn append_read<'a>(
         &mut self,
         found: &mut Found<'a>,
@@ -587,7 +588,7 @@ impl<'a> BlockSink<'a> for FilterSink {
     ) -> usize {
         let before = self.row_count() - if self.fields.is_empty() { 0 } else { block.rows().len() };
         let done = self.headers.append::<F>(found, block, limit, progress);
-        // The fields of all rows of the block were opened.
+        // The fields of all rows of the block were appended.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(before + done));
         done
     }

@@ -1,4 +1,4 @@
-//! [`Filtered`]: an operation on those rows of a column that a filter selects.
+//! [`Filtered`]: an operation on the rows of a column that a filter selects.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::number::fitting;
 use crate::traits::{Info, MessageFormat, ReadOptions};
 use crate::value::ByteOrder;
 
-/// The operands of the filter are read from all rows first; the operation gets the rows that are selected.
+/// Reads the operands of the filter from all rows first, and applies the operation to the selected rows.
 pub struct Filtered<O> {
     pub operation: O,
     pub filter: Arc<Filter>,
@@ -32,7 +32,7 @@ pub struct Filtered<O> {
     pub on_error: OnError,
 }
 
-/// Bytes or lists → whether a filter selects each row, and its errors.
+/// Operation from bytes or lists to whether a filter selects each row, and its errors.
 pub struct Matches {
     pub filter: Arc<Filter>,
     pub options: ReadOptions,
@@ -42,7 +42,7 @@ pub struct Matches {
 /// The rows that a filter selects.
 struct Selected {
     rows: Vec<usize>,
-    /// The errors of each of them, if any has one.
+    /// Errors of each selected row, if any row has errors.
     errors: Option<ArrayRef>,
     /// The row before which the filter ended.
     until: usize,
@@ -84,7 +84,7 @@ impl Operation for Matches {
 }
 
 impl Selected {
-    /// Applies an operation to the rows that are selected.
+    /// Applies an operation to the selected rows.
     fn pass_to(
         self,
         input: Input<'_>,
@@ -105,7 +105,7 @@ impl Selected {
         Ok(output)
     }
 
-    /// Whether each row is selected, and its errors.
+    /// Returns whether each row is selected, and its errors.
     fn mark(self, input: Input<'_>, data_type: &DataType, on_error: OnError) -> Output {
         let DataType::Struct(fields) = data_type else { unreachable!("the type is a struct") };
         let Selected { rows, errors, until } = self;
@@ -114,7 +114,7 @@ impl Selected {
         rows.iter().for_each(|row| selected[row - input.from] = true);
         let mut columns: Vec<ArrayRef> = vec![Arc::new(BooleanArray::from(selected))];
         if on_error.is_column() {
-            // Those of the rows that are not selected are not returned.
+            // Errors of rows that are not selected are not returned.
             let data_type = fields[1].data_type();
             let errors = errors.unwrap_or_else(|| new_null_array(data_type, rows.len()));
             let (mut next_rows, none) = (rows.iter().enumerate().peekable(), new_null_array(data_type, 1));
@@ -162,7 +162,7 @@ impl Selected {
         input: Input<'a>,
         (order, is_strict): (ByteOrder, bool),
     ) -> Result<Selected, Error> {
-        // An error only counts in a row that its fields do not exclude.
+        // Errors of rows that are excluded by their fields are ignored.
         let policy = plan.on_error;
         let on_error = if policy == OnError::Raise { OnError::Column } else { policy };
         let plan = Plan { on_error, ..plan };
@@ -199,23 +199,23 @@ impl Selected {
     }
 }
 
-/// Some rows of a column, in their order.
+/// Copies some rows of a column, in their order.
 fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
     let data = column.to_data();
     if rows.len() == data.len() {
         return make_array(data);
     }
-    // Its buffers grow by doubling.
+    // The buffers grow by doubling.
     memory::probe(data.get_slice_memory_size().unwrap_or(0).saturating_mul(2));
     let mut taken = MutableArrayData::new(vec![&data], false, rows.len());
     for range in rows.chunk_by(|row, next| row + 1 == *next) {
-        // Fewer bytes than the column has.
+        // The rows have fewer bytes than the column.
         taken.try_extend(0, range[0], range[0] + range.len()).expect("a part of a column has smaller offsets");
     }
     make_array(taken.freeze())
 }
 
-/// Errors of rows that the filter selects, or could not decide on, with the condition named in the latter.
+/// Names the condition in those errors of rows that leave it undecided.
 fn attributed(errors: &ArrayRef, verdicts: &[Verdict]) -> ArrayRef {
     let (element, offsets, values, nulls) = errors.as_list::<i32>().clone().into_parts();
     let (fields, mut columns, valid) = values.as_struct().clone().into_parts();
@@ -234,7 +234,7 @@ fn attributed(errors: &ArrayRef, verdicts: &[Verdict]) -> ArrayRef {
     Arc::new(ListArray::new(element, offsets, Arc::new(StructArray::new(fields, columns, valid)), nulls))
 }
 
-/// A result whose last column lists the errors of the filter too. Those that concern no output column are the same.
+/// Adds the errors of the filter to the last column of a result. Both contain the errors that concern no output column.
 fn with_errors(result: &ArrayRef, filter_errors: &ArrayRef) -> ArrayRef {
     let (fields, mut columns, nulls) = result.as_struct().clone().into_parts();
     let Some(last) = columns.pop() else { return Arc::clone(result) };

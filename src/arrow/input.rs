@@ -1,4 +1,4 @@
-//! Input columns, read in place: bytes, text and lists of headers, in each of Arrow's layouts.
+//! Input columns of bytes, text and lists of headers, in each of Arrow's layouts, read without a copy.
 
 use std::ops::Range;
 use std::slice;
@@ -14,7 +14,7 @@ use crate::cursor::Cursor;
 use crate::kernel::{self, ROWS};
 use crate::number::position;
 
-/// One body for the arrays of several layouts.
+/// One body for arrays of several layouts.
 macro_rules! match_layout {
     ($value:expr, $input:ident::{$($layout:ident),*}, $array:ident => $body:expr) => {
         match $value { $($input::$layout($array) => $body),* }
@@ -48,7 +48,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// A cursor over a value that is not null.
-    #[inline(always)] // Once per row of every block.
+    #[inline(always)] // Called once per row of every block.
     pub fn cursor(self, row: usize) -> Option<Cursor<'a>> {
         match self {
             Bytes::Small(array) => {
@@ -61,7 +61,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// The bytes of the values of a column of bytes, or of the headers of a column of lists.
+    /// The values of a binary column, or of the headers of a list column.
     pub fn of_values(array: &'a dyn Array) -> Option<Self> {
         match ListInput::of(array) {
             Some(lists) => Bytes::of(lists.elements()?.column_by_name("value")?),
@@ -77,7 +77,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Bytes before a row; of views, rows.
+    /// Number of bytes before a row; for views, the number of rows.
     #[inline]
     pub fn before(self, row: usize) -> usize {
         match self {
@@ -87,13 +87,13 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Bytes of the values from a row on: an estimate of how many bytes an output made from them has.
+    /// Number of bytes of the values from a row on, an estimate of the size of an output that is made from them.
     pub fn len_from(self, row: usize) -> usize {
         match self {
             Bytes::Small(array) => span(&array.value_offsets()[row..]),
             Bytes::Large(array) => span(&array.value_offsets()[row..]),
             Bytes::View(array) => {
-                // Null views may have any length, and views may share bytes: the buffers bound the sum.
+                // Null views may have any length, and views may share bytes, so that the buffers bound the sum.
                 let views = &array.views()[row..];
                 let lengths =
                     views.iter().map(|view| ByteView::from(*view).length as usize).fold(0, usize::saturating_add);
@@ -104,8 +104,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// A cursor over a value in the buffer that its view refers to, or in the buffer of views: kernels read only values that
-/// other bytes follow.
+/// A cursor over a value in the buffer of its view, or in the buffer of views. Kernels need bytes after a value.
 #[inline(always)]
 fn viewed(array: &BinaryViewArray, row: usize) -> Cursor<'_> {
     let ByteView { length, buffer_index, offset, .. } = ByteView::from(array.views()[row]);
@@ -172,7 +171,7 @@ impl<'a> ListInput<'a> {
         self.values().as_struct_opt()
     }
 
-    /// The elements of all rows, null ones too.
+    /// Range of the elements of all rows, including null ones.
     pub fn element_range(self) -> Range<usize> {
         fn ends<O: OffsetSizeTrait>(offsets: &[O]) -> Range<usize> {
             offsets[0].as_usize()..offsets[offsets.len() - 1].as_usize()
@@ -191,7 +190,7 @@ impl<'a> ListInput<'a> {
         })
     }
 
-    /// The elements of a row; `None` where the list is null.
+    /// Range of the elements of a row; `None` if the list is null.
     #[inline(always)] // Called for every row.
     pub fn get(self, row: usize) -> Option<Range<usize>> {
         match_layout!(self, ListInput::{Small, Large}, array => array.is_valid(row).then(|| value_range(array.value_offsets(), row)))

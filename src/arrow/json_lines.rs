@@ -1,4 +1,4 @@
-//! JSON lines from the rows of a record batch: [`json_lines`].
+//! [`json_lines`] writes the rows of a record batch as JSON lines.
 //!
 //! ```text
 //!   text, bytes that are text           "acme"
@@ -13,8 +13,8 @@
 //!   headers with types                  [{"key":"retry","value":{"type":"int32","value":3}}]
 //! ```
 //!
-//! A header of type `string` is written as its text; a value whose bits are not valid for its type has `base64` instead of
-//! `value`. Characters that are not visible, such as those that control a terminal or the direction of text, are escaped.
+//! A header of type `string` is written as its text; a value whose bits are not valid for its type has `base64` instead
+//! of `value`. Invisible characters, such as those that control a terminal or the direction of text, are escaped.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -28,7 +28,7 @@ use crate::arrow::schema::type_name;
 use crate::error::{Error, interrupted};
 use crate::interrupt;
 
-/// Rows between two checks for an interrupt.
+/// Number of rows between two checks for an interrupt.
 const ROWS: usize = 256;
 
 /// Returns a line for each row: an object of its columns.
@@ -51,7 +51,7 @@ type WriteNumber<'a> = Box<dyn Fn(usize, &mut Buffer) + 'a>;
 /// Returns the time of a row; `None` if it is null.
 type ReadTime<'a> = Box<dyn Fn(usize) -> Option<i64> + 'a>;
 
-/// A column and how its values are written.
+/// A column, by the way in which its values are written.
 enum Node<'a> {
     Null,
     Bool(&'a BooleanArray),
@@ -76,7 +76,7 @@ struct HeaderNode<'a> {
     value: TypedNode<'a>,
 }
 
-/// A key or a value of headers, with its type where a format has types.
+/// Keys or values of headers, with their types if the format has types.
 struct TypedNode<'a> {
     node: Node<'a>,
     types: Option<Texts<'a>>,
@@ -123,7 +123,7 @@ impl<'a> Node<'a> {
             DataType::Decimal128(..) => {
                 let numbers = array.as_primitive::<Decimal128Type>();
                 Node::Number(Box::new(move |row, out| match array.is_valid(row) {
-                    // Most readers would round a number.
+                    // Most readers would round a JSON number.
                     true => out.text(&numbers.value_as_string(row)),
                     false => out.null(),
                 }))
@@ -262,7 +262,7 @@ impl TypedNode<'_> {
             (Node::Bytes(bytes), Some(types)) => match (bytes.get(row), types.get(row)) {
                 (None, _) => out.null(),
                 (Some(bits), Some(name)) => out.typed(name, bits),
-                // Text without a type would be read as a string.
+                // Text would be read as a value of type string.
                 (Some(bits), None) => out.base64(bits),
             },
             _ => self.node.write(row, out),

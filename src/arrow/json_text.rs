@@ -1,4 +1,4 @@
-//! JSON text: numbers that every reader keeps, times, bytes, and text whose invisible characters are escaped.
+//! Writes JSON text: numbers without loss of digits, times, bytes, and text with invisible characters escaped.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -10,22 +10,22 @@ use crate::memory;
 use crate::value::{ByteOrder, Value, read_bytes};
 use crate::value_type::Scalar;
 
-/// How times and text are written.
+/// Options of times and text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct JsonOptions {
-    /// Times are milliseconds since 1970, instead of ISO 8601.
+    /// Whether times are milliseconds since 1970, instead of ISO 8601.
     pub epoch_ms: bool,
-    /// Characters beyond ASCII are escaped, for terminals that have other encodings than UTF-8.
+    /// Whether characters beyond ASCII are escaped, for terminals with other encodings than UTF-8.
     pub ascii: bool,
 }
 
-/// Integers up to this one are exact as doubles, which is how most readers of JSON hold numbers.
+/// Largest integer up to which all integers are exact as doubles, which most JSON readers use for numbers.
 const MAX_EXACT: u128 = (1 << 53) - 1;
 
-/// Characters of a number, a time or an escape at most.
+/// Maximum number of characters of a number, a time or an escape.
 const MAX_NUMBER: usize = 64;
 
-/// The unit of a column of times, and whether it has a time zone; Arrow's values are UTC then.
+/// Unit of a column of times, and whether it has a time zone, so that its values are in UTC.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
     pub per_second: i64,
@@ -33,7 +33,7 @@ pub(super) struct Clock {
     pub is_utc: bool,
 }
 
-/// JSON that is being written.
+/// A growing JSON text.
 pub(super) struct Buffer {
     pub bytes: Vec<u8>,
     pub options: JsonOptions,
@@ -59,7 +59,7 @@ impl Buffer {
         self.exact(number.unsigned_abs() <= MAX_EXACT, number);
     }
 
-    /// A number, or its digits as a string where a double is another number.
+    /// Writes a number, or a string of its digits if it is not exact as a double.
     fn exact(&mut self, is_exact: bool, number: impl Display) {
         match is_exact {
             true => self.display(number),
@@ -74,7 +74,7 @@ impl Buffer {
         }
     }
 
-    /// The shortest digits that are this number as a `float32`.
+    /// Writes the shortest digits that identify the `float32`.
     pub fn float32(&mut self, number: f32) {
         match number.is_finite() {
             true => self.display(format_args!("{number:?}")),
@@ -95,7 +95,7 @@ impl Buffer {
         self.raw(if clock.is_utc { b"Z\"" } else { b"\"" });
     }
 
-    /// A day since 1970. One that no calendar has is its number.
+    /// Writes a date from days since 1970; days outside of the calendar are written as a number.
     pub fn date(&mut self, days: i32) {
         match NaiveDate::from_epoch_days(days) {
             Some(date) => self.display(format_args!("\"{:04}-{:02}-{:02}\"", date.year(), date.month(), date.day())),
@@ -103,8 +103,8 @@ impl Buffer {
         }
     }
 
-    /// Milliseconds since 1970, with decimals for units below a millisecond. A double keeps all digits if it can hold twice
-    /// the number of units.
+    /// Writes milliseconds since 1970, with decimals for units below a millisecond. A double keeps all digits if it can
+    /// hold twice the number of units.
     fn milliseconds(&mut self, time: i64, clock: Clock) {
         let per_millisecond = (clock.per_second / 1000).unsigned_abs();
         if per_millisecond <= 1 {
@@ -119,7 +119,7 @@ impl Buffer {
         self.exact(u128::from(units) * 2 <= MAX_EXACT, format_args!("{sign}{whole}.{fraction:0digits$}"));
     }
 
-    /// A key or value with a type.
+    /// Writes a key or value with a type.
     pub fn typed(&mut self, type_name: &str, bits: &[u8]) {
         let value = Scalar::named(type_name).and_then(|scalar| {
             let value = read_bytes(scalar, ByteOrder::Big, bits).ok()?;
@@ -262,8 +262,8 @@ fn not_finite(number: f64) -> &'static [u8] {
     }
 }
 
-/// The text that bytes are: UTF-8 without control characters other than those of lines. Numbers have such characters in most
-/// cases, and all numbers of a column should look alike.
+/// The bytes as text, if they are UTF-8 without control characters, except tabs and line breaks. Binary numbers mostly
+/// have control characters, so that the numbers of a column look alike.
 #[inline]
 fn text_of(bytes: &[u8]) -> Option<&str> {
     let visible = |byte: u8| (byte >= b' ') & (byte != 0x7f) | matches!(byte, b'\t' | b'\n' | b'\r');
@@ -271,7 +271,7 @@ fn text_of(bytes: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(bytes).ok().filter(|_| is_visible)
 }
 
-/// Whether bytes are ASCII that JSON and terminals take as it is, eight at a time.
+/// Whether bytes are ASCII that needs no escapes. It checks eight bytes at a time.
 #[inline]
 fn is_plain(bytes: &[u8]) -> bool {
     let (words, tail) = bytes.as_chunks::<8>();
@@ -284,7 +284,7 @@ fn is_plain(bytes: &[u8]) -> bool {
     words | marks_of_others(last) == 0
 }
 
-/// Not zero if any of eight bytes is a control character, a quote, a backslash, or beyond ASCII.
+/// Returns a nonzero number if any of eight bytes is a control character, a quote, a backslash, or beyond ASCII.
 #[inline]
 fn marks_of_others(word: [u8; 8]) -> u64 {
     const EACH: u64 = u64::from_ne_bytes([1; 8]);
@@ -298,8 +298,8 @@ fn marks_of_others(word: [u8; 8]) -> u64 {
     (below(0x20) | equal(b'"') | equal(b'\\') | equal(0x7f) | word) & (EACH << 7)
 }
 
-/// Whether a character beyond ASCII controls a terminal, the direction or the lines of text, is a space that looks like
-/// another one, or has no meaning of its own: Unicode's categories Cc, Cf, Zl, Zp, Zs and Co, and unassigned tags.
+/// Whether a character beyond ASCII is invisible or ambiguous: Unicode's categories Cc, Cf, Zl, Zp, Zs and Co, and
+/// unassigned tags.
 fn is_invisible(char: char) -> bool {
     const RANGES: &[(u32, u32)] = &[
         (0x7f, 0xa0),

@@ -1,4 +1,4 @@
-//! [`Lists`]: where the lists of a growing column end.
+//! [`Lists`]: the offsets of a growing list column.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::kernel::buffer::{Progress, extend_ends};
 use crate::memory;
 use crate::number::offset;
 
-/// Number of elements before the end of each list, the first being 0. The elements are columns beside it.
+/// Ends of the lists in their elements, after a first offset of 0.
 pub struct Lists(pub Vec<i32>);
 
 impl Default for Lists {
@@ -27,30 +27,30 @@ impl Lists {
         self.0.len() - 1
     }
 
-    /// Ends the list of the next row after so many elements.
+    /// Ends the list of the next row at this many elements.
     #[inline]
     pub fn push(&mut self, elements: usize) {
         memory::push(&mut self.0, offset(elements));
     }
 
-    /// Ends this many rows without elements after so many others.
+    /// Appends this many empty lists.
     pub fn push_empty(&mut self, elements: usize, rows: usize) {
         memory::reserve(&mut self.0, rows);
         self.0.extend(std::iter::repeat_n(offset(elements), rows));
     }
 
-    /// Back to this many rows; returns the number of their elements.
+    /// Truncates to this many rows; returns the number of their elements.
     pub fn truncate(&mut self, rows: usize) -> usize {
         self.0.truncate(rows.saturating_add(1));
         self.0.last().map_or(0, |end| *end as usize)
     }
 
-    /// Appends the lists of another column, whose elements come after so many others.
+    /// Appends the lists of another column, whose elements follow this many others.
     pub fn extend(&mut self, other: &Self, elements: usize, progress: Progress) {
         extend_ends(&mut self.0, &other.0, offset(elements), progress);
     }
 
-    /// Removes the rows from one on, except those in some ranges, and returns the ranges of the elements to keep.
+    /// Removes the rows from `from` on, except those in the given ranges, and returns the ranges of elements to keep.
     pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) -> Vec<Range<usize>> {
         let Lists(ends) = self;
         let elements = kept.iter().map(|rows| ends[rows.start] as usize..ends[rows.end] as usize).collect();

@@ -20,31 +20,31 @@ use crate::memory;
 use crate::traits::{FieldValue, Info, MessageFields, Presence};
 
 pub(super) struct MessageSinks {
-    /// The row of the input that each message comes from.
+    /// Row of the input of each message.
     rows: Vec<i64>,
-    /// The row of the input that is read now.
+    /// Current row of the input.
     pub row: i64,
     list: ListSink,
     select: SelectSink,
-    /// The operands of the filter, for the messages that are read now.
+    /// Operands of the filter, for the current messages.
     pub filter: Option<FilterSink>,
-    /// Parses headers that are neither kept nor selected from.
+    /// Sink for headers that are neither kept nor selected from.
     errors_only: ErrorsOnly,
-    /// The filter has selected more than three of four messages of the last block.
+    /// Whether the filter has selected more than three quarters of the messages of the last block.
     selects_most: bool,
 }
 
-/// The values of the headers of the messages that are read now.
+/// Values of the headers of the current messages.
 #[derive(Default)]
 pub(super) struct MessageFound<'a> {
     select: Found<'a>,
     filter: Found<'a>,
 }
 
-/// How far the kernels append messages.
+/// Limits of the blocks that kernels append.
 #[derive(Clone, Copy)]
 pub(super) struct BlockLimits {
-    /// The most headers of a message.
+    /// Maximum number of headers of a message.
     pub limit: usize,
     pub max_offset: usize,
     pub progress: Progress,
@@ -78,10 +78,10 @@ impl MessageSinks {
         }
     }
 
-    /// Whether the filter rejects a message for its fields alone.
+    /// Whether the filter rejects a message because of its fields.
     pub fn excludes(&mut self, fields: &[FieldValue<'_>]) -> bool {
         let Some(filter) = &mut self.filter else { return false };
-        // The operands of the message before may still be there.
+        // Operands of the previous message may still be present.
         filter.clear();
         filter.fields(fields);
         let truth = filter.truth(0..1, Known::Fields);
@@ -95,8 +95,8 @@ impl MessageSinks {
         }
     }
 
-    /// Lets the kernels append messages and their fields, up to the first that needs the slow path; returns how many.
-    /// `is_listed`: the last rows of the list are the headers of these messages.
+    /// Appends messages and their fields by kernels, up to the first that needs the slow path; returns their number.
+    /// `is_listed`: the headers of these messages are already the last rows of the list.
     pub fn append<'a, F: WireLayout, M: MessageFields<'a>>(
         &mut self,
         found: &mut MessageFound<'a>,
@@ -151,8 +151,9 @@ impl MessageSinks {
         has_room(if self.list.keeps_headers() { self.list.room::<F>(limits.max_offset) } else { Some(left) }, rows)
     }
 
-    /// The truth for messages up to the first that needs the slow path, how many these are, and whether the list has
-    /// the headers of those selected: if most messages of the block before were, one kernel decodes and selects.
+    /// Evaluates the filter for messages up to the first that needs the slow path. Returns the truth, the number of
+    /// messages, and whether the headers of selected ones are in the list: if the filter selected most messages of the
+    /// previous block, one kernel decodes and selects.
     pub fn evaluate<'a, F: WireLayout, M: MessageFields<'a>>(
         &mut self,
         found: &mut MessageFound<'a>,
@@ -202,7 +203,7 @@ impl<'a> RowSink<'a> for MessageSinks {
             filter.header(&mut found.filter, header.clone(), log)?;
         }
         if self.list.keeps_headers() {
-            // Few messages are selected from and kept whole.
+            // Keeping and selecting headers in one operation is rare.
             self.select.header(&mut found.select, header.clone(), log)?;
             return RowSink::header(&mut self.list, &mut (), header, log);
         }
@@ -254,7 +255,7 @@ impl<'a> RowSink<'a> for MessageSinks {
         memory::push(&mut self.rows, self.row);
     }
 
-    /// The list of a row whose headers are broken is null already.
+    /// The list of a row with broken headers is already null.
     fn null_headers(&mut self) -> bool {
         self.select.truncate(self.rows.len() - 1);
         self.select.null_row();

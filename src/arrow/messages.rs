@@ -1,4 +1,4 @@
-//! [`Messages`] turns batches into one row per message: its fields, its headers and some of them as typed columns.
+//! [`Messages`] expands batches to a row for each message, with its fields, its headers and typed columns of headers.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -30,22 +30,22 @@ use crate::traits::{
     MessageReceiver, Presence, ReadOptions, Receiver, Sink as _, message_len, parse_batch,
 };
 
-/// The column with the input row that a message comes from.
+/// Name of the column with the input row of a message.
 const ROW: &str = "row";
 
-/// Columns reserve memory for at most so many times the batches that were read: those to come may be unlike them.
+/// Maximum growth that is estimated from the batches so far, because later batches may differ from them.
 const MOST_GROWTH: usize = 16;
 
-/// Batches → messages.
+/// Operation from batches to messages.
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
-    /// Fields of the result, `row` among them; `None` for all.
+    /// Fields of the result, including `row`; `None` for all.
     pub columns: Option<Vec<String>>,
     pub selections: Vec<Selection>,
     pub dialect: Dialect,
     pub options: ReadOptions,
     pub on_error: OnError,
-    /// Which messages are returned; `None` for all.
+    /// Condition on the messages that are returned; `None` for all.
     pub filter: Option<Arc<Filter>>,
 }
 
@@ -54,7 +54,7 @@ impl Messages {
         self.columns.as_ref().is_none_or(|names| names.iter().any(|requested| requested == name))
     }
 
-    /// The columns of the sinks, the row first, and the positions of the requested columns among them.
+    /// The columns of the sinks, the row first, and the indexes of the requested columns among them.
     fn column_indexes(&self, format: &Info) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
         known.extend(schema::message_fields(format, self.options.text_keys));
@@ -118,7 +118,7 @@ impl Operation for Messages {
 }
 
 impl Messages {
-    /// Output columns. Messages of a batch that did not fit completely are left for the next chunk.
+    /// Creates the output. A batch whose messages did not all fit is left for the next chunk.
     fn output(&self, rows: Rows<MessageSinks>, count: usize, fields: Vec<FieldRef>, indexes: &[usize]) -> Output {
         let Rows { sink, report_columns, until, .. } = rows;
         let (produced, selected) = sink.finish();
@@ -130,28 +130,29 @@ impl Messages {
     }
 }
 
-/// Bytes of the batches that a thread reads at once: enough to pay for a thread, few enough that their messages stay in the
-/// cache until they are appended.
+/// Number of bytes of batches that a thread reads at once: enough to pay for a thread, few enough that their messages
+/// stay in the cache until they are appended.
 const MIN_PART: usize = 1 << 17;
 const MAX_PART: usize = 1 << 20;
 
-/// Bytes to which the batches of a part may decompress, if a thread's share of the limit of a value is less. The first thread
-/// reads the parts that need more, one after another, so that threads do not multiply the memory of compressed batches.
+/// Minimum limit of decompressed bytes for the part of a thread. The first thread reads parts that exceed their limit
+/// one after another, so that threads do not multiply the memory of compressed batches.
 const MIN_DECOMPRESSED: usize = 8 << 20;
 
-/// Bytes to which the values of a run may decompress, where another run can read them with the whole limit.
+/// A share of the limit of decompressed bytes, for a run whose values another run can read with the whole limit.
 #[derive(Clone, Copy)]
 struct Share {
     left: usize,
-    /// They are of all values together, because their messages wait until they are appended, not of each value.
+    /// Whether the limit is for all values together, whose messages are kept until they are appended, not for each
+    /// value.
     is_of_all_values: bool,
 }
 
-/// A run over a range of batches, up to `reader.rows.until`.
+/// The processing of a range of batches, up to `reader.rows.until`.
 struct BatchRun<'v, 'a, B: BatchFormat> {
     batches: Bytes<'a>,
     range: Range<usize>,
-    /// Messages of the batches that were read to their end.
+    /// Number of messages of the batches that were read to their end.
     count: usize,
     reader: BatchReader<'v, B>,
     held: Held<'a, B>,
@@ -216,10 +217,10 @@ impl<'a, B: BatchFormat> RangeRun<'a, MessageSinks> for BatchRun<'_, 'a, B> {
     }
 }
 
-/// Messages of one lifetime whose headers the kernels are still to read, and memory to read them.
+/// Messages of one lifetime whose headers kernels have not yet read, and memory for reading them.
 struct Held<'a, B: BatchFormat> {
     block: MessageBlock<'a, B>,
-    /// Messages that the filter has not read.
+    /// Messages that the filter has not yet read.
     rest: Option<Box<MessageBlock<'a, B>>>,
     found: MessageFound<'a>,
 }
@@ -235,9 +236,9 @@ struct MessageBlock<'a, B: BatchFormat> {
     rows: RowBlock<'a>,
     headers: Vec<Cursor<'a>>,
     fields: Vec<FieldsOf<'a, B>>,
-    /// The number of each in its value, counted from 1.
+    /// Number of each message in its value, counted from 1.
     numbers: Vec<usize>,
-    /// The byte of all errors, if they are not at their own.
+    /// Byte of all errors, if the messages are decompressed.
     error_byte: Option<usize>,
 }
 
@@ -277,7 +278,7 @@ impl<'a, B: BatchFormat> MessageBlock<'a, B> {
         self.rows.retain(selected);
     }
 
-    /// Moves the messages from one of them on to another block.
+    /// Moves the messages from `first` on to another block.
     fn split_off(&mut self, first: usize, rest: &mut Self) {
         rest.clear();
         rest.error_byte = self.error_byte;
@@ -303,24 +304,24 @@ struct BatchReader<'v, B: BatchFormat> {
     operation: &'v Messages,
     plan: &'v Plan,
     rows: Rows<MessageSinks>,
-    /// The row of the input that is read now, as errors count it.
+    /// Current row of the input, as errors number it.
     row: usize,
     progress: Progress,
     ended: Option<End>,
     share: Option<Share>,
-    /// Memory for compressed sets.
+    /// Reused memory for decompressed records.
     buffer: Vec<u8>,
     format: PhantomData<fn() -> B>,
 }
 
-/// Why no more messages are read.
+/// Reason why no more messages are read.
 enum End {
     Full,
     Failed(Error),
 }
 
 impl<B: BatchFormat> BatchReader<'_, B> {
-    /// Appends the messages of a value.
+    /// Appends the messages of a value of the column.
     fn read<'a>(&mut self, row: usize, batch: Cursor<'a>, held: &mut Held<'a, B>) {
         (self.row, self.rows.sink.row) = (row, row as i64);
         let mut log = self.log();
@@ -344,18 +345,19 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         }
         let errors = log.take_errors();
         if flushed.is_ok() && !errors.is_empty() {
-            // It is the end of the value either way.
+            // The value ends here in any case.
             let _ = self.append_unreadable(&mut held.found, errors);
         }
     }
 
-    /// The log of a value. Only exceptions number the messages: in a column of errors, each has its own row.
+    /// Creates the log of a value. Only exceptions number messages; in a column of errors, each message has its own
+    /// row.
     fn log(&self) -> CollectErrors {
         let log = CollectErrors::new(OnLoss::Raise, self.operation.options.limits.reports);
         if self.operation.on_error == OnError::Raise { log } else { log.without_numbers() }
     }
 
-    /// Notes why reading ends, if it does.
+    /// Keeps the reason if reading ends.
     fn note(&mut self, row: Result<RowEnd, Error>) -> Result {
         self.ended = match row {
             Ok(RowEnd::Appended | RowEnd::Excluded) => return Ok(()),
@@ -365,8 +367,8 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         Err(Stop)
     }
 
-    /// Appends one row for a message, or for the rest of a batch, that is not readable. Its fields are unknown, so only a
-    /// filter that selects nulls selects it; an error is never lost in silence.
+    /// Appends a row for an unreadable message, or for the unreadable rest of a batch. Its fields are unknown, so that
+    /// only a filter that selects nulls selects it. Its errors are never dropped silently.
     fn append_unreadable<'a>(&mut self, found: &mut MessageFound<'a>, errors: Vec<ErrorDetail>) -> Result {
         let ended = self.rows.append_unreadable_row(self.plan, self.row, found, errors);
         self.note(ended)
@@ -387,7 +389,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         let Some(span) = regular_span::<LayoutOf<B::Message>>(headers, self.operation.options) else {
             return Ok(false);
         };
-        // An upper bound of what the message adds to any one column.
+        // Upper bound of the bytes that the message adds to one column.
         let text = |field: &FieldValue<'_>| if let FieldValue::Text(text) = field { text.len() } else { 0 };
         let len = len + if B::Message::HAS_TEXT { fields.values().as_ref().iter().map(text).sum() } else { 0 };
         if !held.block.rows.has_room(ROWS, len) {
@@ -403,7 +405,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         Ok(true)
     }
 
-    /// Has the kernels read the messages that were kept, and the slow path those that they cannot.
+    /// Appends the messages that were kept, by kernels or by the slow path.
     #[inline(never)]
     fn read_held(&mut self, held: &mut Held<'_, B>) -> Result {
         if self.ended.is_none() && interrupt::is_requested() {
@@ -419,7 +421,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         if self.ended.is_some() { Err(Stop) } else { Ok(()) }
     }
 
-    /// Appends those messages that the filter selects. Only its operands are read of the others.
+    /// Appends the messages that the filter selects. Of the others, only the operands of the filter are read.
     fn append_selected(&mut self, held: &mut Held<'_, B>) -> Result {
         let limits = self.block_limits();
         let Held { block, rest, found } = held;
@@ -458,7 +460,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         BlockLimits { limit, max_offset: self.plan.max_offset, progress: self.progress }
     }
 
-    /// Appends the messages of a block, whose headers the list may have already.
+    /// Appends the messages of a block. `is_listed`: their headers are already in the list.
     fn append_block<'a>(
         &mut self,
         block: &mut MessageBlock<'a, B>,
@@ -483,13 +485,13 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         Ok(())
     }
 
-    /// Appends one message of a block without the kernels.
+    /// Appends a message of a block without kernels.
     fn append_slowly<'a>(&mut self, block: &MessageBlock<'a, B>, index: usize, found: &mut MessageFound<'a>) -> Result {
         let mut log = self.log().for_message(block.numbers[index], block.error_byte);
         self.append_message(found, block.fields[index], Some(block.headers[index]), &mut log)
     }
 
-    /// Appends a message that is not kept for the kernels, after those that are.
+    /// Appends a message without kernels, after the messages that were kept for them.
     #[inline(never)]
     fn append_after_held<'a>(
         &mut self,
@@ -502,7 +504,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         self.append_message(&mut held.found, fields, headers, log)
     }
 
-    /// Appends a message without the kernels. The log has the errors of its frame.
+    /// Appends a message without kernels. The log has the errors of its frame.
     fn append_message<'a>(
         &mut self,
         found: &mut MessageFound<'a>,
@@ -554,7 +556,7 @@ impl<B: BatchFormat> MessageReceiver for BatchReader<'_, B> {
         self.operation.options.limits.check_message(len, log)?;
         match self.keep(held, fields, headers, len, log)? {
             true => Ok(()),
-            // A copy, so that the fields of other messages need no memory before they are in the block.
+            // Copied only here, so that fields of other messages are written directly into the block.
             false => self.append_after_held(held, *fields, headers, log),
         }
     }

@@ -1,4 +1,4 @@
-//! Operations on columns. Each is a [`Visitor`] of formats: it runs the rows of a column into its sink.
+//! Operations on columns. Each is a [`Visitor`] of formats, and appends the rows of a column to its sink.
 
 pub mod amqp;
 pub(crate) mod binary;
@@ -58,19 +58,19 @@ use run::{MAX_OFFSET, Plan, Rows, run};
 use select::{SelectSink, Selection};
 use validate::ErrorsOnly;
 
-/// The column that an operation is applied to, and where it begins.
+/// The column to which an operation is applied, and the first row.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     column: &'a dyn Array,
-    /// The first row to read, at most the number of rows.
+    /// First row to read, at most the number of rows.
     from: usize,
-    /// Rows of the same stream that came before this column, for errors.
+    /// Number of rows of the stream before this column, for errors.
     rows_before: usize,
-    /// Where an output column is cut, at most at [`MAX_OFFSET`].
+    /// Maximum offset of an output column, at most [`MAX_OFFSET`].
     max_offset: usize,
-    /// Threads that share the rows, at least one.
+    /// Number of threads that share the rows, at least one.
     threads: usize,
-    /// Threads that each work on an input at the same time, at least one.
+    /// Number of threads that each work on an input at the same time, at least one.
     at_once: usize,
 }
 
@@ -79,12 +79,12 @@ impl<'a> Input<'a> {
         Input { column, from: 0, rows_before: 0, max_offset: MAX_OFFSET, threads: 1, at_once: 1 }
     }
 
-    /// Reads the rows from this one on.
+    /// Skips the rows before this one.
     pub fn starting_at(self, row: usize) -> Self {
         Input { from: row.min(self.column.len()), ..self }
     }
 
-    /// Errors count the rows of the same stream that came before this column.
+    /// Numbers rows in errors after this many earlier rows of the stream.
     pub fn after(self, rows: usize) -> Self {
         Input { rows_before: rows, ..self }
     }
@@ -94,12 +94,12 @@ impl<'a> Input<'a> {
         Input { threads: threads.max(1), ..self }
     }
 
-    /// Says how many threads work on an input at the same time: they share the memory of what they decompress.
+    /// Sets the number of threads that work on an input at the same time. They share the limit of decompressed bytes.
     pub fn at_once(self, threads: usize) -> Self {
         Input { at_once: threads.max(1), ..self }
     }
 
-    /// Cuts an output column where an offset would be larger, and in any case where it would not fit 31 bits.
+    /// Ends an output column before an offset exceeds this one, or 31 bits.
     pub fn cut_at(self, max_offset: usize) -> Self {
         Input { max_offset: max_offset.min(MAX_OFFSET), ..self }
     }
@@ -111,14 +111,14 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The result of an operation, and the row before which it ends: an output column was full.
+/// The result of an operation, and the row before which it ends, because an output column was full.
 pub struct Output {
     pub column: ArrayRef,
     pub until: usize,
 }
 
 impl Output {
-    /// The result of a run from a row on: its columns with those of losses and errors, as one of the type.
+    /// Combines the columns of a result with those of losses and errors to a column of the given type.
     fn new(
         data_type: DataType,
         mut columns: Vec<ArrayRef>,
@@ -147,12 +147,12 @@ impl Output {
     }
 }
 
-/// An operation on columns: the type of its output, known before any row is read, and the operation itself.
+/// An operation on columns, whose output type is known before any row is read.
 pub trait Operation {
-    /// The direction of the error when a result is too large.
+    /// Direction of the error of a result that is too large.
     const DIRECTION: Direction = Direction::Decode;
 
-    /// Whether the result depends on keys and values of headers alone, so that further fields of them do not matter.
+    /// Whether the result depends only on keys and values of headers, so that their other fields are ignored.
     const DROPS_FIELDS: bool = false;
 
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error>;
@@ -175,7 +175,7 @@ pub trait Operation {
 
 /// An operation on a column, chosen at run time.
 pub trait Work: Send + Sync {
-    /// The direction and the format of the error when a result is too large.
+    /// Direction and format of the error of a result that is too large.
     fn error_context(&self) -> (Direction, &'static str);
 
     fn output_type(&self) -> Result<DataType, Error>;
@@ -203,12 +203,12 @@ impl<V: Operation> Visitor for Apply<'_, V> {
     }
 }
 
-/// Bytes → headers and fields.
+/// Operation from bytes to headers and fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Decode {
     pub options: ReadOptions,
     pub on_error: OnError,
-    /// Text and bytes, but not the keys of headers, become views of the input.
+    /// Whether text and bytes, except the keys of headers, become views of the input.
     pub views: bool,
 }
 
@@ -253,11 +253,11 @@ impl Decode {
     }
 }
 
-/// Headers → bytes.
+/// Operation from headers to bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Encode {
     pub options: WriteOptions,
-    /// Of losses that are reported.
+    /// Limits of the losses that are reported.
     pub limits: Limits,
 }
 
@@ -291,7 +291,7 @@ impl Encode {
     }
 }
 
-/// Bytes → bytes of another format.
+/// Operation from bytes to bytes of another format.
 #[derive(Debug, Clone)]
 pub struct Convert {
     pub target: Format,
@@ -361,7 +361,7 @@ impl<'a> ConvertInto<'a> {
     }
 }
 
-/// The output type of writing: a binary column, and if requested, columns of losses and of errors.
+/// Output type of writing: a binary column, and if requested, columns of losses and errors.
 fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
     let mut fields = vec![schema::nullable("data", DataType::Binary)];
     if on_loss == OnLoss::Report {
@@ -388,14 +388,14 @@ fn write_rows<'a>(
     Ok(Output::new(data_type, vec![sink.finish()], None, plan, report_columns, input.from..until))
 }
 
-/// Bytes or lists → typed columns.
+/// Operation from bytes or lists to typed columns.
 #[derive(Debug, Clone, Default)]
 pub struct Select {
     pub selections: Vec<Selection>,
     pub dialect: Dialect,
     pub options: ReadOptions,
     pub on_error: OnError,
-    /// Columns of text and bytes become views of the input.
+    /// Whether columns of text and bytes become views of the input.
     pub views: bool,
 }
 
@@ -439,7 +439,7 @@ impl Operation for Select {
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         check_keys(&self.selections, &E::INFO)?;
         match ListInput::of(input.column) {
-            // A typed value in a list is its bits, most significant byte first.
+            // Typed values in lists are bits in big-endian order.
             Some(_) => {
                 let rows = list_rows::<E>(input.column)?;
                 self.run_rows(&rows, input, &E::INFO, ByteOrder::Big)
@@ -453,7 +453,7 @@ impl Operation for Select {
     }
 }
 
-/// Bytes or lists → their errors.
+/// Operation from bytes or lists to their errors.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Validate {
     pub options: ReadOptions,

@@ -1,4 +1,4 @@
-//! [`Pack`]: columns of values → lists of headers, the inverse of [`super::select::SelectSink`].
+//! [`Pack`] converts columns of values to lists of headers; the inverse of [`super::select::SelectSink`].
 
 use std::ops::Range;
 
@@ -40,20 +40,21 @@ use crate::value_type::{Scalar, ValueType};
 /// How a column of the input becomes headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PackedColumn {
-    /// A header for each value, or for each element of a list; with `split`, one for a list, with this text between elements.
+    /// A header for each value, or for each element of a list. With `split`, a list becomes one header, whose elements
+    /// are separated by this text.
     Values { key: RequestedKey, type_: Type, lists: bool, split: Option<Vec<u8>> },
     /// Lists of headers, which are copied.
     Headers,
 }
 
-/// A struct of columns → lists of headers, in the order of the columns.
+/// Operation from a struct of columns to lists of headers, in the order of the columns.
 #[derive(Debug, Clone)]
 pub struct Pack {
-    /// One for each field of the struct.
+    /// Conversion of each field of the struct.
     pub columns: Vec<PackedColumn>,
-    /// Nulls become no headers, and not headers that are null.
+    /// Whether nulls become no headers, instead of headers that are null.
     pub skips_nulls: bool,
-    /// Times and decimals lose the digits that a type has no place for, which are errors otherwise.
+    /// Whether digits of times and decimals beyond those of a type are cut off, instead of being errors.
     pub truncates: bool,
 }
 
@@ -107,7 +108,7 @@ impl Pack {
             carries_nulls: format.constraints.nulls,
         };
         let plan = input.plan(format.name, Direction::Encode, OnError::Raise, Limits::DEFAULT);
-        // A typed value is its bits, most significant byte first.
+        // Typed values are bits in big-endian order.
         let lists = Info { fields: &[Field::HEADERS], order: ByteOrder::Big, ..*format };
         let make = || Ok(ListSink::new(&lists, false, None));
         let Rows { sink, report_columns, until, .. } = run(&rows, input.from, &plan, &make)?;
@@ -116,7 +117,7 @@ impl Pack {
     }
 }
 
-/// The type that a format stores for values of a type, if it stores one.
+/// The type that a format stores with values of a type, if it stores types.
 fn stored(type_: Type, format: &Info) -> Result<Option<ValueType>, String> {
     if !matches!(type_.coding, Coding::Plain(_) | Coding::Guid | Coding::Text(_) | Coding::Charset(_)) {
         return Err("the type can be read, but not written".into());
@@ -137,21 +138,21 @@ fn stored(type_: Type, format: &Info) -> Result<Option<ValueType>, String> {
     }
 }
 
-/// The values of a column as the bytes of headers.
+/// The values of a column, encoded as values of headers.
 struct EncodedColumn<'a> {
     value_type: Option<ValueType>,
     values: BinaryValues,
-    /// Which values are null, or in a list that is null.
+    /// Nulls, including the values in lists that are null.
     nulls: Option<NullBuffer>,
-    /// The places of the values of each row, if the column is one of lists.
+    /// The lists of the values, if the column has lists.
     lists: Option<&'a dyn Array>,
-    /// Whether each value is a whole list, joined by a separator.
+    /// Whether each value is a list, joined by a separator.
     is_joined: bool,
     offset: usize,
 }
 
 impl<'a> EncodedColumn<'a> {
-    /// One value for each list, with a separator between its elements.
+    /// Joins the elements of each list by a separator.
     fn joined(self, separator: &[u8], skips_nulls: bool, format: &Info) -> Result<EncodedColumn<'a>, Failed> {
         let Some(lists) = self.lists else { return Ok(self) };
         let (mut values, mut joined, mut has_value) = (BinaryValues::default(), Vec::new(), Vec::new());
@@ -183,7 +184,7 @@ impl<'a> EncodedColumn<'a> {
         Ok(joined)
     }
 
-    /// Refuses values that are longer than the format can write.
+    /// Rejects values that are longer than the format allows.
     fn check_lengths(&self, constraints: Constraints) -> Result<(), Failed> {
         let range = self.offset..self.offset + self.values.count();
         let bad_len = |index: usize| self.get(index).map(<[u8]>::len).filter(|len| !constraints.fits(*len));
@@ -195,7 +196,7 @@ impl<'a> EncodedColumn<'a> {
         Err(Failed::Value(row, invalid(code, || message)))
     }
 
-    /// The places of the values of a row.
+    /// Range of the values of a row.
     fn values_of(&self, row: usize) -> Range<usize> {
         match self.lists {
             Some(_) if self.is_joined && self.get(row).is_none() => 0..0,
@@ -212,7 +213,7 @@ impl<'a> EncodedColumn<'a> {
     }
 }
 
-/// The nulls of values; those in lists that are null count, too, whatever they are.
+/// The nulls of values. Values in lists that are null are null, too.
 fn nulls_of(values: &dyn Array, lists: Option<&dyn Array>) -> Option<NullBuffer> {
     let Some(lists) = lists.filter(|lists| lists.null_count() > 0) else { return values.nulls().cloned() };
     memory::probe(values.len() / 4);
@@ -234,11 +235,11 @@ fn elements_of(lists: &dyn Array, row: usize) -> Range<usize> {
     }
 }
 
-/// Why a column cannot be encoded.
+/// Reason why a column cannot be encoded.
 enum Failed {
-    /// The column has a type that the values cannot be written from.
+    /// The values cannot be written from the type of the column.
     Type(String),
-    /// The value at this row.
+    /// The value of this row is invalid.
     Value(usize, Box<InvalidValue>),
 }
 
@@ -288,8 +289,8 @@ fn encode<'a>(
         None => 0..array.len(),
     };
     let value_type = stored(type_, format).map_err(Failed::Type)?;
-    // A format with types has one encoding for each. A UUID is bytes there, in the order that is requested, as are bytes that
-    // are written as text.
+    // A format with types has one encoding for each type. There, a UUID is bytes in the requested order, as are bytes
+    // that are written as text.
     let has_own = matches!(value_type, None | Some(ValueType::Named(Scalar::Binary))) || type_.base.is_some();
     let encoding = match type_.coding {
         Coding::Plain(encoding) if has_own => encoding,
@@ -317,7 +318,7 @@ fn encode<'a>(
     Ok(encoded)
 }
 
-/// Bytes as text, value by value.
+/// Encodes each value as text.
 fn in_base(base: BaseEncoding, values: &BinaryValues) -> BinaryValues {
     let (mut texts, mut text) = (BinaryValues::default(), Vec::new());
     for index in 0..values.count() {
@@ -328,13 +329,13 @@ fn in_base(base: BaseEncoding, values: &BinaryValues) -> BinaryValues {
     texts
 }
 
-/// The row of a value.
+/// Row of a value.
 fn row_of(lists: Option<&dyn Array>, index: usize) -> usize {
     let in_list = |lists: &dyn Array| (0..lists.len()).find(|row| elements_of(lists, *row).contains(&index));
     lists.map_or(index, |lists| in_list(lists).unwrap_or_default())
 }
 
-/// Values in an encoding, as they grow.
+/// Encodes values of a column.
 struct ValueWriter {
     type_: Type,
     scalar: Scalar,
@@ -440,7 +441,7 @@ impl ValueWriter {
         Failed::Type(format!("the column is {actual}, and {name} cannot be written from it"))
     }
 
-    /// Writes text with a form of its own.
+    /// Writes values in a text form.
     fn write_form(&mut self, form: TextForm, array: &dyn Array, range: Range<usize>) -> Result<(), Failed> {
         use DataType as D;
         let (type_, truncates) = (self.type_, self.truncates);
@@ -497,7 +498,7 @@ impl ValueWriter {
         Ok(())
     }
 
-    /// The numbers of a column of times, and their unit.
+    /// Numbers of a column of times, and their unit.
     fn ticks(&self, array: &dyn Array) -> Result<(ScalarBuffer<i64>, Unit), Failed> {
         let unit = match array.data_type() {
             DataType::Timestamp(_, None) => return Err(self.without_zone()),
@@ -529,7 +530,7 @@ impl ValueWriter {
         })
     }
 
-    /// Writes the last bytes of the bits of each value, which are checked only if it is not null.
+    /// Writes the last `width` bytes of each value. `bits` is called only for values that are not null.
     fn each(
         &mut self,
         range: Range<usize>,
@@ -558,7 +559,7 @@ impl ValueWriter {
     }
 }
 
-/// The integers of a column.
+/// Returns a function that reads the integers of a column.
 fn integers<'a, T: ArrowPrimitiveType>(array: &'a dyn Array) -> Box<dyn Fn(usize) -> i128 + 'a>
 where
     i128: TryFrom<T::Native>,
@@ -567,7 +568,7 @@ where
     Box::new(|index| i128::try_from(numbers.value(index)).unwrap_or_default())
 }
 
-/// Refuses a time with digits that its type has no place for.
+/// Rejects a time with more digits than its type has.
 fn check_rest(has_rest: bool, type_: Type) -> Result<(), Box<InvalidValue>> {
     match has_rest {
         true => Err(invalid(Code::OutOfRange, || {
@@ -578,13 +579,13 @@ fn check_rest(has_rest: bool, type_: Type) -> Result<(), Box<InvalidValue>> {
     }
 }
 
-/// A column as headers.
+/// The headers of a column.
 enum HeaderSource<'a> {
     Values { key: &'a RequestedKey, encoded: &'a EncodedColumn<'a> },
     Headers(Box<ListRows<'a>>),
 }
 
-/// The rows of a struct, each a list of headers.
+/// The rows of a struct, each of which becomes a list of headers.
 struct PackRows<'a> {
     structs: &'a StructArray,
     sources: Vec<HeaderSource<'a>>,

@@ -1,4 +1,4 @@
-//! The inputs of operations as rows: serialized messages, lists of headers, and messages as structs. See [`RowSource`].
+//! [`RowSource`]: the inputs of operations as rows, which are serialized messages, lists of headers, or structs.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -39,7 +39,7 @@ use crate::traits::{
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
 
-/// Rows of a column, each a message's headers and fields, for a sink. Several threads may read them.
+/// Rows of a column, each of which has the headers and fields of a message. Several threads may read them.
 pub trait RowSource<'a, S: RowSink<'a>>: Sync {
     fn column(&self) -> &'a dyn Array;
 
@@ -48,16 +48,16 @@ pub trait RowSource<'a, S: RowSink<'a>>: Sync {
         self.column().nulls()
     }
 
-    /// Lets the sink append some of these rows at once; `None` if it can do that with no row of a run.
+    /// Lets the sink append some of these rows at once; `None` if this source and sink never can.
     fn append(&self, _buffers: &mut Buffers<'a>, _next: Next, _to: &mut Row<'_, 'a, S>) -> Option<Appended> {
         None
     }
 
-    /// Parses a row; called again, with another log, for a row with errors.
+    /// Parses a row. It is called again, with another log, for a row with errors.
     fn parse(&self, row: usize, buffers: &mut Buffers<'a>, log: EitherLog<'_>, to: &mut Row<'_, 'a, S>) -> Parsed;
 }
 
-/// Memory for a block and for a row, reused for the next.
+/// Reused memory for a block and for a row.
 #[derive(Default)]
 pub struct Buffers<'a> {
     pub block: kernel::RowBlock<'a>,
@@ -65,8 +65,7 @@ pub struct Buffers<'a> {
     message: GatheredMessage<'a>,
 }
 
-/// How many rows a sink was offered at once, and how many of these it appended. The first that it did not append has to be
-/// parsed.
+/// Number of rows that a sink was offered at once, and number of those that it appended. The next row has to be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
     pub offered: usize,
@@ -79,9 +78,9 @@ impl Appended {
 
 /// The next rows of a run.
 pub struct Next {
-    /// At most as many as a block has.
+    /// At most as many rows as a block holds.
     pub rows: Range<usize>,
-    /// The largest offset that an output column may have.
+    /// Maximum offset of an output column.
     pub max_offset: usize,
     pub progress: Progress,
 }
@@ -111,7 +110,7 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
         let (Row { sink, found }, block) = (to, &mut buffers.block);
         let room = sink.room::<LayoutOf<E>>(next.max_offset)?;
         block.clear();
-        // The bytes of messages that still fit.
+        // Number of bytes of messages that still fit.
         let mut left = room.min(BYTES);
         for row in next.rows {
             let Some(data) = self.messages.cursor(row) else {
@@ -124,7 +123,7 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
                 if len > room || !block.rows().is_empty() {
                     break;
                 }
-                // The only message with bytes in its block.
+                // A large message gets a block of its own.
                 left = len;
             }
             let Ok(opened) = open_checked::<E, _>(data, self.options, &mut FailFast::new(OnLoss::Raise)) else { break };
@@ -189,18 +188,18 @@ impl<'a, B: BatchFormat, S: RowSink<'a>> RowSource<'a, S> for BatchRows<'a, B> {
     }
 }
 
-/// Serialized messages of a format that are written in a format with headers of layout `F`.
+/// Serialized messages that are converted to a format with headers of layout `F`.
 pub struct ConvertedRows<'a, F> {
     messages: Bytes<'a>,
     options: ReadOptions,
     source: &'static Info,
-    /// The fields of the target.
+    /// Fields of the target.
     fields: &'static [Field],
     target: PhantomData<fn() -> F>,
 }
 
-/// The bytes of headers for the kernels. They read the same with every option but `strict_types`: a row that is valid only
-/// with `lenient` is irregular.
+/// The bytes of headers, if kernels can read them. Of the options, only `strict_types` matters: a row that is valid
+/// only with `lenient` is irregular.
 #[inline(always)]
 pub(super) fn regular_span<'a, L: WireLayout>(headers: Cursor<'a>, options: ReadOptions) -> Option<kernel::Span<'a>> {
     let span = headers.span()?;
@@ -261,7 +260,7 @@ impl<'a, F: WireLayout> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a, F> {
         let room = sink.room::<F>(next.max_offset)?;
         match self.source.kernels.filter(|_| self.source.class == Class::Headers)? {
             ReadableLayout::Varint => Some(self.convert::<VarintLayout>(block, room, next, sink)),
-            // No kernel changes types.
+            // Kernels do not convert types.
             ReadableLayout::Iggy | ReadableLayout::Iggy2023 if F::TYPED => None,
             ReadableLayout::Iggy => Some(self.convert::<TypedLayout<Iggy>>(block, room, next, sink)),
             ReadableLayout::Iggy2023 => Some(self.convert::<TypedLayout<Iggy2023>>(block, room, next, sink)),
@@ -299,7 +298,7 @@ enum KeyColumn<'a> {
 }
 
 impl<'a> KeyColumn<'a> {
-    /// Finds keys that a format with keys of this form can have; text also does where they are typed.
+    /// Finds the keys of a format with this form; typed keys may also be given as text.
     fn of(elements: &'a StructArray, form: KeyForm) -> Option<Self> {
         let key = elements.column_by_name("key")?;
         match (form, elements.column_by_name("key_type")) {
@@ -310,7 +309,7 @@ impl<'a> KeyColumn<'a> {
         }
     }
 
-    /// The headers as columns of text and bytes, where these are such columns and no key is null.
+    /// The columns of headers for kernels; `None` if they have other types than kernels read, or a key is null.
     fn kernel_columns(
         self,
         types: Option<Texts<'a>>,
@@ -350,7 +349,7 @@ fn bits(nulls: &NullBuffer) -> Bits<'_> {
     Bits { bytes: nulls.validity(), offset: nulls.offset() }
 }
 
-/// Headers that are a list of structs already.
+/// Rows that are lists of headers, which are structs.
 pub struct ListRows<'a> {
     array: &'a dyn Array,
     lists: ListInput<'a>,
@@ -358,14 +357,14 @@ pub struct ListRows<'a> {
     keys: KeyColumn<'a>,
     types: Option<Texts<'a>>,
     values: Bytes<'a>,
-    /// All headers, if their columns have the types that the kernels read.
+    /// The columns of all headers, if kernels can read their types.
     columns: Option<Columns<'a>>,
-    /// The error for a key that is null.
+    /// Message of the error for a key that is null.
     no_key: &'static str,
 }
 
 impl<'a> ListRows<'a> {
-    /// Finds keys, types and values by their names; `expected` is the type that the error names.
+    /// Finds keys, types and values by their names; errors name the type `expected`.
     pub fn new(array: &'a dyn Array, keys: KeyForm, expected: &DataType) -> Result<Self, Error> {
         let mismatch = || schema::mismatch(expected, array.data_type());
         let lists = ListInput::of(array).ok_or_else(mismatch)?;
@@ -385,7 +384,8 @@ impl<'a> ListRows<'a> {
         Ok(ListRows { array, lists, elements, keys, types, values, columns, no_key })
     }
 
-    /// Parses the headers of a row. Generic over the representation of keys, so that the loop does not branch on it.
+    /// Parses the headers of a row. It is generic over the representation of keys, so that the loop does not branch on
+    /// it.
     #[inline(always)]
     fn parse_keys<K: Copy, R: Log, S: Sink<'a>>(
         &self,
@@ -402,7 +402,7 @@ impl<'a> ListRows<'a> {
                 continue;
             }
             let Some(key_parts) = get(element, log)? else { continue };
-            // Made where it stays: a key that is passed through memory costs more than finding it.
+            // The header is created in place, because passing a key through memory costs more than finding it.
             let mut header = Header {
                 index,
                 key: key(key_parts),
@@ -520,7 +520,7 @@ impl<'a> ListRows<'a> {
     }
 }
 
-/// Messages as structs of their fields, in any order.
+/// Rows that are structs of the fields of messages, in any order.
 pub struct StructRows<'a> {
     structs: &'a StructArray,
     headers: ListRows<'a>,
@@ -611,5 +611,5 @@ impl<'a, S: RowSink<'a>> RowSource<'a, S> for StructRows<'a> {
     }
 }
 
-/// More fields than any message format has.
+/// Maximum number of fields of a message, which no format exceeds.
 const MAX_FIELDS: usize = 16;

@@ -1,5 +1,6 @@
-//! [`run`] appends rows to a sink: kernels for blocks, row by row otherwise; error policy, limit of 2 GiB, threads.
-//! Rows that kernels do not read go through [`Rows::append_row`], whether they are rows of a column or messages of a batch.
+//! [`run`] appends rows to a sink: blocks by kernels, other rows one by one. It applies the error policy, the limit of
+//! 2 GiB and threads. Rows of a column and messages of a batch that kernels cannot read go through
+//! [`Rows::append_row`].
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Mutex, PoisonError};
@@ -18,10 +19,11 @@ use crate::kernel::buffer::Progress;
 use crate::log::{CollectErrors, EitherLog, FailFast, Log, OnError, OnLoss, Stop, no_reason};
 use crate::traits::Presence;
 
-/// The largest offset that a 32-bit column can hold.
+/// Maximum offset of a column with 32-bit offsets.
 pub const MAX_OFFSET: usize = i32::MAX as usize;
 
-/// Rows of a part: enough to pay for a thread, few enough that it stays in the cache until it is appended.
+/// Number of rows of a part: enough to pay for a thread, few enough that the part stays in the cache until it is
+/// appended.
 const PART_ROWS: RangeInclusive<usize> = 1 << 10..=1 << 13;
 
 /// The options of a run.
@@ -29,40 +31,40 @@ const PART_ROWS: RangeInclusive<usize> = 1 << 10..=1 << 13;
 pub struct Plan {
     pub format: &'static str,
     pub direction: Direction,
-    /// The format that errors name when writing a row fails, where it is not the format that is read.
+    /// The format of errors in writing a row, if it is not the format that is read.
     pub target: Option<&'static str>,
     pub on_error: OnError,
     pub on_loss: OnLoss,
-    /// Rows that came before this column, in chunks of the same stream.
+    /// Number of rows before this column, in earlier chunks of the stream.
     pub rows_before: usize,
-    /// An output column may not grow past this many bytes or elements.
+    /// Maximum number of bytes or elements of an output column.
     pub max_offset: usize,
-    /// Threads that share the rows.
+    /// Number of threads that share the rows.
     pub threads: usize,
-    /// The most errors, and losses, of all rows together, beside the first of each row.
+    /// Maximum number of errors, and of losses, of all rows, apart from the first of each row.
     pub max_reports: usize,
 }
 
 /// Rows that were appended to a sink, with their errors and losses.
 pub struct Rows<S> {
     pub sink: S,
-    /// Rows of the sink before the current one.
+    /// Number of rows of the sink before the current one.
     mark: usize,
     pub report_columns: ReportColumns,
-    /// The row of the input before which they end: an output column was full, or the input has no more rows.
+    /// The row of the input before which they end, because an output column was full or the input has no more rows.
     pub until: usize,
 }
 
-/// Parses a row into a sink; called again, with another log, for a row with errors.
+/// Parses a row into a sink. It is called again, with another log, for a row with errors.
 pub type ParseRow<'p, 'a, S> = dyn FnMut(EitherLog<'_>, &mut Row<'_, 'a, S>) -> Parsed + 'p;
 
 /// Outcome of appending a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowEnd {
     Appended,
-    /// A condition excludes it.
+    /// A condition excludes the row.
     Excluded,
-    /// An output column is full; the row was taken back.
+    /// An output column is full, and the row was removed.
     Full,
 }
 
@@ -80,7 +82,7 @@ impl<S> Rows<S> {
         self.mark = self.sink.row_count();
     }
 
-    /// Takes the current row back.
+    /// Removes the current row.
     fn abort_row<'a>(&mut self, found: &mut S::Found)
     where
         S: RowSink<'a>,
@@ -89,7 +91,7 @@ impl<S> Rows<S> {
         self.sink.begin_row(found);
     }
 
-    /// Appends a row without the kernels. `row` is its number in errors, and `log` collects them.
+    /// Appends a row without kernels. `row` is its number in errors, which `log` collects.
     #[inline]
     pub fn append_row<'a>(
         &mut self,
@@ -119,7 +121,7 @@ impl<S> Rows<S> {
         }
     }
 
-    /// Appends a row that was begun and has errors, some of which may be in the log.
+    /// Appends a row that was begun and has errors. The log may contain some of them.
     #[cold]
     pub fn append_failed_row<'a>(
         &mut self,
@@ -143,7 +145,7 @@ impl<S> Rows<S> {
             };
             log.enter_header(None);
             let is_readable = log.errors().is_empty();
-            // A message is converted only if it was read: a partial one is not written.
+            // A message that was read only in part is not written.
             let ended = match plan.target {
                 Some(_) if !is_readable => Err(Stop),
                 _ => self.sink.end_row(found, headers, log),
@@ -167,7 +169,7 @@ impl<S> Rows<S> {
         self.apply_policy(plan, found, failed, log.take_errors(), |error| error.located(direction, format, Some(row)))
     }
 
-    /// Appends a row of which nothing could be read.
+    /// Appends a row that could not be read at all.
     #[cold]
     pub fn append_unreadable_row<'a>(
         &mut self,
@@ -220,7 +222,7 @@ impl<S> Rows<S> {
         }
     }
 
-    /// Keeps the row that the sink has ended, or takes it back where it does not fit.
+    /// Keeps the row that the sink has ended, or removes it if it does not fit.
     #[inline]
     fn end_row<'a>(&mut self, plan: &Plan, found: &mut S::Found) -> RowEnd
     where
@@ -234,7 +236,7 @@ impl<S> Rows<S> {
         RowEnd::Appended
     }
 
-    /// As `end_row`, with the errors and losses of the row.
+    /// As `end_row`, and appends the errors and losses of the row.
     fn end_reported_row<'a>(
         &mut self,
         plan: &Plan,
@@ -260,7 +262,7 @@ impl<S> Rows<S> {
         RowEnd::Appended
     }
 
-    /// Whether no output passes its limit when the rows after these are appended.
+    /// Whether the next rows can be appended without exceeding a limit.
     pub fn fits<'a>(&self, next: &Self, plan: &Plan) -> bool
     where
         S: RowSink<'a>,
@@ -270,7 +272,7 @@ impl<S> Rows<S> {
         is_short && self.report_columns.keeps_all(&next.report_columns, plan.max_reports)
     }
 
-    /// Appends the rows after these.
+    /// Appends the next rows.
     pub fn extend<'a>(&mut self, next: Self, progress: Progress)
     where
         S: RowSink<'a>,
@@ -281,7 +283,7 @@ impl<S> Rows<S> {
     }
 }
 
-/// Appends all rows from `from` on to new sinks: blocks by the kernels, the rows between them one by one.
+/// Appends all rows from `from` on to new sinks: blocks by kernels, the rows between them one by one.
 pub fn run<'a, S: RowSink<'a>>(
     rows: &dyn RowSource<'a, S>,
     from: usize,
@@ -294,21 +296,21 @@ pub fn run<'a, S: RowSink<'a>>(
     Ok(share(all, plan, PART_ROWS, whole, part)?.rows)
 }
 
-/// A run over a range of the input, to which the rows of the next range can be appended.
+/// The processing of a range of the input, to which the rows of the next range can be appended.
 pub trait RangeRun<'a, S: RowSink<'a>> {
     fn rows(&self) -> &Rows<S>;
 
     fn into_rows(self) -> Rows<S>;
 
-    /// Goes on up to a row; returns false where the output is full before it.
+    /// Processes rows up to `end`; returns false if the output is full before.
     fn advance(&mut self, end: usize) -> Result<bool, Error>;
 
-    /// Appends what another run has made of the next range.
+    /// Appends the rows of the next range, which another thread has processed.
     fn append(&mut self, next: Rows<S>);
 }
 
-/// Has the threads of a plan share a range: runs that `make` returns read parts of it, in `sizes`, and `whole` appends these,
-/// or reads a part itself that it could not append.
+/// Shares a range among the threads of a plan. Runs that `make` returns process parts of `sizes` rows. `whole` appends
+/// these parts, or processes a part itself if it cannot append it.
 pub fn share<'a, S: RowSink<'a>, T: RangeRun<'a, S>>(
     all: Range<usize>,
     plan: &Plan,
@@ -340,18 +342,18 @@ pub fn share<'a, S: RowSink<'a>, T: RangeRun<'a, S>>(
     Ok(whole)
 }
 
-/// A run over a range of rows, up to `rows.until`.
+/// The processing of a range of rows, up to `rows.until`.
 struct RowRun<'r, 'a, S: RowSink<'a>> {
     source: &'r dyn RowSource<'a, S>,
     plan: &'r Plan,
     range: Range<usize>,
     nulls: Option<&'a NullBuffer>,
-    /// The column, if it is of bytes.
+    /// The column, if it is binary.
     bytes: Option<Bytes<'a>>,
     buffers: Buffers<'a>,
-    /// Rows of the next block: fewer after one that a kernel could not read, so that many of these cost little.
+    /// Number of rows of the next block, which is smaller after a row that a kernel could not read.
     step: usize,
-    /// The sink can append several rows at once.
+    /// Whether the sink can append several rows at once.
     has_blocks: bool,
     rows: Rows<S>,
     found: S::Found,
@@ -364,7 +366,7 @@ impl<'r, 'a, S: RowSink<'a>> RowRun<'r, 'a, S> {
         RowRun { source, plan, range, nulls, bytes, buffers, step: ROWS, has_blocks: true, rows, found }
     }
 
-    /// Has the sink append a block of rows; returns false where the next row has to be parsed.
+    /// Lets the sink append a block of rows; returns false if the next row has to be parsed.
     #[inline]
     fn append_block(&mut self, end: usize) -> bool {
         let rows = self.rows.until..end.min(self.rows.until + self.step);
@@ -385,7 +387,7 @@ impl<'r, 'a, S: RowSink<'a>> RowRun<'r, 'a, S> {
         is_whole
     }
 
-    /// How much of the range is processed, in bytes or rows.
+    /// Progress through the range, in bytes or rows.
     fn progress(&self) -> Progress {
         let before = |row| self.bytes.map_or(row, |bytes| bytes.before(row));
         let start = before(self.range.start);

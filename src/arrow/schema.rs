@@ -1,6 +1,7 @@
-//! The Arrow types of the outputs of operations, derived from the table of formats.
+//! Arrow types of the outputs of operations, derived from the table of formats.
 //!
-//! Spark takes them without a cast: everything nullable, list children named `element`, 32-bit offsets.
+//! Spark reads them without a cast: all fields are nullable, children of lists are named `element`, and offsets have 32
+//! bits.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub fn list_of(data_type: DataType) -> DataType {
     DataType::List(nullable("element", data_type))
 }
 
-/// The fields of one header; `text_keys`: typed keys as text.
+/// The fields of a header; `text_keys`: typed keys are text.
 pub fn header_fields(format: &Info, text_keys: bool) -> Fields {
     let mut fields = match format.keys {
         KeyForm::Int => vec![nullable("key", DataType::Int32)],
@@ -39,7 +40,7 @@ pub fn headers_type(format: &Info, text_keys: bool) -> DataType {
     list_of(DataType::Struct(header_fields(format, text_keys)))
 }
 
-/// The same type with views for text and bytes; in headers, only for values.
+/// Replaces text and binary types by views; in headers, only for values.
 pub fn with_views(data_type: &DataType) -> DataType {
     let viewed = |field: &FieldRef| nullable(field.name(), with_views(field.data_type()));
     match data_type {
@@ -64,14 +65,14 @@ pub fn field_type(field_type: FieldType) -> Option<DataType> {
         FieldType::Bool => DataType::Boolean,
         FieldType::Int8 => DataType::Int8,
         FieldType::Int64 | FieldType::Natural => DataType::Int64,
-        // The only type of Spark for 64 bits without a sign.
+        // The only type of Spark for unsigned 64-bit numbers.
         FieldType::Uint64 => Scalar::Uint64.arrow(Dialect::Spark),
         FieldType::Text => DataType::Utf8,
         FieldType::Binary | FieldType::Id => DataType::Binary,
     })
 }
 
-/// The fields of a decoded message; headers alone are one field.
+/// The fields of a decoded message, including the headers.
 pub fn message_fields(format: &Info, text_keys: bool) -> Vec<FieldRef> {
     let data_type =
         |field: &traits::Field| field_type(field.field_type).unwrap_or_else(|| headers_type(format, text_keys));
@@ -99,17 +100,17 @@ pub fn loss_fields() -> Fields {
         .collect()
 }
 
-/// A column of losses: null where nothing was lost.
+/// Type of a column of losses, which is null for rows without losses.
 pub fn losses_type() -> DataType {
     list_of(DataType::Struct(loss_fields()))
 }
 
-/// The type of a column of errors, which is null where a row has none.
+/// Type of a column of errors, which is null for rows without errors.
 pub fn errors_type() -> DataType {
     list_of(DataType::Struct(error_fields()))
 }
 
-/// The fields of a result, and that of its errors if they are a column.
+/// Adds the field of errors, if they are a column, to the fields of a result.
 pub fn with_errors(mut fields: Vec<FieldRef>, on_error: OnError) -> Vec<FieldRef> {
     if on_error.is_column() {
         fields.push(nullable("error", errors_type()));
@@ -117,12 +118,12 @@ pub fn with_errors(mut fields: Vec<FieldRef>, on_error: OnError) -> Vec<FieldRef
     fields
 }
 
-/// An error that names the type that came and the type that fits.
+/// Error that names the actual and the expected type.
 pub fn mismatch(expected: &DataType, actual: &DataType) -> Error {
     Error::Type(format!("the column is {}, and what fits is {}", type_name(actual), type_name(expected)))
 }
 
-/// A type in the short notation of pyarrow.
+/// The name of a type in pyarrow's notation.
 pub fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::List(element) => format!("list<{}: {}>", element.name(), type_name(element.data_type())),

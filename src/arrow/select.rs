@@ -1,4 +1,4 @@
-//! [`SelectSink`]: some headers as typed columns, in one pass over all of them.
+//! [`SelectSink`]: selected headers as typed columns, in one pass over all headers.
 
 mod slot;
 
@@ -28,13 +28,13 @@ use crate::value_type::ValueType;
 
 use slot::{Occurrence, Slot};
 
-/// Up to so many slots, comparing keys one by one takes less time than a table.
+/// Maximum number of slots for which comparing keys one by one is faster than a hash table.
 const FEW_SLOTS: usize = 16;
 
-/// Output bytes per input byte at most: a UUID of 16 bytes becomes text of 36.
+/// Maximum number of output bytes per input byte: a UUID of 16 bytes becomes text of 36.
 const MAX_GROWTH: usize = 3;
 
-/// Which of several headers with one key is selected.
+/// Which of several headers with the same key is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
     Last,
@@ -43,23 +43,23 @@ pub enum Repeat {
     Error,
 }
 
-/// One output column and the header it is made of.
+/// An output column and its header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selection {
     pub output: String,
     pub key: RequestedKey,
     pub type_: Type,
-    /// Types that are tried, in order, for a value that is not of the first.
+    /// Types that are tried, in order, for a value that is not of the first type.
     pub others: Vec<Type>,
     pub repeat: Repeat,
     pub required: bool,
-    /// The value of a message that lacks the header.
+    /// Value of a message without the header.
     pub default: Option<DefaultValue>,
-    /// With `Repeat::All`, the text between the elements of one value.
+    /// With `Repeat::All`, the separator of the elements of a value.
     pub split: Option<Vec<u8>>,
 }
 
-/// A value for messages that lack a header: text that a type reads.
+/// The value of messages without a header, as text that a type reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DefaultValue {
     pub type_: Type,
@@ -67,7 +67,7 @@ pub struct DefaultValue {
 }
 
 impl DefaultValue {
-    /// The value; the text was checked when the selection was made.
+    /// Reads the value. The text was checked when the selection was created.
     fn value(&self, dialect: Dialect) -> Option<Value<'_>> {
         self.type_.read(&self.text, dialect).ok().flatten()
     }
@@ -79,7 +79,7 @@ impl Selection {
         Selection { output, key, type_, others: Vec::new(), repeat, required: false, default: None, split: None }
     }
 
-    /// Whether the headers of all keys are selected; kernels only find those of some keys.
+    /// Whether the headers of all keys are selected, which kernels cannot do.
     pub fn is_of_every_header(&self) -> bool {
         self.type_.coding == Coding::Every
     }
@@ -96,7 +96,7 @@ impl Selection {
         common_type(&types, dialect).unwrap_or_else(|| self.type_.arrow(dialect))
     }
 
-    /// The dialect in which values are read: times of several units are all in microseconds.
+    /// The dialect in which values are read, so that times of several units are all in microseconds.
     fn dialect(&self, dialect: Dialect) -> Dialect {
         match self.values_type(dialect) {
             DataType::Timestamp(TimeUnit::Microsecond, _) => Dialect::Spark,
@@ -104,7 +104,7 @@ impl Selection {
         }
     }
 
-    /// Output bytes per row at most that are not in the input.
+    /// Maximum number of output bytes of a row that are not in the input.
     fn default_len(&self) -> usize {
         self.default.as_ref().map_or(0, |default| default.text.len())
     }
@@ -113,7 +113,7 @@ impl Selection {
 /// The slots of each key.
 struct SlotsByKey {
     keys: HashMap<RequestedKey, Vec<usize>>,
-    /// Slots of the headers of all keys.
+    /// Slots that select the headers of all keys.
     every: Vec<usize>,
 }
 
@@ -134,7 +134,7 @@ impl SlotsByKey {
     }
 }
 
-/// The values of requested headers in the rows that are read now.
+/// Values of requested headers in the current rows.
 #[derive(Default)]
 pub(crate) struct Found<'a> {
     hits: SelectedValues<'a>,
@@ -151,7 +151,7 @@ impl Found<'_> {
 /// Typed columns as they grow.
 pub(crate) struct SelectSink {
     slots: Vec<Slot>,
-    /// The requested keys for the kernels, slot by slot; `None` if there are too many, or every header is selected.
+    /// The requested keys for kernels, slot by slot; `None` if there are too many, or headers of all keys are selected.
     keys: Option<KeySet>,
     /// The slots of each key, if there are many.
     slots_by_key: Option<SlotsByKey>,
@@ -159,7 +159,7 @@ pub(crate) struct SelectSink {
 }
 
 impl SelectSink {
-    /// `has_types`: values of the input carry a type. `views`: text and bytes become views of this input.
+    /// `has_types`: values of the input have types. `views`: text and bytes become views of this input.
     pub fn new(
         selections: &[Selection],
         dialect: Dialect,
@@ -189,7 +189,7 @@ impl SelectSink {
         SelectSink { slots, keys, slots_by_key, scratch: Scratch::default() }
     }
 
-    /// Accepts only values of the requested type, and not those of types that fit it.
+    /// Accepts only values of the requested type, and not of other types that fit it.
     pub fn strict(mut self, is_strict: bool) -> Self {
         self.slots.iter_mut().for_each(|slot| slot.is_strict = is_strict);
         self
@@ -207,8 +207,8 @@ impl SelectSink {
         &self.slots[index].column
     }
 
-    /// Appends what a kernel collects in the hits, up to the first row whose values are not all of their types; returns how
-    /// many rows were appended.
+    /// Appends the values that a kernel collects, up to the first row with a value that is not of its type; returns the
+    /// number of rows that were appended.
     pub fn append_read<'a>(
         &mut self,
         found: &mut Found<'a>,
@@ -237,7 +237,7 @@ impl SelectSink {
         done
     }
 
-    /// Runs work that keeps the place of the slot it appends to, which names the column if memory is refused.
+    /// Runs work that sets the index of the current slot, whose column is named if memory is refused.
     #[inline(always)]
     fn name_refusals<T>(&mut self, work: impl FnOnce(&mut [Slot], &mut usize) -> T) -> T {
         let (slots, mut current) = (&mut self.slots[..], 0);
@@ -245,7 +245,7 @@ impl SelectSink {
         done.unwrap_or_else(|held| held.resume(&self.slots[current].selection.output))
     }
 
-    /// The columns that are not plain.
+    /// Appends to the columns that are not plain.
     fn append_every(
         &mut self,
         found: &mut Found<'_>,
@@ -350,7 +350,7 @@ impl<'a> RowSink<'a> for SelectSink {
 
 impl<'a> BlockSink<'a> for SelectSink {
     fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
-        // A value that is appended is part of the input; its text may be longer.
+        // The text of a value may be longer than its bytes in the input.
         let defaults: usize = self.slots.iter().map(|slot| slot.selection.default_len()).sum();
         let used = RowSink::max_offset(self).saturating_add(defaults.saturating_mul(ROWS));
         self.keys.is_some().then(|| max_offset.saturating_sub(used) / MAX_GROWTH)

@@ -1,7 +1,7 @@
-//! Columns of headers in other shapes than lists of keys and values become such lists: maps, text values, keys of bytes, other
-//! names of fields, dictionaries, list views, and keys and values by turns.
+//! [`plain`] converts columns of headers in other shapes to lists of keys and values: maps, text values, binary keys,
+//! other names of fields, dictionaries, list views, and lists of alternating keys and values.
 //!
-//! Buffers are shared, except those of dictionaries, list views and keys by turns, whose values are copied.
+//! Buffers are shared, except those of dictionaries, list views and alternating lists, whose values are copied.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use crate::error::Error;
 use crate::number::position;
 use crate::traits::{Class, Info};
 
-/// Names of the fields of a key and of a value, in the order in which they are looked for.
+/// Names of the fields of a key and of a value, in the order of the search.
 const NAMES: [(&str, &str); 3] = [("key", "value"), ("name", "value"), ("k", "v")];
 
-/// Elements of a column that a dictionary or list views stand for, at most.
+/// Maximum number of elements of a column that is made from a dictionary or list views.
 const MAX_ELEMENTS: usize = i32::MAX as usize;
 
-/// Returns a column in the shape that operations on a format read, or as it is if it has none of these shapes.
+/// Converts a column to the shape that operations on a format read. A column of another shape is returned as it is.
 ///
-/// `drops_fields`: further fields of headers do not matter.
+/// `drops_fields`: other fields of headers are ignored.
 pub fn plain(column: ArrayRef, format: &Info, drops_fields: bool) -> Result<ArrayRef, Error> {
     match column.data_type() {
         DataType::Dictionary(..) => plain(decoded(&column)?, format, drops_fields),
@@ -68,7 +68,7 @@ pub fn plain(column: ArrayRef, format: &Info, drops_fields: bool) -> Result<Arra
     }
 }
 
-/// Returns lists with other elements, or `None` if these are as they should be, or no headers.
+/// Converts the elements of lists; `None` if they have the right shape, or are not headers.
 fn changed<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_fields: bool) -> Option<Result<ArrayRef, Error>> {
     let elements = lists.values();
     if let Some(headers) = elements.as_struct_opt() {
@@ -103,7 +103,7 @@ fn malformed(error: arrow_schema::ArrowError) -> Error {
     Error::Type(format!("the Arrow data is malformed: {error}"))
 }
 
-/// Returns headers with a key of text and a value of bytes, or `None` if they have these, or neither.
+/// Converts headers to text keys and binary values; `None` if they have these, or are not headers.
 fn headers_of(headers: &StructArray, drops_fields: bool) -> Option<Result<StructArray, Error>> {
     let names = headers.column_names();
     if names.contains(&"key_type") {
@@ -160,13 +160,13 @@ fn struct_with(
     StructArray::try_new(fields, columns, nulls.cloned()).map_err(malformed)
 }
 
-/// Name of the metadata that says why a key of a converted column is null.
+/// Name of the metadata with the reason why a key of a converted column may be null.
 const REASON: &str = "letterhead: null key";
 
 const NOT_TEXT: &str = "the key is null, or not UTF-8";
 const NO_VALUE: &str = "the key is null, or has no value after it";
 
-/// Returns why a key is null in a column that was converted, if another reason than a null is possible.
+/// Returns the reason why a key of a converted column may be null, if it is not only a null.
 pub fn why_null(field: &Field) -> Option<&'static str> {
     let reason = field.metadata().get(REASON)?;
     [NOT_TEXT, NO_VALUE].into_iter().find(|known| known == reason)
@@ -184,7 +184,7 @@ fn is_binary(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
-/// Returns keys as text; one that is not UTF-8 is null.
+/// Converts keys to text; a key that is not UTF-8 becomes null.
 fn text_of(keys: &ArrayRef) -> Result<ArrayRef, Error> {
     Ok(match keys.data_type() {
         DataType::Dictionary(..) => return text_of(&decoded(keys)?),
@@ -210,7 +210,7 @@ fn text(key: Option<&[u8]>) -> Option<&str> {
     std::str::from_utf8(key?).ok()
 }
 
-/// Returns values as bytes, which are those of text in UTF-8.
+/// Converts values to bytes; text becomes UTF-8.
 fn bytes_of(values: &ArrayRef) -> Result<ArrayRef, Error> {
     Ok(match values.data_type() {
         DataType::Dictionary(..) => return bytes_of(&decoded(values)?),
@@ -221,7 +221,7 @@ fn bytes_of(values: &ArrayRef) -> Result<ArrayRef, Error> {
     })
 }
 
-/// Returns the values that the indices of a dictionary stand for.
+/// Expands a dictionary.
 fn decoded(column: &ArrayRef) -> Result<ArrayRef, Error> {
     let dictionary = column.as_any_dictionary();
     let values = dictionary.values();
@@ -232,7 +232,7 @@ fn decoded(column: &ArrayRef) -> Result<ArrayRef, Error> {
     picked(values, (0..column.len()).map(|row| dictionary.keys().is_valid(row).then(|| keys[row])))
 }
 
-/// Returns single values of a column one after the other, or a null for each row without one.
+/// Copies single values of a column, or a null for each row without one.
 fn picked(values: &ArrayRef, rows: impl Iterator<Item = Option<usize>> + Clone) -> Result<ArrayRef, Error> {
     match values.data_type() {
         DataType::Utf8 => picked_bytes(values.as_string::<i32>(), rows),
@@ -265,7 +265,7 @@ fn too_large() -> Error {
     )
 }
 
-/// Returns ranges of a column one after the other, or a null for each row without one.
+/// Copies ranges of a column, or a null for each row without one.
 fn taken(values: &ArrayData, rows: impl Iterator<Item = Option<(usize, usize)>> + Clone) -> Result<ArrayRef, Error> {
     let (mut elements, mut bytes) = (0usize, 0usize);
     for (start, len) in rows.clone().flatten() {
@@ -276,7 +276,7 @@ fn taken(values: &ArrayData, rows: impl Iterator<Item = Option<(usize, usize)>> 
         return Err(too_large());
     }
     let mut copy = MutableArrayData::new(vec![values], true, elements);
-    // Ranges that follow each other are copied at once.
+    // Adjacent ranges are copied at once.
     let mut pending = 0..0;
     for row in rows {
         match row {
@@ -296,7 +296,7 @@ fn taken(values: &ArrayData, rows: impl Iterator<Item = Option<(usize, usize)>> 
     Ok(make_array(copy.freeze()))
 }
 
-/// Returns the bytes of a range of values that are copied with them.
+/// Number of bytes that are copied with a range of values.
 fn byte_len(values: &ArrayData, start: usize, len: usize) -> usize {
     fn span<O: ArrowNativeType>(values: &ArrayData, start: usize, len: usize) -> (usize, usize) {
         let offsets = &values.buffers()[0].typed_data::<O>()[values.offset()..];
@@ -322,7 +322,7 @@ fn byte_len(values: &ArrayData, start: usize, len: usize) -> usize {
     }
 }
 
-/// Returns list views as lists.
+/// Converts list views to lists.
 fn gathered(
     views: &ArrayRef,
     values: &ArrayRef,
@@ -344,7 +344,7 @@ fn from_fixed(lists: &FixedSizeListArray) -> Result<ArrayRef, Error> {
     list_of(OffsetBuffer::<i32>::from_repeated_length(size, lists.len()), elements, lists.nulls())
 }
 
-/// Returns lists of keys and values by turns as lists of headers.
+/// Converts lists of alternating keys and values to lists of headers.
 fn from_alternating<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_fields: bool) -> Result<ArrayRef, Error> {
     let (offsets, texts) = (lists.value_offsets(), lists.values());
     let mut ends = vec![0i32];
@@ -352,7 +352,7 @@ fn from_alternating<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_field
     for row in 0..lists.len() {
         let (start, end) = (offsets[row].as_usize(), offsets[row + 1].as_usize());
         if lists.is_valid(row) {
-            // A key without a value is an error of its row.
+            // A key without a value becomes an error of its row.
             let pair = |index: usize| if index + 1 < end { (Some(index), Some(index + 1)) } else { (None, None) };
             pairs.extend((start..end).step_by(2).map(pair));
         }

@@ -1,4 +1,4 @@
-//! [`RowSink`]: what rows are appended to, and the traits of the sinks to which kernels append blocks.
+//! [`RowSink`], to which rows are appended, and the traits of sinks to which kernels append blocks.
 
 use crate::header::Header;
 use crate::kernel::RowBlock;
@@ -8,12 +8,12 @@ use crate::kernel::lists::ListBlock;
 use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 
-/// A sink of many rows, which can be put back to an earlier number of them.
+/// A sink of many rows, which can be truncated to an earlier number of rows.
 pub trait RowSink<'a>: Send {
-    /// References to the values of the rows that are read now; reused for other rows with the same lifetime.
+    /// References to values of the current rows, whose memory is reused for other rows.
     type Found: Default;
 
-    /// A row has several columns, and those without an error are kept where errors become nulls.
+    /// Whether a row has several columns, of which those without errors are kept when errors become nulls.
     const KEEPS_PARTS: bool;
 
     fn header<R: Log>(&mut self, _found: &mut Self::Found, _header: Header<'a>, _log: &mut R) -> Result {
@@ -23,42 +23,42 @@ pub trait RowSink<'a>: Send {
     /// As [`Sink::fields`].
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
 
-    /// Appends the rows of another sink that was made in the same way. Their offsets together are below the limit.
+    /// Appends the rows of another sink that was created in the same way. The sum of their offsets is below the limit.
     fn extend(&mut self, other: &Self, progress: Progress);
 
-    /// Forgets what was found in a row that has ended, or was taken back.
+    /// Clears the values of the previous row, which has ended or was removed.
     fn begin_row(&mut self, found: &mut Self::Found);
 
     fn end_row<R: Log>(&mut self, found: &mut Self::Found, headers: Presence, log: &mut R) -> Result;
 
     fn row_count(&self) -> usize;
 
-    /// Back to this many rows, without what was appended of the next.
+    /// Truncates to this many rows, and removes an unfinished row.
     fn truncate(&mut self, rows: usize);
 
-    /// A row without a message, or one of which nothing is kept.
+    /// Appends a row without a message, or without any value.
     fn null_row(&mut self);
 
-    /// Nulls what the headers of the row that has ended gave; false where a row is no more than its headers.
+    /// Replaces the values from headers in the last row by nulls; returns false if a row consists of its headers.
     fn null_headers(&mut self) -> bool {
         false
     }
 
-    /// The largest offset used so far.
+    /// Largest offset so far.
     fn max_offset(&self) -> usize;
 
-    /// Whether a condition selects the row that has ended; `None` without a condition.
+    /// Whether a condition selects the last row; `None` without a condition.
     fn is_selected(&self) -> Option<bool> {
         None
     }
 
-    /// Whether the condition selects the row that has ended for its fields alone.
+    /// Whether the fields alone make the condition select the last row.
     fn is_selected_by_fields(&self) -> bool {
         false
     }
 }
 
-/// A sink, and what was found in the row that is parsed into it.
+/// A sink, and the values of the row that is parsed into it.
 pub struct Row<'r, 'a, S: RowSink<'a>> {
     pub sink: &'r mut S,
     pub found: &'r mut S::Found,
@@ -76,7 +76,7 @@ impl<'a, S: RowSink<'a>> Sink<'a> for Row<'_, 'a, S> {
     }
 }
 
-/// Parses a row with a log that is known at run time.
+/// Parses a row with either log.
 macro_rules! parse_row {
     ($log:expr, $to:expr, |$each:ident, $sink:ident| $parse:expr) => {
         match $log {
@@ -95,14 +95,14 @@ pub(super) use parse_row;
 
 /// A sink to which kernels append blocks of serialized messages.
 pub trait BlockSink<'a>: RowSink<'a> {
-    /// The input bytes of a layout that kernels can append before an output passes an offset; `None` if the options need
-    /// the slow path.
+    /// Number of input bytes of a layout that kernels can append before an output exceeds an offset; `None` if the
+    /// options need the slow path.
     fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize>;
 
-    /// The fields of a row that is added to the next block; `None` if there is no message.
+    /// Appends the fields of a row of the next block; `None` for a row without a message.
     fn open_row(&mut self, fields: Option<&[FieldValue<'a>]>);
 
-    /// Appends rows of a block up to the first that needs the slow path, and returns how many. Rows have at most
+    /// Appends rows of a block up to the first that needs the slow path, and returns their number. Rows have at most
     /// `limit` headers.
     fn append<F: WireLayout>(
         &mut self,

@@ -1,4 +1,4 @@
-//! [`share`] divides the rows of one run among threads, [`on_each`] whole items.
+//! [`share`] divides rows among threads, and [`on_each`] whole items.
 //!
 //! ```text
 //!   rows      ├──────────┼─────────┼──────┼─────────┼─────────── ⋯
@@ -8,8 +8,8 @@
 //!   other threads  produce parts from rows somewhat ahead of it
 //! ```
 //!
-//! Only parts are copied, and soon after they were made. The first thread repeats the rows of a part that failed or
-//! that does not fit the output, so that errors and the row at which an output is full are the same as with one thread.
+//! Parts are copied soon after they were produced. The first thread repeats the rows of a part that failed or does not
+//! fit the output, so that errors, and the row at which an output is full, are the same as with one thread.
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
@@ -20,17 +20,17 @@ use crate::error::{Error, interrupted};
 use crate::interrupt;
 use crate::panics::catch_panic;
 
-/// Parts of each thread, where there are enough rows: all threads end at nearly the same time.
+/// Number of parts of each thread, if there are enough rows, so that all threads end at nearly the same time.
 const PARTS: usize = 16;
 
-/// Parts of each thread that may wait until they are appended, which bounds their memory.
+/// Maximum number of parts of each thread that wait to be appended, which bounds their memory.
 const WAITING: usize = 4;
 
-/// Into how many steps the first thread divides as many rows as a part has.
+/// Number of steps in which the first thread processes as many rows as a part has.
 const STEPS: usize = 4;
 
-/// Calls `append` for ranges of the rows, in order, until it returns false or an error. Other threads call `make` for ranges of
-/// `sizes` rows ahead of it, and `append` gets whether `make` has returned true for the range.
+/// Calls `append` for ranges of the rows, in order, until it returns false or an error. Other threads call `make` for
+/// later ranges of `sizes` rows. The second argument of `append` is whether `make` has returned true for the range.
 pub fn share(
     rows: Range<usize>,
     threads: usize,
@@ -51,7 +51,7 @@ pub fn share(
     let work = || interrupt::follow(&stop_flag, || shared.make_parts(make));
     thread::scope(|scope| {
         let _end = End(&shared);
-        // Where the system has no more threads, those that there are do the work.
+        // If the system cannot start more threads, fewer do the work.
         for _ in 1..threads {
             if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
@@ -61,19 +61,19 @@ pub fn share(
     })
 }
 
-/// Bytes of a chunk that pay for a thread.
+/// Minimum number of bytes of a chunk that pays for a thread.
 #[cfg(feature = "python")]
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// Whether threads that each work on a whole chunk of these bytes end at nearly the same time.
+/// Whether threads that each work on a whole chunk of one of these sizes end at nearly the same time.
 #[cfg(feature = "python")]
 pub fn divides(threads: usize, sizes: impl Iterator<Item = usize>) -> bool {
     let (largest, all) = sizes.fold((0, 0), |(largest, all), size: usize| (largest.max(size), all + size));
     threads > 1 && largest >= CHUNK_BYTES && largest.saturating_mul(threads) <= all + all / 4
 }
 
-/// Does the work on each item, the first on this thread and all others on a thread each. It is not done on items whose
-/// thread cannot be started or panics.
+/// Does the work on each item, the first on this thread and each other on a thread of its own. Items whose thread
+/// cannot be started, or panics, are left out.
 #[cfg(feature = "python")]
 pub fn on_each<I: Send>(items: &mut [I], work: &(dyn Fn(&mut I) + Sync)) {
     let Some((first, others)) = items.split_first_mut() else { return };
@@ -89,15 +89,15 @@ pub fn on_each<I: Send>(items: &mut [I], work: &(dyn Fn(&mut I) + Sync)) {
 
 struct Shared {
     state: Mutex<State>,
-    /// A part was made or taken, or the first thread has ended.
+    /// Signals that a part was produced or taken, or that the first thread has ended.
     changed: Condvar,
-    /// Rows of a part.
+    /// Number of rows of a part.
     len: usize,
     end: usize,
     max_claims: usize,
 }
 
-/// Ends the other threads when it is dropped, also by a panic.
+/// Ends the other threads when it is dropped, also after a panic.
 struct End<'s>(&'s Shared);
 
 impl Drop for End<'_> {
@@ -108,24 +108,24 @@ impl Drop for End<'_> {
 }
 
 struct State {
-    /// The first row that the first thread has not begun to append.
+    /// First row that the first thread has not begun to append.
     front: usize,
-    /// The first row after all claims.
+    /// First row after all claims.
     claimed: usize,
-    /// Parts that are made or were not yet appended, in the order of their rows.
+    /// Parts that are in progress or were not yet appended, in the order of their rows.
     claims: VecDeque<Claim>,
     ended: bool,
 }
 
 struct Claim {
     rows: Range<usize>,
-    /// Whether the part was made: the first thread repeats the rows if it was not. `None` while a thread is at work.
+    /// Whether the part was produced; if not, the first thread repeats its rows. `None` while a thread works on it.
     is_made: Option<bool>,
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics between two changes that belong together.
+        // No code panics between two changes that belong together, so that the state is valid after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,7 +133,7 @@ impl Shared {
         self.changed.wait_while(self.lock(), condition).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The work of the first thread.
+    /// Appends rows and parts, in the first thread.
     fn append_all(&self, append: &mut dyn FnMut(Range<usize>, bool) -> Result<bool, Error>) -> Result<(), Error> {
         loop {
             let is_next = |state: &mut State| state.claims.front().is_some_and(|claim| claim.rows.start == state.front);
@@ -168,10 +168,10 @@ impl Shared {
         }
     }
 
-    /// The work of any other thread.
+    /// Produces parts, in any other thread.
     fn make_parts(&self, make: &(dyn Fn(Range<usize>) -> bool + Sync)) {
         while let Some(rows) = self.claim() {
-            // The first thread gets the same panic when it repeats the rows.
+            // The first thread meets the same panic when it repeats the rows.
             let is_made = catch_panic(|| make(rows.clone())).unwrap_or_default();
             let mut state = self.lock();
             if let Some(claim) = state.claims.iter_mut().find(|claim| claim.rows == rows) {
@@ -181,8 +181,8 @@ impl Shared {
         }
     }
 
-    /// The rows of the next part: so far ahead of the first thread that it is made before that thread needs it, with as many
-    /// rows between as that thread appends meanwhile. Parts without rows between them would leave it nothing but to wait.
+    /// Claims the rows of the next part, far enough ahead of the first thread that the part is produced before that
+    /// thread needs it. The rows between parts are left to the first thread, which would otherwise have to wait.
     fn claim(&self) -> Option<Range<usize>> {
         let mut state = self.wait_while(|state| state.claims.len() >= self.max_claims && !state.ended);
         let claimed = state.claimed.max(state.front);

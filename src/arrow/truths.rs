@@ -1,4 +1,4 @@
-//! [`truths`]: whether a condition is true of each row of a table, whose columns are its operands.
+//! [`truths`] evaluates a condition for each row of a table, whose columns are its operands.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -37,7 +37,7 @@ pub fn truths(filter: &Filter, columns: &[Option<ArrayRef>], rows: usize) -> Res
     let tests = filter.steps.iter().filter_map(of_step).collect::<Result<Vec<_>, _>>()?;
     let (mut yes, mut known) = (Vec::with_capacity(words), Vec::with_capacity(words));
     for word in 0..words {
-        // The filter asks for its tests in the order of its steps.
+        // The filter evaluates its tests in the order of its steps.
         let mut tests = tests.iter();
         let truth = filter.evaluate(ROWS, |_, _, _| tests.next().map_or_else(Truth::default, |test| test[word]));
         yes.push(truth.yes.to_le());
@@ -57,14 +57,14 @@ impl Test {
             (DataType::List(_), Some(quantifier)) => {
                 let list = column.as_list::<i32>();
                 let (first, last) = (list.value_offsets()[0] as usize, list.value_offsets()[column.len()] as usize);
-                // Elements that no row has are not checked when a column is imported.
+                // The import of a column does not check elements outside of its rows.
                 let elements = self.of_rows(&list.values().slice(first, last - first), None)?;
                 let ends = list.value_offsets().windows(2);
                 let ranges = ends.map(|ends| ends[0] as usize - first..ends[1] as usize - first);
                 Ok(collected(ranges.map(|range| quantifier.over(&elements, range)), column.len()))
             }
             (DataType::Dictionary(..), _) => self.of_dictionary(column.as_any_dictionary()),
-            // The nulls of a whole union, or of runs, are those of all the values that they may refer to.
+            // Unions and runs have no nulls of their own: each row is null if its value is.
             (DataType::Union(..) | DataType::RunEndEncoded(..), _) if *self != Test::IsNull => {
                 self.of_block(column, 0..0).map(|_| Vec::new())
             }
@@ -81,7 +81,7 @@ impl Test {
         }
     }
 
-    /// The truth for each row of a dictionary; the work is that of the rows, however many values there are.
+    /// The truth for each row of a dictionary. The cost depends on the number of rows, not on the number of values.
     fn of_dictionary(&self, column: &dyn AnyDictionaryArray) -> Result<Vec<Truth>, Error> {
         let (rows, values) = (column.len(), column.values());
         let of_null = Truth::of_null(self, 1);
@@ -99,7 +99,7 @@ impl Test {
         Ok(collected(keys.into_iter().enumerate().map(truth), rows))
     }
 
-    /// The truth for each row of a column of runs.
+    /// The truth for each row of a run-end encoded column.
     fn of_runs<R: RunEndIndexType>(&self, column: &RunArray<R>) -> Result<Vec<Truth>, Error> {
         self.of_parts((0..column.len()).map(|row| Some(column.values().slice(column.get_physical_index(row), 1))))
     }
@@ -133,7 +133,7 @@ impl Test {
             .collect()
     }
 
-    /// Converts literals to the unit of a column: they are in microseconds for nanoseconds, and in days for dates in
+    /// Converts literals to the unit of a column: microseconds to nanoseconds, and days to milliseconds for dates in
     /// milliseconds.
     fn in_units_of(&self, data_type: &DataType) -> Cow<'_, Test> {
         let factor = match data_type {
@@ -152,7 +152,7 @@ impl Test {
         }
     }
 
-    /// Tests at most 64 values, nulls among them, in a loop for the column's type.
+    /// Tests at most 64 values, including nulls, in a loop for the column's type.
     fn of_block(&self, column: &dyn Array, rows: Range<usize>) -> Result<u64, Error> {
         macro_rules! numbers {
             ($type:ty, $value:ident => $element:expr) => {
@@ -163,7 +163,7 @@ impl Test {
             ($array:expr, $value:ident => $bytes:expr) => {{
                 let array = $array;
                 self.holds_of(rows.map(|row| {
-                    // The view of a null may lead nowhere.
+                    // The view of a null may be invalid.
                     if array.is_null(row) {
                         return Element::Bytes(&[]);
                     }
@@ -217,7 +217,7 @@ impl Test {
 }
 
 impl Quantifier {
-    /// The truth for the elements of one list. An empty list is neither true nor false.
+    /// The truth for the elements of one list.
     fn over(self, elements: &[Truth], range: Range<usize>) -> Truth {
         let (mut yes, mut no, mut null) = (false, false, false);
         for index in range {
@@ -230,13 +230,13 @@ impl Quantifier {
     }
 }
 
-/// The truth at one place, in the lowest bit.
+/// The truth for one row, in the lowest bit.
 fn one(truths: &[Truth], row: usize) -> Truth {
     let Truth { yes, no } = truths[row / ROWS];
     Truth { yes: yes >> (row % ROWS) & 1, no: no >> (row % ROWS) & 1 }
 }
 
-/// Truths of one row each, 64 in an element.
+/// Collects truths of one row each, 64 in an element.
 fn collected(truths: impl Iterator<Item = Truth>, rows: usize) -> Vec<Truth> {
     let mut out = vec![Truth::default(); rows.div_ceil(ROWS)];
     for (row, truth) in truths.enumerate() {
@@ -246,7 +246,7 @@ fn collected(truths: impl Iterator<Item = Truth>, rows: usize) -> Vec<Truth> {
     out
 }
 
-/// The bits of at most 64 places.
+/// Validity of at most 64 rows.
 fn word(nulls: &NullBuffer, rows: Range<usize>) -> u64 {
     let bits = nulls.inner().slice(rows.start, rows.len());
     bits.iter().enumerate().fold(0, |word, (bit, is_valid)| word | u64::from(is_valid) << bit)

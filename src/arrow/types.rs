@@ -1,4 +1,4 @@
-//! The Arrow types of values: the type of a column for each value type, and values that fit it.
+//! Arrow types of columns for each value type, and the conversion of values to them.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, Value, guid_order, invalid, read_bytes, sized, uuid_digits};
 use crate::value_type::{Scalar, ValueType};
 
-/// Which engine a typed column is for. Spark has no unsigned and no 128-bit integers, and counts microseconds.
+/// The engine that reads a typed column. Spark lacks unsigned and 128-bit integers, and has times in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dialect {
     #[default]
@@ -23,11 +23,11 @@ pub enum Dialect {
     Spark,
 }
 
-/// The widest integers that a decimal column of 38 digits can hold.
+/// Maximum precision of a decimal column.
 pub const DECIMAL_PRECISION: u8 = 38;
 
 impl Scalar {
-    /// The Arrow type of a column of such values.
+    /// The Arrow type of a column of these values.
     pub fn arrow(self, dialect: Dialect) -> DataType {
         use Scalar::*;
         match (self, dialect) {
@@ -56,7 +56,7 @@ fn timestamp(unit: TimeUnit) -> DataType {
     DataType::Timestamp(unit, Some("UTC".into()))
 }
 
-/// Reads types with ` | ` between them, which are tried in this order. Their values are of one type, see [`common_type`].
+/// Parses types that are separated by ` | ` and tried in this order. They must have a [`common_type`].
 pub fn parse_alternatives(text: &str) -> Result<(Type, Vec<Type>), Error> {
     let types = text.split('|').map(|type_| Type::parse(type_.trim_matches(' '))).collect::<Result<Vec<_>, _>>()?;
     let arrow = |type_: &Type| type_.arrow(Dialect::Spark);
@@ -69,8 +69,8 @@ pub fn parse_alternatives(text: &str) -> Result<(Type, Vec<Type>), Error> {
     Ok((types[0], types[1..].to_vec()))
 }
 
-/// The Arrow type of a column with values of several types: of integers and of floats the smallest that holds all of them, of
-/// times microseconds. `None` if no column has values of all types.
+/// The Arrow type of a column for values of several types: the smallest integer or float type that holds all of them,
+/// or microseconds for times. `None` if no column can hold all of them.
 pub fn common_type(types: &[Type], dialect: Dialect) -> Option<DataType> {
     let (first, others) = types.split_first()?;
     if others.iter().all(|other| other.arrow(dialect) == first.arrow(dialect)) {
@@ -83,7 +83,7 @@ pub fn common_type(types: &[Type], dialect: Dialect) -> Option<DataType> {
     types.iter().all(same).then(|| first.arrow(Dialect::Spark))
 }
 
-/// The smallest type of numbers that holds the values of several; `None` if one of them has other values.
+/// The smallest number type that holds the values of several types; `None` if one of them is not a number.
 pub fn common_number(types: &[Type]) -> Option<Scalar> {
     let is_number = |type_: &Type| !matches!(type_.coding, Coding::Text(_)) && type_.scalar != Scalar::TimestampMs;
     let are = |test: fn(Scalar) -> bool| types.iter().all(|type_| is_number(type_) && test(type_.scalar));
@@ -99,7 +99,7 @@ pub fn common_number(types: &[Type]) -> Option<Scalar> {
 }
 
 impl Type {
-    /// The Arrow type of a column of such values.
+    /// The Arrow type of a column of these values.
     pub fn arrow(self, dialect: Dialect) -> DataType {
         let Coding::Text(form) = self.coding else { return self.scalar.arrow(dialect) };
         match form {
@@ -112,7 +112,7 @@ impl Type {
         }
     }
 
-    /// Reads the bytes of a value; `None` is a null of AMQP or JSON. The message of an error is built only when there is one.
+    /// Reads the bytes of a value; `None` is a null of AMQP or JSON.
     #[inline]
     pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
         if let Some(base) = self.base {
@@ -139,7 +139,7 @@ impl Type {
         self.fit(value, dialect).map(Some)
     }
 
-    /// Reads text that is the bytes of a value. Errors within these bytes have no position in the text.
+    /// Reads the text of the bytes of a value. Errors within these bytes have no position in the text.
     #[inline(never)]
     fn read_base<'a>(
         self,
@@ -157,8 +157,8 @@ impl Type {
         }
     }
 
-    /// Reads a value that carries a type, or none; `order` is the byte order of typed numbers. With `is_strict`, values of
-    /// other types are rejected, even where they fit.
+    /// Reads a value with or without a type; `order` is the byte order of typed numbers. With `is_strict`, values of
+    /// other types are rejected even if they fit.
     #[inline]
     pub fn read_stored<'a>(
         self,
@@ -183,7 +183,7 @@ impl Type {
         invalid(Code::WrongType, || format!("the value is {stored} and {} was requested", self.name()))
     }
 
-    /// Reads a value of a type that [`Type::is_wider`] accepts; one that does not fit is an error.
+    /// Reads a value of a type that [`Type::is_wider`] accepts; a value that does not fit is an error.
     pub fn read_wider<'a>(
         self,
         stored: Scalar,
@@ -230,7 +230,7 @@ impl Type {
         }
     }
 
-    /// Checks an integer against the column it goes into.
+    /// Checks that an integer fits its column.
     #[inline]
     fn fit(self, value: Value<'_>, dialect: Dialect) -> Result<Value<'_>, Box<InvalidValue>> {
         match value {
@@ -248,7 +248,7 @@ impl Type {
     }
 }
 
-/// An integer of which a float has all digits: one that is at most `max`.
+/// Returns an integer that is exact as a float, because it is at most `max`.
 fn exact_float(scalar: Scalar, value: Value<'_>, max: i128) -> Result<i128, Box<InvalidValue>> {
     match value {
         Value::Int(number) if i128::from(number).abs() <= max => Ok(number.into()),
@@ -257,7 +257,7 @@ fn exact_float(scalar: Scalar, value: Value<'_>, max: i128) -> Result<i128, Box<
     }
 }
 
-/// The type of an Arrow column as Spark writes it in DDL.
+/// The DDL of Spark for the type of an Arrow column.
 pub fn ddl(data_type: &DataType) -> String {
     match data_type {
         DataType::Boolean => "boolean".into(),
@@ -278,12 +278,12 @@ pub fn ddl(data_type: &DataType) -> String {
                 fields.iter().map(|f| format!("{}:{}", quoted(f.name()), ddl(f.data_type()))).collect();
             format!("struct<{}>", fields.join(","))
         }
-        // A dialect of Arrow's own: there is nothing in Spark to name.
+        // Spark has no such type.
         other => format!("void /* {other} */"),
     }
 }
 
-/// A name as Spark's DDL takes it, quoted if necessary.
+/// A name in Spark's DDL, quoted if necessary.
 pub fn quoted(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if plain && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty() {

@@ -120,7 +120,7 @@ impl Progress {
     fn grow<T>(self, out: &mut Vec<T>, more: usize) {
         let len = out.len();
         let rest = self.estimate(len).saturating_sub(len).saturating_add(more);
-        // If there is not enough memory for the estimate, there may be for what is needed now.
+        // Without memory for the estimate, there may be enough for `more` elements.
         if rest < len / 8 || out.try_reserve_exact(rest).is_err() {
             memory::reserve(out, more);
         }
@@ -377,7 +377,7 @@ fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
         for (number, lane) in lanes.iter().enumerate() {
             _mm_stream_si128(target.add(number), _mm_loadu_si128(lane.as_ptr().cast()));
         }
-        // Other threads see these bytes before what is written after them.
+        // Makes these bytes visible to other threads before later writes.
         _mm_sfence();
         to.set_len(to.len() + lanes.as_flattened().len());
     }
@@ -501,7 +501,7 @@ impl Drop for Writer<'_> {
     }
 }
 
-/// The end of a growing buffer of bytes, with room for what is appended next.
+/// Appends to a growing buffer of bytes, in memory that was reserved.
 pub struct Tail<'b> {
     bytes: &'b mut Vec<u8>,
     start: *mut u8,
@@ -509,7 +509,7 @@ pub struct Tail<'b> {
 }
 
 impl<'b> Tail<'b> {
-    /// Room for `max` bytes, and one copy beyond.
+    /// Reserves memory for `max` bytes, and for one copy beyond.
     #[inline(always)]
     pub fn new(bytes: &'b mut Vec<u8>, max: usize) -> Self {
         memory::reserve(bytes, max.saturating_add(COPY));

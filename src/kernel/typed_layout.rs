@@ -55,8 +55,8 @@ impl<T: Types> TypedLayout<T> {
     /// As for [`WireLayout::header`].
     #[inline(always)]
     unsafe fn regular(start: *const u8) -> Option<RawHeader> {
-        // SAFETY: `start` is in the row or at its end, and what is read ends at most `SLACK` bytes after it: two heads of
-        // five bytes and a key of at most 255.
+        // SAFETY: `start` is in the row or at its end, and at most `SLACK` bytes after it are read: two heads of five
+        // bytes and a key of at most 255.
         let header = unsafe {
             let (key_type, key_head) = match T::TYPED_KEYS {
                 true => (Some(T::CODES.value_type(*start)?), start.add(1)),

@@ -1,17 +1,17 @@
 //! The allocator of the module.
 //!
-//! Columns are large and short-lived. The system's allocator returns their pages to the kernel after each batch, and
-//! the next batch pays for every page again: more than the work itself.
+//! Columns are large and short-lived. The system's allocator would return their pages to the kernel after each batch,
+//! and faulting in new pages for the next batch would cost more than the work itself.
 
 use libmimalloc_sys::{mi_option_set, mi_option_t};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// `mi_option_purge_delay` of mimalloc 2, which the crate does not name: how long unused pages are kept.
+/// `mi_option_purge_delay` of mimalloc 2, the time for which unused pages are kept. The crate does not define it.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// Pages stay for ten times as long as this, mimalloc's factor for large areas: a query requests its next batch within it.
+/// Purge delay. mimalloc keeps large areas ten times as long, in which a query requests its next batch.
 const MILLISECONDS: i64 = 1_000;
 
 /// Keeps pages between two batches, unless `MIMALLOC_PURGE_DELAY` is set.

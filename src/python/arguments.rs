@@ -1,4 +1,4 @@
-//! Python arguments as the core takes them.
+//! Conversion of Python arguments to types of the core.
 
 use std::sync::OnceLock;
 
@@ -46,7 +46,7 @@ pub fn type_named(name: &str) -> Result<ValueType, Error> {
     ValueType::parse(name).ok_or_else(|| unknown_name("type", name, types))
 }
 
-/// Headers passed from Python. Keys and values stay where they are there.
+/// Headers passed from Python. Keys and values are not copied.
 pub struct HeadersArgument<'py>(Vec<HeaderArgument<'py>>);
 
 struct HeaderArgument<'py> {
@@ -79,7 +79,7 @@ impl<'py> HeadersArgument<'py> {
             }
             return Ok(HeadersArgument(parsed));
         };
-        // All items first: looking at a value may run Python code, which may change the dict.
+        // Collected first, because inspecting a value may run Python code that changes the dict.
         let pairs: Vec<_> = dict.iter().collect();
         let mut parsed = Vec::with_capacity(pairs.len());
         for (key, value) in pairs {
@@ -92,7 +92,7 @@ impl<'py> HeadersArgument<'py> {
         Ok(HeadersArgument(parsed))
     }
 
-    /// The headers for the core, or the error of a key without a UTF-8 form.
+    /// Converts the headers; fails for a key without a UTF-8 form.
     pub fn headers(&self, format: &'static str) -> PyResult<Vec<Header<'_>>> {
         let mut headers = Vec::with_capacity(self.0.len());
         for (index, HeaderArgument { key, value: (value_type, value) }) in self.0.iter().enumerate() {
@@ -120,7 +120,7 @@ impl<'py> KeyObject<'py> {
     }
 }
 
-/// A value that is null, bytes or of a class such as `letterhead.Int32`, or else the object.
+/// Converts a value that is null, bytes or of a class such as `letterhead.Int32`; returns any other object.
 fn plain_value<'py>(value: Bound<'py, PyAny>) -> PyResult<Result<ValueObject<'py>, Bound<'py, PyAny>>> {
     if value.is_none() {
         return Ok(Ok((None, None)));
@@ -214,8 +214,8 @@ impl OccurrencesArgument {
     }
 }
 
-/// Conversions of arguments by code of this library, which runs before the body of a function is entered; and the names that
-/// PyO3 would leave out.
+/// Conversions of arguments, which run before the body of a function is entered. Unlike those of PyO3, their errors
+/// name the argument.
 pub mod argument {
     use super::*;
 
@@ -247,7 +247,7 @@ pub mod argument {
         #[cfg(debug_assertions)] stage: panicking -> &'a str
     }
 
-    /// Any other type that Python's objects are converted to.
+    /// Converts an argument to any other type.
     pub fn extracted<'py, T: FromPyObjectOwned<'py>>(argument: &Bound<'py, PyAny>) -> PyResult<T> {
         enter(|| argument.extract().map_err(Into::into))
     }
@@ -290,7 +290,7 @@ pub mod argument {
     }
 }
 
-/// Finds a value by the name a user gave.
+/// Finds the value of a name.
 pub fn named<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T, Error> {
     let value = known.iter().find(|(text, _)| *text == name).map(|(_, value)| *value);
     value.ok_or_else(|| unknown_name(option, name, known.iter().map(|(text, _)| *text)))
@@ -298,7 +298,7 @@ pub fn named<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T
 
 /// The limits of a `letterhead.Limits`. The process-wide limits replace unset ones, or all of them if there is no object.
 pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
-    // Read once: reading a message costs less than reading a variable of the environment.
+    // Read once, because reading an environment variable costs more than reading a message.
     static OF_PROCESS: OnceLock<Result<Limits, Error>> = OnceLock::new();
     let of_process = OF_PROCESS.get_or_init(|| Limits::from_variables(|name| std::env::var_os(name)));
     let of_process = of_process.clone()?;
@@ -389,7 +389,7 @@ impl<'py> MessageArgument<'py> {
         Ok(result)
     }
 
-    /// The message for the core.
+    /// Converts the message.
     pub fn encode(&self, format: &'static str, options: WriteOptions) -> PyResult<EncodeMessage<'_>> {
         let headers = self.headers.as_ref().map(|headers| headers.headers(format)).transpose()?;
         let fields = self
@@ -414,7 +414,7 @@ fn field_value<'a>(field_type: FieldType, value: Option<&'a Bound<'_, PyAny>>) -
     })
 }
 
-/// About how many bytes there are to copy.
+/// Approximate number of bytes to copy.
 pub fn size(message: &EncodeMessage<'_>) -> usize {
     let values = message.headers.iter().flatten().filter_map(|header| header.value).map(<[u8]>::len);
     values.chain(message.fields.iter().map(FieldValue::byte_len)).sum()

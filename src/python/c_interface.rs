@@ -1,6 +1,6 @@
-//! Arrow's C data interface in PyCapsules: arrays, streams and types of other libraries, and those that leave.
+//! Import and export of arrays, streams and types by Arrow's C data interface in PyCapsules.
 //!
-//! `arrow-array` has the structures. Its streams are of record batches only; these are of arrays of any type.
+//! `arrow-array` has the structures. Its streams have record batches only; these have arrays of any type.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::{NonNull, null, null_mut};
@@ -33,8 +33,8 @@ pub enum Column {
     Stream(ImportedStream),
 }
 
-/// Imports anything with `__arrow_c_array__` or `__arrow_c_stream__`. Structures that break the rules of the interface are
-/// refused where that can be seen.
+/// Imports anything with `__arrow_c_array__` or `__arrow_c_stream__`. Structures that visibly violate the interface are
+/// rejected.
 pub fn import(column: &Bound<'_, PyAny>) -> PyResult<Column> {
     let py = column.py();
     check_by_owner(column)?;
@@ -65,7 +65,7 @@ fn import_capsules(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) 
     unsafe { import_array(array, &data_type) }.map(make_array).map_err(PyTypeError::new_err)
 }
 
-/// Has pyarrow compare its buffers with their offsets: only the owner of buffers knows how long they are.
+/// Lets pyarrow compare its buffers with their offsets, because only the owner of buffers knows their length.
 fn check_by_owner(column: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = column.py();
     let class = column.get_type();
@@ -137,9 +137,9 @@ unsafe fn pull<T>(
     function: Option<unsafe extern "C" fn(*mut FFI_ArrowArrayStream, *mut T) -> c_int>,
     mut empty: T,
 ) -> Result<T, String> {
-    // SAFETY: the caller's promise, and both pointers are valid for the call. The message is asked for after a failure,
-    // as the interface demands. It is null or a text that ends with a zero byte, and valid until the next call of the
-    // stream.
+    // SAFETY: the caller's contract, and both pointers are valid for the call. The message is requested after a
+    // failure, as the interface requires. It is null or a text that ends with a zero byte, and valid until the next
+    // call of the stream.
     unsafe {
         let code = function.map_or(INVALID, |function| function(stream, &mut empty));
         if code == 0 {
@@ -173,7 +173,7 @@ pub fn export_array<'py>(
     Ok((export_type(py, field)?, PyCapsule::new_with_value(py, FFI_ArrowArray::new(&array.to_data()), ARRAY)?))
 }
 
-/// The arrays of a stream that leaves.
+/// The arrays of an exported stream.
 pub type Arrays = Box<dyn Iterator<Item = Result<ArrayRef, ArrowError>> + Send>;
 
 pub fn export_stream<'py>(py: Python<'py>, field: &Field, arrays: Arrays) -> PyResult<Bound<'py, PyCapsule>> {
@@ -191,14 +191,15 @@ pub fn export_stream<'py>(py: Python<'py>, field: &Field, arrays: Arrays) -> PyR
     PyCapsule::new_with_value(py, stream, STREAM)
 }
 
-/// The private data of a stream that leaves.
+/// Private data of an exported stream.
 struct Exported {
     field: Field,
     arrays: Arrays,
     last_error: CString,
 }
 
-/// Runs work for a consumer in C, and writes its result; its error, or its panic, is kept as text, and its number returned.
+/// Runs work for a consumer in C, and writes its result. The text of an error or a panic is kept, and its number
+/// returned.
 ///
 /// # Safety
 ///
@@ -208,11 +209,11 @@ unsafe fn write_result<T>(
     out: *mut T,
     work: impl FnOnce(&mut Exported) -> Result<T, ArrowError>,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     let Some(exported) = (unsafe { exported(stream) }) else { return INVALID };
     let (code, text) = match panics::catch_panic(|| work(exported)) {
         Ok(Ok(result)) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             unsafe { out.write(result) };
             return 0;
         }
@@ -230,8 +231,8 @@ unsafe fn write_result<T>(
 ///
 /// # Safety
 ///
-/// The stream is null or one of `export_stream`, and no other thread uses it, as the interface demands. It outlives the result,
-/// and is not released meanwhile.
+/// The stream is null or from `export_stream`, and no other thread uses it, as the interface requires. It outlives the
+/// result, and is not released meanwhile.
 unsafe fn exported<'a>(stream: *mut FFI_ArrowArrayStream) -> Option<&'a mut Exported> {
     // SAFETY: `export_stream` made the pointer from a box of this type. `release` alone frees it, and leaves null.
     unsafe { stream.as_mut()?.private_data().cast::<Exported>().as_mut() }
@@ -247,14 +248,14 @@ unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_A
     unsafe {
         write_result(stream, out, |exported| {
             let next = exported.arrays.next().transpose()?;
-            // A released array is the end.
+            // A released array marks the end.
             Ok(next.map_or_else(FFI_ArrowArray::empty, |array| FFI_ArrowArray::new(&array.to_data())))
         })
     }
 }
 
 unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const c_char {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     unsafe { exported(stream) }.map_or(null(), |exported| exported.last_error.as_ptr())
 }
 
@@ -266,7 +267,7 @@ unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {
         stream.set_release(None);
         stream.set_private_data(null_mut()).cast::<Exported>()
     };
-    // The second of two calls has nothing to free.
+    // A second call has nothing to free.
     if !exported.is_null() {
         // SAFETY: `export_stream` made the pointer from a box, and it was just removed from the stream.
         drop(unsafe { Box::from_raw(exported) });

@@ -1,4 +1,4 @@
-//! Columns, streams and types as Python objects, which other libraries import as PyCapsules.
+//! Python objects of columns, streams and types, which other libraries import as PyCapsules.
 
 use std::collections::VecDeque;
 use std::iter::Fuse;
@@ -60,17 +60,17 @@ impl Column {
     }
 }
 
-/// Arrow arrays made one by one, when they are requested: by iteration, or once as an Arrow stream.
+/// Arrow arrays that are created on request: by iteration, or once as an Arrow stream.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct Stream {
     field: FieldRef,
     chunks: Mutex<State>,
 }
 
-/// The owner of the chunks of a stream. Only a stream that was read to its end may end an iteration.
+/// State of a stream. Only a stream that was read to its end ends an iteration.
 enum State {
     Available(Chunks),
-    /// A thread is making the next one.
+    /// A thread is creating the next chunk.
     InUse,
     Exported,
     Ended,
@@ -87,7 +87,7 @@ impl Stream {
             let (py, this) = (slf.py(), slf.get());
             let mut chunks = this.take(State::Exported)?.ok_or_else(ended)?;
             if requested_schema.is_some() {
-                // The cast reads a stream of its own: nobody else can take chunks from it.
+                // The cast reads a stream of its own, from which no other code can take chunks.
                 let stream = Stream { field: this.field.clone(), chunks: Mutex::new(State::Available(chunks)) };
                 let stream = Bound::new(py, stream)?;
                 if let Some(capsule) = requested("stream", &stream, requested_schema)? {
@@ -114,11 +114,11 @@ impl Stream {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Column> {
         enter(|| {
-            // Taken out while it works: a second thread that waited for the lock with the GIL held would stop this one.
+            // Taken out meanwhile: a second thread that waited for the lock with the GIL held would block this one.
             let mut chunks = self.take(State::InUse)?.ok_or_else(|| PyStopIteration::new_err(()))?;
             let result = without_gil(py, || chunks.next_chunk());
             let result = chunks.notes.note_remedy(py, result);
-            // After an error they are put back as well: they repeat that rows are missing.
+            // They are also put back after an error, which they then repeat.
             let reported = if matches!(result, Ok(None)) { chunks.notes.end(py) } else { Ok(()) };
             *self.lock()? = if matches!(result, Ok(None)) { State::Ended } else { State::Available(chunks) };
             reported?;
@@ -128,7 +128,7 @@ impl Stream {
 }
 
 impl Stream {
-    /// Takes the chunks out and leaves a state in their place; `None` after the end.
+    /// Takes the chunks out and replaces the state; `None` after the end.
     fn take(&self, left: State) -> PyResult<Option<Chunks>> {
         let mut state = self.lock()?;
         let before = std::mem::replace(&mut *state, left);
@@ -165,7 +165,7 @@ impl Schema {
         enter(|| export_type(py, &unnamed(&self.data_type)))
     }
 
-    /// The type in Spark's DDL; of a struct, its columns.
+    /// The type in Spark's DDL; for a struct, its columns.
     #[getter]
     fn ddl(&self) -> PyResult<String> {
         enter(|| {
@@ -183,7 +183,7 @@ impl Schema {
     }
 }
 
-/// The exported data in the type that a consumer requests; `None` without a request, or if no library can cast.
+/// Exports data in the type that a consumer requests; `None` without a request, or if no library can cast.
 fn requested<'py, T: pyo3::PyTypeInfo>(
     function: &str,
     column: &Bound<'py, T>,
@@ -198,24 +198,24 @@ fn unnamed(data_type: &DataType) -> FieldRef {
     Arc::new(Field::new("", data_type.clone(), true))
 }
 
-/// Work that some threads share, cut where an output column would pass its largest offset.
+/// Work that threads share. It ends before an output column exceeds `max_offset`.
 pub struct Shared {
     pub work: Arc<dyn Work>,
     pub threads: usize,
     pub max_offset: usize,
 }
 
-/// What to report beside the result.
+/// Notes to the user, apart from the result.
 #[derive(Default)]
 pub struct Notes {
-    /// Which keys of an edit had no header, when all rows were read.
+    /// Reports the keys of an edit that had no header, after all rows were read.
     pub edited: Option<Py<EditedKeys>>,
-    /// Whether the error of a row names the option that keeps the other rows.
+    /// Whether the error of a row gets a note about the option that keeps the other rows.
     pub has_remedy: bool,
 }
 
 impl Notes {
-    /// Reports what is known after the last row, once.
+    /// Reports, once, after the last row.
     fn end(&mut self, py: Python<'_>) -> PyResult<()> {
         self.edited.take().map_or(Ok(()), |edited| edited.get().report(py))
     }
@@ -233,7 +233,7 @@ impl Shared {
         self.work.apply(input.cut_at(self.max_offset))
     }
 
-    /// The result for a whole array, which cannot be cut.
+    /// Processes a whole array, whose result cannot be divided.
     fn apply_whole(&self, array: &ArrayRef) -> Result<ArrayRef, Error> {
         let output = self.apply(Input::new(array).with_threads(self.threads))?;
         if output.until == array.len() {
@@ -248,13 +248,13 @@ impl Shared {
     }
 }
 
-/// Work on the chunks of a stream. Threads work on whole chunks where these are of similar size, and else share the rows
-/// of one after the other.
+/// Work on the chunks of a stream. Threads work on whole chunks if these have similar sizes, and otherwise share the
+/// rows of each chunk.
 struct Chunks {
     source: Fuse<ImportedStream>,
     shared: Shared,
     rows_before: usize,
-    /// Chunks that were read, at most one per thread, and the error at which reading ended.
+    /// Chunks that were read ahead, at most one per thread, and the error that ended reading.
     ahead: VecDeque<Result<Chunk, Error>>,
     failed: bool,
     notes: Notes,
@@ -266,9 +266,9 @@ struct Chunk {
     /// The next row.
     from: usize,
     rows_before: usize,
-    /// The result, where a thread has worked on the chunk ahead of its turn.
+    /// The result, if a thread has processed the chunk ahead of its turn.
     output: Option<Output>,
-    /// Whether its offsets and views were checked in the current call: the owner may change the chunk between two.
+    /// Whether the offsets and views were checked in the current call. The owner may change the chunk between calls.
     is_checked: bool,
 }
 
@@ -284,7 +284,7 @@ impl Chunk {
         Input::new(&self.column).starting_at(self.from).after(self.rows_before)
     }
 
-    /// About how many bytes are read: the bytes of binary values, or of rows of average length.
+    /// Approximate number of bytes: those of binary values, or of rows of average length.
     fn size(&self) -> usize {
         let rows = self.column.len();
         let bytes = Bytes::of(&self.column).map_or(0, |bytes| bytes.before(rows) - bytes.before(0));
@@ -303,7 +303,7 @@ impl Chunks {
             .into_any())
     }
 
-    /// The next chunk. After an error there is none: the rows of the chunk that failed would be missing.
+    /// Returns the next chunk. After an error, it fails again, because the rows of the failed chunk would be missing.
     fn next_chunk(&mut self) -> Result<Option<ArrayRef>, Error> {
         // Set first, so that a panic counts as an error.
         if std::mem::replace(&mut self.failed, true) {
@@ -350,22 +350,22 @@ impl Chunks {
         }
     }
 
-    /// Works on all chunks at once, if that ends before threads that share the rows of each.
+    /// Processes all chunks at once, if that is faster than sharing the rows of each.
     fn work_ahead(&mut self) {
         let Chunks { shared, ahead, .. } = self;
         let mut chunks: Vec<_> = ahead.iter_mut().flatten().collect();
         if threads::divides(shared.threads, chunks.iter().map(|chunk| chunk.size())) {
-            // A chunk that failed is worked on again in its turn, and fails then.
+            // A chunk that failed is processed again in its turn, and returns its error then.
             let count = chunks.len();
             threads::on_each(&mut chunks, &|chunk| chunk.output = shared.apply(chunk.input().at_once(count)).ok());
         }
     }
 }
 
-/// The most chunks that are read ahead, for any number of threads.
+/// Maximum number of chunks that are read ahead, for any number of threads.
 const MAX_AHEAD: usize = 64;
 
-/// Chunks as a C stream, which may be pulled with the GIL held or not: it is not held while they are made.
+/// Chunks as a C stream, which a consumer may read with or without the GIL. It is released while chunks are created.
 struct Unattached(Chunks);
 
 impl Iterator for Unattached {
@@ -382,13 +382,13 @@ impl Iterator for Unattached {
         match attached {
             Some(Ok(array)) => array.map(Ok),
             Some(Err(error)) => Some(Err(error)),
-            // The interpreter is going away, and there is no GIL to release.
+            // The interpreter is shutting down, and there is no GIL to release.
             None => self.0.next_chunk().map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose(),
         }
     }
 }
 
-/// An exception for a consumer of a C stream, which is told apart one of memory alone.
+/// Converts an exception for a consumer of a C stream, which distinguishes only errors of memory.
 fn exported_error(py: Python<'_>, error: &PyErr) -> ArrowError {
     let text = error.to_string();
     match error.is_instance_of::<PyMemoryError>(py) {
@@ -397,7 +397,7 @@ fn exported_error(py: Python<'_>, error: &PyErr) -> ArrowError {
     }
 }
 
-/// Does work, whose result has a type, on anything with `__arrow_c_array__` or `__arrow_c_stream__`.
+/// Applies work, whose result has the given type, to anything with `__arrow_c_array__` or `__arrow_c_stream__`.
 pub fn apply<'py>(
     column: &Bound<'py, PyAny>,
     shared: Shared,
@@ -413,7 +413,7 @@ pub fn apply<'py>(
             Ok(Column { array }.into_pyobject(py)?.into_any())
         }
         c_interface::Column::Stream(source) => {
-            // A wrong type raises now, not when the first chunk is pulled.
+            // A wrong type raises now, not when the first chunk is read.
             let empty = new_empty_array(source.data_type());
             without_gil(py, || shared.work.apply(Input::new(&shared.work.shaped(empty)?)).map(drop))?;
             Chunks::new(source, shared, notes).into_stream(py, data_type)
@@ -435,7 +435,7 @@ pub fn checked<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResult<Bou
     })
 }
 
-/// Returns an array of headers in any shape as the lists that operations read; an array of something else as it is.
+/// Converts an array of headers in any shape to the lists that operations read. Other arrays are returned as they are.
 #[pyfunction]
 #[pyo3(signature = (column, drops_fields=false))]
 pub fn header_lists<'py>(
@@ -451,7 +451,7 @@ pub fn header_lists<'py>(
     })
 }
 
-/// The addresses of the buffers that a kernel would read, children included: what shows that nothing was copied.
+/// Returns the addresses of the buffers of a column and its children, which show that nothing was copied.
 #[pyfunction]
 pub fn buffer_addresses(column: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
     enter(|| {

@@ -1,4 +1,4 @@
-//! Typed columns as Python passes them, and functions on columns that are no operations of a format.
+//! Typed columns as Python passes them, and functions on columns that are not operations of a format.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::arrow::types::{Dialect, common_number, common_type, ddl, parse_altern
 use crate::error::Error;
 use crate::types::Type;
 
-/// Mirrors `letterhead.fields.ColumnSpec`. The default is a text, with the type that reads it before it.
+/// Mirrors `letterhead.fields.ColumnSpec`. The default is a type, and text that this type reads.
 #[derive(FromPyObject)]
 pub struct ColumnSpec {
     pub name: String,
@@ -70,7 +70,7 @@ pub fn check_default(type_name: &str, text: &str) -> PyResult<()> {
     enter(|| Ok(default_value((type_name.to_owned(), text.to_owned())).map(drop)?))
 }
 
-/// Checks a type, or several with ` | ` between them. Returns the name of the type that has all values, without a suffix, and
+/// Checks a type, or several that are separated by ` | `. Returns the name of their common type, without a suffix, and
 /// its name in Spark.
 #[pyfunction]
 pub fn check_type(text: &str) -> PyResult<(String, String)> {
@@ -86,7 +86,7 @@ pub fn check_type(text: &str) -> PyResult<(String, String)> {
     })
 }
 
-/// AMQP primitives to values of a type.
+/// Converts AMQP primitives to values of a type.
 #[pyfunction]
 #[pyo3(signature = (column, type_name, *, errors="raise", dialect="arrow", max_offset=None))]
 pub fn amqp_column<'py>(
@@ -109,7 +109,7 @@ pub fn amqp_column<'py>(
     })
 }
 
-/// A record batch, or a column of structs, as lines of JSON.
+/// Writes a record batch, or a column of structs, as JSON lines.
 #[pyfunction]
 #[pyo3(signature = (rows, *, epoch_ms=false, ascii=false))]
 pub fn json_lines<'py>(

@@ -12,8 +12,8 @@ use crate::error::{Error, unknown_name};
 use crate::op::edit::{Change, Edit, Entry, NewValue};
 use crate::op::mask::{HmacKey, Mask};
 
-/// Which entries of an edit had a header in any column that it was passed with. A function, if there is one, is called with
-/// the places of the others when the last row of a column was read.
+/// Records which entries of an edit had a header in any column. After the last row of a column, `report` is called with
+/// the indexes of the other entries.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct EditedKeys {
     pub seen: Arc<SeenEntries>,
@@ -28,14 +28,14 @@ impl EditedKeys {
         enter(|| Ok(EditedKeys { seen: Arc::new(SeenEntries::new(entries)), report }))
     }
 
-    /// The places of the entries that had no header; none before there was a row.
+    /// Indexes of the entries without a header; none before the first row.
     fn unseen(&self) -> PyResult<Vec<usize>> {
         enter(|| Ok(self.seen.unseen()))
     }
 }
 
 impl EditedKeys {
-    /// Reports the entries that had no header, if there are any.
+    /// Reports the entries without a header, if there are any.
     pub fn report(&self, py: Python<'_>) -> PyResult<()> {
         match (self.seen.unseen(), &self.report) {
             (unseen, Some(report)) if !unseen.is_empty() => report.call1(py, (unseen,)).map(|_| ()),
@@ -44,7 +44,8 @@ impl EditedKeys {
     }
 }
 
-/// Mirrors `letterhead.operations.edit.EntryValue`: a constant has a type and bits, and a value from a column its number.
+/// Mirrors `letterhead.operations.edit.EntryValue`. A constant has a type and bits, and a value from a column has its
+/// index.
 #[derive(FromPyObject)]
 struct EntryValue {
     source: PyBackedStr,
@@ -100,7 +101,7 @@ fn new_value(EntryValue { source, type_, bits, column }: EntryValue) -> Result<N
     match &*source {
         "constant" => constant(),
         "column" => Ok(NewValue::Column(column)),
-        // Its bits are the key.
+        // The bits are the secret key.
         "hmac" => Ok(NewValue::Masked(Mask::Hmac(HmacKey::new(bits.as_deref().unwrap_or_default())))),
         "hash" => Ok(NewValue::Masked(Mask::Hash)),
         "redact" => Ok(NewValue::Masked(Mask::Redact)),

@@ -1,4 +1,4 @@
-//! Errors of the core as the exceptions of `letterhead.errors`.
+//! Conversion of errors of the core to the exceptions of `letterhead.errors`.
 
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -20,7 +20,8 @@ impl From<Error> for PyErr {
     }
 }
 
-/// Escapes what is not printable: names in the text, as of the fields of a struct, may come from data.
+/// Escapes characters that are not printable: the text may contain names from data, such as those of the fields of a
+/// struct.
 fn printable(text: String) -> String {
     let escape = |py: Python<'_>| -> PyResult<String> {
         py.import("letterhead._formatting")?.getattr("printable")?.call1((&text,))?.extract()
@@ -28,7 +29,7 @@ fn printable(text: String) -> String {
     Python::attach(escape).unwrap_or_else(|_| text.escape_debug().to_string())
 }
 
-/// A defect of this library, as an exception.
+/// Exception for a bug of this library.
 pub fn internal_error(text: &str) -> PyErr {
     PyRuntimeError::new_err(internal_text(text))
 }

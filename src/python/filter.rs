@@ -25,8 +25,8 @@ pub struct Program {
     steps: Vec<ProgramStep>,
 }
 
-/// Mirrors `letterhead.where.program.Step`. Operands are numbered through headers, then fields; `and`, `or`, `not` and `null`
-/// have none.
+/// Mirrors `letterhead.where.program.Step`. Operands are indexes of headers, then of fields; `and`, `or`, `not` and
+/// `null` have none.
 #[derive(FromPyObject)]
 struct ProgramStep {
     name: String,

@@ -11,18 +11,18 @@ use crate::interrupt::watch;
 use crate::panics::catch_panic;
 
 thread_local! {
-    /// The exception of a signal that came while the core worked, as `KeyboardInterrupt`.
+    /// Exception of a signal handler while the core worked, such as `KeyboardInterrupt`.
     static SIGNAL: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Runs the body of a function or method that Python calls, each of which begins with this: a panic becomes an error. The
-/// arguments that are converted before, by [`argument`](super::arguments::argument), enter by themselves.
+/// Runs the body of a function or method that Python calls, and converts a panic to an error. Every such body begins
+/// with it. Arguments are converted before, by [`argument`](super::arguments::argument), which calls it too.
 #[inline(always)]
 pub fn enter<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     catch_panic(body)?
 }
 
-/// Runs work of the core. The handlers of signals run meanwhile; the exception of one ends the work.
+/// Runs work of the core without the GIL. Signal handlers run meanwhile, and an exception of one ends the work.
 pub fn without_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
     let done = catch_panic(|| py.detach(|| watch(run_signal_handlers, work)));
     match SIGNAL.take() {
@@ -31,14 +31,15 @@ pub fn without_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Err
     }
 }
 
-/// Whether a handler raised an exception. Python runs them in its main thread alone.
+/// Runs signal handlers, and returns whether one raised an exception. Python runs them only in its main thread.
 fn run_signal_handlers() -> bool {
-    // Without an interpreter, which is going away, there is nobody to interrupt the work.
+    // When the interpreter is shutting down, there are no signals to handle.
     let handled = Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()));
     handled.map_err(|signal| SIGNAL.set(Some(signal))).is_err()
 }
 
-/// Runs work of the core on a message of this many bytes; for few of them, releasing the GIL would cost more.
+/// Runs work of the core on a message of this many bytes. For short messages, the GIL is kept, because releasing it
+/// would cost more.
 pub fn without_gil_if_long<T: Send>(
     py: Python<'_>,
     size: usize,
@@ -48,8 +49,8 @@ pub fn without_gil_if_long<T: Send>(
     if size >= LONG { without_gil(py, work) } else { Ok(work()?) }
 }
 
-/// Panics in the conversion of an argument, in the body of a function, or in work without the GIL: only tests call it, and only a
-/// debug build has it.
+/// Panics in the conversion of an argument, in the body of a function, or in work without the GIL. It is for tests, and
+/// only in debug builds.
 #[cfg(debug_assertions)]
 #[pyfunction]
 pub fn provoke_panic(py: Python<'_>, #[pyo3(from_py_with = argument::stage)] stage: &str) -> PyResult<()> {

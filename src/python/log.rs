@@ -1,4 +1,4 @@
-//! Logs of Kafka: the positions of their batches, for planning reads, and writing batches.
+//! Kafka logs: finds the positions of batches, for planning reads, and writes batches.
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
@@ -21,8 +21,8 @@ use crate::op::batch::write;
 /// `(position, size, base_offset, last_offset, magic, attributes, max_timestamp, producer_id, count)`
 type Head = (usize, usize, i64, i64, i8, i16, i64, i64, i32);
 
-/// The batches that begin in a buffer from `start` on, until they take `most` bytes, and the first byte of none of them.
-/// They are whole in a log that has `beyond` bytes after the buffer.
+/// Finds the batches that begin in a buffer from `start` on, until they have `most` bytes; also returns the offset of
+/// the first byte after them. They are complete in a log with `beyond` bytes after the buffer.
 #[pyfunction]
 #[pyo3(signature = (data, start=0, most=None, beyond=0))]
 pub fn record_batches(
@@ -44,8 +44,8 @@ pub fn record_batches(
     })
 }
 
-/// The record batch at the beginning of these bytes, without compression; of a compressed set of an older format, the
-/// messages in it.
+/// Decompresses the record batch at the beginning of these bytes. A compressed set of an older format becomes its
+/// messages.
 #[pyfunction]
 #[pyo3(signature = (data, read=None))]
 pub fn uncompressed<'py>(
@@ -60,7 +60,7 @@ pub fn uncompressed<'py>(
     })
 }
 
-/// A record batch with the checksum of its content.
+/// Returns a record batch with the checksum of its content.
 #[pyfunction]
 pub fn with_checksum<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     enter(|| bytes_object(py, &record_batch::with_checksum(data)))
@@ -96,7 +96,7 @@ pub fn batch<'py>(
     })
 }
 
-/// Bytes of a file that another process may write, so that no reference to them is made.
+/// Bytes of a file that another process may write, to which no Rust reference may point.
 struct SharedBytes(PyBuffer<u8>);
 
 impl SharedBytes {
@@ -111,11 +111,11 @@ impl SharedBytes {
         self.0.item_count()
     }
 
-    /// Copies the bytes from `at` on.
+    /// Copies the bytes from `offset` on.
     fn copy(&self, offset: usize, to: &mut [u8]) {
         assert!(offset <= self.len() && to.len() <= self.len() - offset);
-        // SAFETY: the buffer holds its memory, which is contiguous: `new` saw that. What is read ends in it, and the target
-        // is memory of our own.
+        // SAFETY: the buffer keeps its memory, which is contiguous, as `new` checked. The bytes that are read are
+        // inside it, and the target is memory of our own.
         unsafe { std::ptr::copy_nonoverlapping(self.0.buf_ptr().cast::<u8>().add(offset), to.as_mut_ptr(), to.len()) }
     }
 }

@@ -1,4 +1,4 @@
-//! The operations on one message, as Python calls them.
+//! Operations on one message, which Python calls.
 
 use std::sync::Mutex;
 
@@ -31,9 +31,10 @@ use crate::op::write::TypeHint;
 use crate::panics::catch_panic;
 use crate::traits::{Class, FieldValue, GatheredMessage, Presence, ReadOptions, WriteOptions};
 
-/// Headers as `letterhead.Headers`, which are parsed on access; a message as a dict of its fields.
+/// Decodes headers to `letterhead.Headers`, which are parsed on access, and a message to a dict of its fields.
 ///
-/// `decode` and `encode` are the fastest functions: their options are separate arguments, because a tuple would have to be built and read.
+/// `decode` and `encode` are the fastest functions. Their options are separate arguments, because a tuple would have to
+/// be built and read.
 #[pyfunction]
 #[pyo3(signature = (data, format, lenient=false, strict_types=false, limits=None))]
 pub fn decode<'py>(
@@ -49,7 +50,8 @@ pub fn decode<'py>(
         let options = ReadOptions { lenient, strict_types, text_keys: false, limits };
         let info = format.info();
         let bytes = data.as_bytes();
-        // Positions have 32 bits; the objects of a larger message, which no default limit allows, are created at once.
+        // Positions have 32 bits. The objects of a larger message, which default limits do not allow, are created at
+        // once.
         if info.class == Class::Headers && u32::try_from(bytes.len()).is_ok() {
             let read = ParseMessage { data: bytes, options, fresh: || Positions::new(bytes) };
             let (positions, _) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
@@ -66,7 +68,7 @@ pub fn decode<'py>(
     })
 }
 
-/// The messages of a batch, read a few at a time. With `parse_headers=False` the headers are their bytes, which are not
+/// Reads the messages of a batch, a few at a time. With `parse_headers=False`, the headers are bytes that are not
 /// validated.
 #[pyfunction]
 #[pyo3(signature = (data, format, read=None, *, parse_headers=true))]
@@ -87,7 +89,7 @@ pub fn messages(
     })
 }
 
-/// An iterator over lists of messages, each a dict of its fields, with the error that comes after them, if any.
+/// An iterator over lists of messages, each of which is a dict of its fields, and the error after them, if any.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct MessageReader {
     data: Py<PyBytes>,
@@ -98,13 +100,13 @@ pub struct MessageReader {
     state: Mutex<Option<Bookmark>>,
 }
 
-/// About what the objects of a header take beside its bytes.
+/// Approximate Python overhead for each header.
 fn object_size(header: &Header<'_>) -> usize {
     const OBJECTS: usize = 128;
     OBJECTS + header.key.byte_len() + header.value.map_or(0, <[u8]>::len)
 }
 
-/// A list of at most so many messages, or bytes of messages unless the first has more, is made at a time.
+/// Maximum number of messages, and of their bytes, in one list. A larger message is in a list of its own.
 const MOST_MESSAGES: usize = 1 << 11;
 const MOST_BYTES: usize = 1 << 18;
 
@@ -119,7 +121,7 @@ impl MessageReader {
             let Ok(mut state) = self.state.try_lock() else {
                 return Err(PyValueError::new_err("the messages are being read by another thread: read them in one"));
             };
-            // Taken out, so that an exception ends the reading.
+            // Taken out, so that reading ends after an exception.
             let Some(mut bookmark) = state.take() else { return Ok(None) };
             let (info, list, mut failed) = (self.format.info(), PyList::empty(py), None);
             let mut size = 0;
@@ -147,7 +149,7 @@ impl MessageReader {
             };
             let (data, options, parse_headers) = (self.data.as_bytes(py), self.options, self.parse_headers);
             let read = ReadMessages { data, options, parse_headers, bookmark: &mut bookmark, receive: append };
-            // Objects are made as messages are read, so the GIL stays.
+            // The GIL is kept, because objects are created as messages are read.
             let done = catch_panic(|| self.format.visit(read))?;
             if let Some(error) = failed {
                 return Err(error);
@@ -163,7 +165,7 @@ impl MessageReader {
     }
 }
 
-/// Headers, or a dict of a message's fields, to bytes; None if the format writes no bytes for it.
+/// Encodes headers, or a dict of a message's fields; None if the format writes no bytes for it.
 #[pyfunction]
 #[pyo3(signature = (message, format, on_loss="raise", types=None, nulls="empty", canonical=false))]
 pub fn encode<'py>(
@@ -187,8 +189,8 @@ pub fn encode<'py>(
     })
 }
 
-/// A message of one format to bytes of another, the losses, and the types that restore the values; None if the
-/// target writes no bytes for it.
+/// Converts a message to another format; also returns the losses, and the types that restore the values. The data is
+/// None if the target writes no bytes for it.
 #[pyfunction]
 #[pyo3(signature = (data, format, target, read=None, write=None))]
 pub fn convert<'py>(
@@ -215,7 +217,7 @@ type TypeHintTuple<'py> = (Bound<'py, PyAny>, String, bool);
 /// `(data, losses, types)`
 type ConvertedTuple<'py> = (Option<Bound<'py, PyBytes>>, Vec<LossTuple>, Vec<TypeHintTuple<'py>>);
 
-/// Some headers of a message as a dict of Python values.
+/// Reads selected headers of a message to a dict of Python values.
 #[pyfunction]
 #[pyo3(signature = (data, format, columns, read=None))]
 pub fn select<'py>(
@@ -229,7 +231,7 @@ pub fn select<'py>(
         let selections = selections(columns)?;
         let options = read_options(py, read)?;
         let operation = Select { selections, dialect: Dialect::Arrow, options, ..Select::default() };
-        // Before the message is copied.
+        // Checked before the message is copied.
         options.limits.check_size(data.len(), format.info().name)?;
         memory::probe(data.len().saturating_mul(2));
         let data = BinaryArray::from_vec(vec![data]);
@@ -244,7 +246,7 @@ pub fn select<'py>(
     })
 }
 
-/// Everything that is wrong with a message.
+/// Returns all errors of a message.
 #[pyfunction]
 #[pyo3(signature = (data, format, read=None))]
 pub fn validate<'py>(
@@ -259,7 +261,7 @@ pub fn validate<'py>(
     })
 }
 
-/// Every byte of a message with the field it belongs to, and everything that is wrong.
+/// Labels every byte of a message with its field, and returns all errors.
 #[pyfunction]
 #[pyo3(signature = (data, format, read=None))]
 pub fn inspect<'py>(

@@ -60,7 +60,7 @@ mod _native {
         #[cfg(feature = "mimalloc")]
         allocator::keep_pages();
         keep_quiet();
-        // Not in `__all__`, which has the names of a release.
+        // It is not in `__all__`, which has the names of a release.
         #[cfg(debug_assertions)]
         module.setattr("_provoke_panic", wrap_pyfunction!(gil::provoke_panic, module)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))

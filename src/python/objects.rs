@@ -1,4 +1,4 @@
-//! Headers and fields of one message as Python objects.
+//! Creates Python objects of the headers and fields of a message.
 
 use std::ptr;
 
@@ -15,7 +15,7 @@ use crate::traits::{FieldValue, Info, Role};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 
-/// Converts bytes to Python's `bytes`. `PyBytes::new` would panic where memory for a large object is refused.
+/// Converts bytes to Python's `bytes`. For a large object, `PyBytes::new` would panic if memory is refused.
 pub fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     const MANY: usize = 1 << 16;
     if bytes.len() < MANY {
@@ -27,7 +27,7 @@ pub fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, P
     })
 }
 
-/// `letterhead.Headers` of headers that were read, or None where the message has none.
+/// Creates `letterhead.Headers` of headers, or None if the message has no headers field.
 pub fn headers_object<'py>(
     py: Python<'py>,
     headers: Option<&[Header<'_>]>,
@@ -39,13 +39,13 @@ pub fn headers_object<'py>(
     headers_of(PyList::new(py, result)?.into_any())
 }
 
-/// `letterhead.Headers` of a list, or of headers that are still in their bytes.
+/// Creates `letterhead.Headers` of a list, or of a `Packed`.
 pub fn headers_of(items: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = items.py();
     let class = CLASS.import(py, "letterhead.headers", "Headers")?;
-    // SAFETY: the class is written in Python and derived from no other class of C than `object`, whose objects are complete
-    // when they are allocated. The result is a new reference, or null with an exception set.
+    // SAFETY: the class is written in Python, and its only base in C is `object`, whose objects are complete when they
+    // are allocated. The result is a new reference, or null with an exception set.
     let result = unsafe {
         let result = ffi::PyType_GenericNew(class.as_type_ptr(), ptr::null_mut(), ptr::null_mut());
         Bound::from_owned_ptr_or_err(py, result)?
@@ -109,13 +109,13 @@ impl<'py> Maker<'py> {
         })
     }
 
-    /// The key and the value of a header.
+    /// Creates the key and the value of a header.
     #[inline]
     pub fn pair(&mut self, header: &Header<'_>) -> PyResult<[Bound<'py, PyAny>; 2]> {
         Ok([self.key(&header.key)?, value_object(self.py, header, self.order)?])
     }
 
-    /// Text, an integer, or a `letterhead.Value`; a typed string that is UTF-8 is text.
+    /// Creates a key: text, an integer, or a `letterhead.Value`. A typed string that is UTF-8 is text.
     #[inline]
     pub fn key(&mut self, key: &Key<'_>) -> PyResult<Bound<'py, PyAny>> {
         match key {
@@ -129,7 +129,7 @@ impl<'py> Maker<'py> {
     }
 }
 
-/// A key of text, which the parser has verified to be UTF-8.
+/// Creates a text key, which the parser has verified to be UTF-8.
 #[inline]
 fn text_object<'py>(py: Python<'py>, recent: &mut Recent, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     recent.get(py, Origin { key, value: &[], part: OriginPart::Key }, |_| {
@@ -137,9 +137,9 @@ fn text_object<'py>(py: Python<'py>, recent: &mut Recent, key: &[u8]) -> PyResul
     })
 }
 
-/// A `letterhead.Header`, a named tuple.
+/// Creates a `letterhead.Header`, a named tuple.
 fn new_header<'py>(py: Python<'py>, [key, value]: [Bound<'py, PyAny>; 2]) -> PyResult<Bound<'py, PyAny>> {
-    /// The class, and `tuple.__new__` where a tuple has to be created by it.
+    /// The class, and `tuple.__new__` if tuples have to be created by it.
     static HEADER: PyOnceLock<(Py<PyType>, Option<Py<PyAny>>)> = PyOnceLock::new();
     let (class, new) = HEADER.get_or_try_init(py, || {
         let class = py.import("letterhead.headers")?.getattr("Header")?.cast_into::<PyType>()?;
@@ -151,9 +151,9 @@ fn new_header<'py>(py: Python<'py>, [key, value]: [Bound<'py, PyAny>; 2]) -> PyR
     if let Some(new) = new {
         return new.bind(py).call1((class, (key, value)));
     }
-    // SAFETY: the class is derived from `tuple`, which up to Python 3.13 is a number of items and the items: what
-    // `PyType_GenericAlloc` allocates for two items, all null, and `PyTuple_SetItem` fills, is what `tuple.__new__` creates.
-    // The allocation is a new reference, or null with an exception set. Nobody else has a reference to it, and 0 and 1 are
+    // SAFETY: the class is derived from `tuple`, which up to Python 3.13 consists of the number of items and the items.
+    // `PyType_GenericAlloc` allocates two null items, which `PyTuple_SetItem` sets, as `tuple.__new__` does. The
+    // allocation is a new reference, or null with an exception set. There is no other reference to it, and 0 and 1 are
     // below its number of items, as `PyTuple_SetItem` requires; it takes the reference that `into_ptr` releases.
     unsafe {
         let result = Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericAlloc(class.as_ptr().cast(), 2))?;
@@ -166,7 +166,7 @@ fn new_header<'py>(py: Python<'py>, [key, value]: [Bound<'py, PyAny>; 2]) -> PyR
     }
 }
 
-/// The value of a header: None, bytes, or a `letterhead.Value`.
+/// Creates the value of a header: None, bytes, or a `letterhead.Value`.
 #[inline]
 pub fn value_object<'py>(py: Python<'py>, header: &Header<'_>, order: ByteOrder) -> PyResult<Bound<'py, PyAny>> {
     match (header.value, header.value_type) {

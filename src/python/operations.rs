@@ -1,4 +1,4 @@
-//! The operations on columns as classes of Python: an object is checked once, when it is made, and pickled by its arguments.
+//! Operations on columns as Python classes. Arguments are checked when an object is created, which is pickled by them.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ use crate::format::Format;
 use crate::log::OnError;
 use crate::traits;
 
-/// The default name of the column of errors.
+/// Default name of the column of errors.
 const ERROR_COLUMN: &str = "error";
 
 /// An object that is compared, hashed, printed and pickled by its arguments.
@@ -66,7 +66,7 @@ impl Arguments {
     }
 }
 
-/// The arguments of an object by name, in the order of its constructor.
+/// Collects the arguments of an object by name, in the order of its constructor.
 macro_rules! arguments {
     ($py:expr, $($name:literal: $value:expr),* $(,)?) => {{
         let passed = PyDict::new($py);
@@ -87,7 +87,7 @@ pub struct ReadOptions {
     strict_types: bool,
     lenient: bool,
     text_keys: bool,
-    /// Kept as passed, since unset limits follow the process that unpickles the object.
+    /// Limits as they were passed, because unset limits are those of the process that unpickles the object.
     #[pyo3(get)]
     limits: Option<Py<PyAny>>,
 }
@@ -136,7 +136,7 @@ impl ReadOptions {
     }
 }
 
-/// Options, or an object of the defaults.
+/// Returns the options, or the default options.
 fn or_default<'py, T: PyTypeInfo>(py: Python<'py>, options: Option<Bound<'py, T>>) -> PyResult<Bound<'py, T>> {
     options.map_or_else(|| Ok(py.get_type::<T>().call0()?.cast_into()?), Ok)
 }
@@ -168,7 +168,7 @@ impl WriteOptions {
                 refuse_null_headers: arguments::refuses_nulls(nulls)?,
                 canonical,
             };
-            // A mapping belongs to the caller, who may change it.
+            // Copied, because the caller may change a mapping.
             let types = types.map(|types| match types.cast::<PyMapping>() {
                 Ok(mapping) => py.get_type::<PyDict>().call1((mapping,)),
                 Err(_) => Ok(types.clone()),
@@ -185,7 +185,7 @@ impl WriteOptions {
 pub struct ColumnOperation {
     work: Arc<dyn Work>,
     data_type: DataType,
-    /// Whether an error names the option that keeps the other rows.
+    /// Whether an error gets a note about the option that keeps the other rows.
     has_remedy: bool,
     edited: Option<Py<EditedKeys>>,
     #[pyo3(get)]
@@ -196,7 +196,8 @@ pub struct ColumnOperation {
 
 #[pymethods]
 impl ColumnOperation {
-    /// Applies the operation to a column. The result is an object of pyarrow if the column is, else one of the core.
+    /// Applies the operation to a column. The result is an object of pyarrow if the column is one, else one of the
+    /// core.
     #[pyo3(signature = (column, *, threads=1))]
     fn __call__<'py>(
         &self,
@@ -214,7 +215,7 @@ impl ColumnOperation {
         })
     }
 
-    /// The result for a column as an object of the core; its errors name no remedy.
+    /// Applies the operation, and returns an object of the core. Errors get no note.
     #[pyo3(signature = (column, *, threads=1, max_offset=None))]
     fn apply<'py>(
         &self,
@@ -225,7 +226,7 @@ impl ColumnOperation {
         enter(|| self.call(column, threads, max_offset.unwrap_or(MAX_OFFSET), false))
     }
 
-    /// The results for the chunks of a stream, of pyarrow, made one by one.
+    /// Returns the results for the chunks of a stream as arrays of pyarrow, which are created one by one.
     fn chunks<'py>(&self, stream: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         enter(|| {
             let py = stream.py();
@@ -237,7 +238,7 @@ impl ColumnOperation {
         })
     }
 
-    /// The type of the result, as pyarrow has it.
+    /// Type of the result, as an object of pyarrow.
     fn result_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         enter(|| {
             py.import("pyarrow")?
@@ -269,7 +270,7 @@ impl ColumnOperation {
     }
 }
 
-/// The base of an operation; arguments that the format or the options do not have are errors here.
+/// Creates the base of an operation, and rejects arguments that do not apply to the format or the options.
 fn operation(
     py: Python<'_>,
     arguments: PyClassInitializer<Arguments>,
@@ -498,7 +499,7 @@ impl Where {
     }
 }
 
-/// Changes headers of every message, from bytes to bytes: the part of an edit that the core applies alone.
+/// Changes headers of every message, from bytes to bytes. It is the part of an edit that the core applies.
 #[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
 pub struct Edit;
 
@@ -528,7 +529,8 @@ impl Edit {
     }
 }
 
-/// Makes lists of headers from the columns of structs: values, of alternatives as the first type, or lists of headers.
+/// Creates lists of headers from the columns of structs, which are values, or lists of headers. Of alternative types,
+/// the first one is written.
 #[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
 pub struct Pack;
 
@@ -581,7 +583,7 @@ impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
     }
 }
 
-/// An operation on the rows that a filter selects, or on all.
+/// Creates an operation on the rows that a filter selects, or on all rows.
 fn filtered<O: Operation + Send + Sync + 'static>(
     operation: O,
     format: Format,
@@ -595,7 +597,7 @@ fn filtered<O: Operation + Send + Sync + 'static>(
     }
 }
 
-/// Work whose last column, the errors, gets another name.
+/// Work whose last column, the errors, is renamed.
 struct ErrorsNamed {
     work: Arc<dyn Work>,
     name: String,
@@ -636,7 +638,8 @@ impl Work for ErrorsNamed {
     }
 }
 
-/// Typed columns as a tuple of `letterhead.fields.ColumnSpec`, and as the core takes them; output columns have distinct names.
+/// Converts typed columns to a tuple of `letterhead.fields.ColumnSpec`, and to those of the core. Output columns must
+/// have distinct names.
 fn columns_of<'py>(
     columns: &Bound<'py, PyAny>,
     dialect: &str,
@@ -656,7 +659,7 @@ fn columns_of<'py>(
         }
     };
     let selections = selections(specs.extract()?)?;
-    // A field may be requested twice; then it is returned twice.
+    // A field that is requested twice is returned twice.
     let fields = fields.iter().enumerate().filter(|(index, field)| !fields[..*index].contains(field));
     let names = fields.map(|(_, field)| field).chain(selections.iter().map(|selection| &selection.output));
     let names = PyList::new(columns.py(), names.collect::<Vec<_>>())?;
@@ -664,7 +667,7 @@ fn columns_of<'py>(
     Ok((specs, selections))
 }
 
-/// A condition as a `letterhead.where.program.Filter`, and as the core takes it.
+/// Converts a condition to a `letterhead.where.program.Filter`, and to a filter of the core.
 fn filter_of<'py>(
     condition: Option<Bound<'py, PyAny>>,
     format: Format,
@@ -686,7 +689,7 @@ pub fn dialect_of(name: &str) -> Result<Dialect, Error> {
 }
 
 pub fn on_error(name: &str) -> Result<OnError, Error> {
-    // For callers that count the rows with errors. It is no value of the public parameter, so errors do not list it.
+    // For internal callers that count the rows with errors. It is not a public value, so that errors do not list it.
     if name == "null-column" {
         return Ok(OnError::NullColumn);
     }

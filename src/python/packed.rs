@@ -1,4 +1,4 @@
-//! Validated headers that stay in their bytes until they are accessed.
+//! [`Packed`]: validated headers that are not converted to objects before they are accessed.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,24 +19,24 @@ use crate::traits::Sink;
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
 
-/// Headers in their bytes: where each of them is. Objects are created on access, of the requested headers alone.
+/// Headers in their bytes, and the position of each. Objects are created on access, only of the requested headers.
 ///
-/// Keys are str; the headers themselves are the list.
+/// Keys are `str`; `list` has the headers.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct Packed {
     data: Py<PyBytes>,
     order: ByteOrder,
     headers: Vec<Position>,
-    /// The same list for every access: a change to it is visible everywhere.
+    /// The list that every access returns, so that a change to it is visible everywhere.
     list: PyOnceLock<Py<PyList>>,
-    /// The places of the headers of each key, once one of many headers was looked up.
+    /// Indexes of the headers of each key, after the first lookup among many headers.
     indexes: OnceLock<HashMap<Box<[u8]>, Vec<u32>>>,
 }
 
-/// Up to so many headers, comparing keys one by one takes less time than a table.
+/// Maximum number of headers for which comparing keys one by one is faster than a hash table.
 const FEW_HEADERS: usize = 32;
 
-/// The place of a header in its message.
+/// The position of a header in its message.
 struct Position {
     key: KeyPosition,
     value: Option<ByteRange>,
@@ -45,7 +45,7 @@ struct Position {
 
 enum KeyPosition {
     Text(ByteRange),
-    /// Text that is not in the message, as where bytes that are not UTF-8 were replaced.
+    /// Text that is not in the message, because bytes that are not UTF-8 were replaced.
     Replaced(Box<[u8]>),
     Int(i32),
     Typed(ValueType, ByteRange),
@@ -56,7 +56,7 @@ enum KeyPosition {
 struct ByteRange(u32, u32);
 
 impl ByteRange {
-    /// Where bytes are in the message that they are borrowed from.
+    /// The range of bytes in the message from which they are borrowed.
     #[inline]
     fn of(bytes: &[u8], message: &[u8]) -> Self {
         ByteRange(fitting(bytes.as_ptr().addr() - message.as_ptr().addr()), fitting(bytes.len()))
@@ -81,7 +81,7 @@ impl Position {
         }
     }
 
-    /// Whether the key is this text, or a typed string of it.
+    /// Whether the key is this text, or a typed string with it.
     #[inline]
     fn has_key(&self, expected: &[u8], message: &[u8], order: ByteOrder) -> bool {
         match &self.key {
@@ -103,7 +103,7 @@ fn text_key(bytes: &[u8]) -> Key<'_> {
     Key::Text(Text::new(bytes).expect("the message does not change"))
 }
 
-/// Notes where the headers of a message are, which has fewer than 4 GiB.
+/// Records the positions of the headers of a message, which has fewer than 4 GiB.
 pub struct Positions<'a> {
     message: &'a [u8],
     headers: Vec<Position>,
@@ -111,7 +111,7 @@ pub struct Positions<'a> {
 
 impl<'a> Positions<'a> {
     pub fn new(message: &'a [u8]) -> Self {
-        // Room for as many as most messages have.
+        // Memory for the headers of most messages.
         Positions { message, headers: Vec::with_capacity((message.len() / 8).min(16)) }
     }
 }
@@ -139,10 +139,10 @@ impl Packed {
         Packed { data: data.unbind(), order, headers, list: PyOnceLock::new(), indexes: OnceLock::new() }
     }
 
-    /// The headers whose key is this text.
+    /// Returns the headers whose key is this text.
     fn of_key<'a>(&'a self, key: &'a Bound<'_, PyString>) -> impl DoubleEndedIterator<Item = Header<'a>> {
         let message = self.data.as_bytes(key.py());
-        // No message has half of a surrogate pair.
+        // A key with half of a surrogate pair is in no message.
         let requested = key.to_str().ok().map(str::as_bytes);
         let has_key = move |header: &&Position| requested.is_some_and(|key| header.has_key(key, message, self.order));
         let (few, indexes) = match self.headers.len() > FEW_HEADERS {
@@ -153,7 +153,7 @@ impl Packed {
         many.chain(few.iter().filter(has_key)).map(move |header| header.header(message, self.order))
     }
 
-    /// The places of the headers of each key that is text.
+    /// Indexes of the headers of each text key.
     fn indexes_by_key(&self, message: &[u8]) -> &HashMap<Box<[u8]>, Vec<u32>> {
         self.indexes.get_or_init(|| {
             let mut indexes: HashMap<Box<[u8]>, Vec<u32>> = HashMap::with_capacity(self.headers.len());
@@ -172,13 +172,13 @@ impl Packed {
         })
     }
 
-    /// The last value of a key.
+    /// Returns the last value of a key.
     fn value_of<'py>(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let last = self.of_key(key).next_back();
         last.map(|header| value_object(key.py(), &header, self.order)).transpose()
     }
 
-    /// A new list with an object of each header.
+    /// Creates a list with an object for each header.
     fn objects<'py>(
         &self,
         py: Python<'py>,
@@ -244,7 +244,7 @@ impl Packed {
                 return Ok(list.bind(py).clone());
             }
             let result = self.objects(py, Maker::header)?.unbind();
-            // Making it may have let another thread run, which made one too: the first is kept. `get_or_init` would release
+            // Another thread may have created the list meanwhile; the first one is kept. `get_or_init` would release
             // the GIL.
             let kept = self.list.set(py, result.clone_ref(py)).is_ok();
             let list = if kept { &result } else { self.list.get(py).unwrap_or(&result) };

@@ -1,6 +1,6 @@
-//! Keys and headers of recent messages as Python objects: most of them occur again in the next message.
+//! [`Recent`]: a cache of the Python objects of recent keys and headers, most of which occur again in the next message.
 //!
-//! Each thread has a table of its own, so no thread waits for another. It is bounded, whatever the messages contain.
+//! Each thread has a table of its own, so that no thread waits for another. Its size is bounded.
 
 use std::cell::Cell;
 
@@ -10,17 +10,18 @@ use crate::number::fitting;
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
 
-/// Objects kept per thread.
+/// Number of objects that are kept for each thread.
 const SLOTS: usize = 512;
 
-/// The most bytes of a key and a value together that are kept.
+/// Maximum total length of a key and a value that are kept.
 const MAX_LEN: usize = 64;
 
-/// The data of an object. All these objects are immutable, so objects of equal origins are interchangeable.
+/// The data of which an object is created. The objects are immutable, so that those of equal origins are
+/// interchangeable.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Origin<'a> {
     pub key: &'a [u8],
-    /// Empty of a key alone and of a null.
+    /// Empty for a key alone and for a null.
     pub value: &'a [u8],
     pub part: OriginPart,
 }
@@ -32,7 +33,7 @@ pub enum OriginPart {
     Value(Option<(ValueType, ByteOrder)>),
 }
 
-/// In one piece, so that a comparison reads nothing outside of the table.
+/// An entry of the table. It contains the bytes, so that a comparison reads only the table.
 struct Slot {
     last_hash: u64,
     /// Compared first, as most comparisons fail.
@@ -40,7 +41,7 @@ struct Slot {
     part: OriginPart,
     key_len: u8,
     len: u8,
-    /// The key, and the value behind it.
+    /// The key, followed by the value.
     bytes: [u8; MAX_LEN],
     object: Option<Py<PyAny>>,
 }
@@ -49,7 +50,7 @@ impl Slot {
     const EMPTY: Slot =
         Slot { last_hash: 0, hash: 0, part: OriginPart::Null, key_len: 0, len: 0, bytes: [0; MAX_LEN], object: None };
 
-    /// The object, if it was created from this origin.
+    /// Returns the object, if it was created from this origin.
     #[inline]
     fn object_of(&self, hash: u64, origin: Origin<'_>) -> Option<&Py<PyAny>> {
         let is_origin = self.hash == hash && {
@@ -59,7 +60,7 @@ impl Slot {
         self.object.as_ref().filter(|_| is_origin)
     }
 
-    /// Keeps the object of an origin of at most `MAX_LEN` bytes.
+    /// Stores the object of an origin of at most `MAX_LEN` bytes.
     fn keep(&mut self, hash: u64, origin: Origin<'_>, object: Py<PyAny>) {
         let Origin { key, value, part } = origin;
         let len = key.len() + value.len();
@@ -76,8 +77,8 @@ thread_local! {
     static TABLE: Cell<Option<Table>> = const { Cell::new(None) };
 }
 
-/// The table of this thread, which gets it back when this is dropped. Python code that runs until then, as in a finalizer,
-/// finds none and starts a new one.
+/// The table of this thread, which is returned to the thread when this is dropped. Python code that runs meanwhile,
+/// such as a finalizer, starts a new table.
 pub struct Recent(Table);
 
 impl Recent {
@@ -86,7 +87,7 @@ impl Recent {
         Recent(table.unwrap_or_else(|| (0..SLOTS).map(|_| Slot::EMPTY).collect()))
     }
 
-    /// The object that was created from this origin, or else a new one.
+    /// Returns the object that was created from this origin, or a new one.
     #[inline]
     pub fn get<'py>(
         &mut self,
@@ -104,7 +105,7 @@ impl Recent {
         }
         let object = create(self)?;
         let slot = &mut self.0[slot_index];
-        // Only what occurs twice: identifiers never come back, and would replace what does.
+        // Stored when it occurs a second time, because identifiers never recur, and would replace objects that do.
         if std::mem::replace(&mut slot.last_hash, hash) == hash {
             slot.keep(hash, origin, object.clone().unbind());
         }
@@ -115,7 +116,7 @@ impl Recent {
 impl Drop for Recent {
     fn drop(&mut self) {
         let table = std::mem::take(&mut self.0);
-        // A thread that is ending has no place for it.
+        // A thread that is ending does not keep it.
         let _ = TABLE.try_with(|cell| cell.set(Some(table)));
     }
 }
@@ -134,7 +135,7 @@ impl Origin<'_> {
 
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A number from the length, the first and the last bytes.
+/// Hashes the length, the first and the last bytes.
 #[inline]
 fn spread(bytes: &[u8]) -> u64 {
     let (first, last) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {

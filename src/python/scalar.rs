@@ -1,4 +1,4 @@
-//! One value of an Arrow column as a Python object.
+//! Converts a value of an Arrow column to a Python object.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -15,7 +15,7 @@ use pyo3::types::PyList;
 use super::objects::bytes_object;
 use crate::arrow::types::DECIMAL_PRECISION;
 
-/// The value of a row as Python has it; a time in milliseconds as their number.
+/// Converts the value of a row; a time in milliseconds becomes a number.
 pub fn to_object<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));

@@ -1,4 +1,4 @@
-//! Joins and splits values of stores that keep headers (KIP-1271); called for every write and read.
+//! Joins and splits values of stores with headers (KIP-1271). It is called for every write and read.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::op::values::open_message;
 use crate::op::write::EncodeMessage;
 use crate::traits::{FieldValue, MessageFormat, WriteOptions};
 
-/// The stored bytes of a payload with its headers and, but in sessions and versions, its timestamp.
+/// Returns the stored bytes of a value, its headers and its timestamp, which sessions and versions lack.
 #[pyfunction]
 #[pyo3(signature = (headers, timestamp, payload, /))]
 pub fn join_value<'py>(
@@ -48,8 +48,8 @@ fn join(headers: Vec<Header<'_>>, timestamp: Option<i64>, payload: &[u8]) -> Res
     }
 }
 
-/// `(payload, timestamp or None, start, end)` of a stored value; its headers, from start to end, are not parsed. A
-/// value with more than `message_bytes` bytes is rejected; `None` means no limit.
+/// Splits a stored value to `(payload, timestamp or None, start, end)`. Its headers, from start to end, are not parsed.
+/// A value with more than `message_bytes` bytes is rejected; `None` means no limit.
 #[pyfunction]
 #[pyo3(signature = (value, timestamped, message_bytes=None, /))]
 pub fn split_value<'py>(
@@ -68,7 +68,7 @@ pub fn split_value<'py>(
 
 type SplitTuple<'py> = (Bound<'py, PyBytes>, Option<i64>, usize, usize);
 
-/// The payload, the timestamp, and where the headers are.
+/// The payload, the timestamp, and the range of the headers.
 type Split<'a> = (&'a [u8], Option<i64>, Range<usize>);
 
 fn split<E: MessageFormat>(value: &[u8], limits: Limits) -> Result<Split<'_>, Error> {

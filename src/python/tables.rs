@@ -1,4 +1,4 @@
-//! The tables of the core (formats, types, codes, limits), from which Python derives its own.
+//! Tables of formats, types, codes and limits, from which Python derives its own.
 
 use arrow_schema::FieldRef;
 use pyo3::prelude::*;
@@ -13,8 +13,9 @@ use crate::format::Format;
 use crate::limits::Limits;
 use crate::value_type::Scalar;
 
-/// Each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`, and what its headers carry:
-/// `keys`, `types`, `nulls`, `part_len` (fewest and most bytes of a key and of a value), `is_target`.
+/// Returns a dict for each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`, and the
+/// constraints on its headers: `keys`, `types`, `nulls`, `part_len` (minimum and maximum length of a key and of a
+/// value), `is_target`.
 #[pyfunction]
 pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     enter(|| {
@@ -39,7 +40,7 @@ pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     })
 }
 
-/// Each type: `name`, `kip82`, `iggy`, `width`, `arrow`, `spark`.
+/// Returns a dict for each type: `name`, `kip82`, `iggy`, `width`, `arrow`, `spark`.
 #[pyfunction]
 pub fn types(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     enter(|| {
@@ -62,7 +63,7 @@ pub fn select_types() -> PyResult<Vec<&'static str>> {
     enter(|| Ok(Scalar::ALL.iter().map(|scalar| scalar.name()).collect()))
 }
 
-/// Limits in the order of the fields of `letterhead.Limits`. The process-wide limits replace unset ones.
+/// Returns limits in the order of the fields of `letterhead.Limits`. The process-wide limits replace unset ones.
 #[pyfunction]
 #[pyo3(signature = (limits=None))]
 pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<[usize; 7]> {
@@ -74,13 +75,13 @@ pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<[us
     })
 }
 
-/// Each error code and what it means.
+/// Returns each error code and its meaning.
 #[pyfunction]
 pub fn codes() -> PyResult<Vec<(&'static str, &'static str)>> {
     enter(|| Ok(Code::ALL.iter().map(|code| (code.name(), code.meaning())).collect()))
 }
 
-/// The checksum of Apache Iggy's batches and frames.
+/// Computes the checksum of Apache Iggy's batches and frames.
 #[pyfunction]
 pub fn xxh3_64(data: &[u8]) -> PyResult<u64> {
     enter(|| Ok(twox_hash::XxHash3_64::oneshot(data)))

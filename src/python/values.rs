@@ -1,4 +1,4 @@
-//! What a scan asks of each value of a column: its hash, and which regular expressions match it.
+//! Functions of a scan on each value of a column: its hash, and the regular expressions that match it.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ use crate::arrow::input::Bytes;
 use crate::error::Error;
 use crate::memory;
 
-/// The XXH3 hash of each value of a column without nulls, as 64-bit numbers in native order.
+/// Returns the XXH3 hash of each value of a column without nulls, as 64-bit numbers in native order.
 #[pyfunction]
 pub fn value_hashes<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     enter(|| {
@@ -24,7 +24,7 @@ pub fn value_hashes<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResul
     })
 }
 
-/// A byte for each value and each expression, 1 where it matches, expression by expression.
+/// Returns bytes for each expression, with a byte for each value, which is 1 if it matches.
 #[pyfunction]
 pub fn value_matches<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! [`Slot`]: a requested header, from its occurrences in a row to the value of its column.
+//! [`Slot`]: a requested header, which reads the value of its column from its occurrences in a row.
 
 use std::borrow::Cow;
 
@@ -25,27 +25,27 @@ pub struct Occurrence<'a> {
     pub byte: Option<usize>,
 }
 
-/// A value, a null, or why the bytes are neither.
+/// A value, a null, or the error of invalid bytes.
 type ReadValue<'a> = Result<Option<Value<'a>>, Box<InvalidValue>>;
 
-/// The value of a header that is selected.
+/// The value of a selected header.
 enum Selected<'a> {
     Value(Value<'a>),
     Null,
-    /// There is no header, or its value is invalid.
+    /// The header is missing, or its value is invalid.
     Nothing,
 }
 
 /// A requested header and its column.
 pub struct Slot {
     pub selection: Selection,
-    /// The byte order of values that are copied into the column without conversion, if no other rule applies.
+    /// Byte order of values that are copied into the column without conversion; `None` if values need a conversion.
     pub plain: Option<ByteOrder>,
     pub column: Column,
     dialect: Dialect,
     /// The byte order of values that carry a type.
     order: ByteOrder,
-    /// Values of other types are rejected, even where they fit.
+    /// Whether values of other types are rejected even if they fit.
     pub is_strict: bool,
 }
 
@@ -83,7 +83,7 @@ impl Slot {
     pub fn take<'a>(&self, occurrences: &mut Vec<Occurrence<'a>>, occurrence: Occurrence<'a>) {
         match self.selection.repeat {
             Repeat::First if !occurrences.is_empty() => return,
-            // The second one is kept for its position; those after it add nothing.
+            // The second occurrence is kept for its position. Later ones are not needed.
             Repeat::Error if occurrences.len() > 1 => return,
             Repeat::Last => occurrences.clear(),
             Repeat::First | Repeat::All | Repeat::Error => {}
@@ -91,10 +91,10 @@ impl Slot {
         memory::push(occurrences, occurrence);
     }
 
-    /// Whether the header that is selected may be one that could not be read but has the key.
+    /// Whether a header that could not be read may be the one to select.
     fn is_lost<R: Log>(&self, occurrences: &[Occurrence<'_>], headers: Presence, log: &mut R) -> bool {
         match (headers, log.either()) {
-            // An error that was not kept may have been of such a header.
+            // An error that was not kept may have concerned such a header.
             (Presence::Damaged | Presence::Broken, EitherLog::Collect(log)) => {
                 log.has_left_out_errors() || self.is_among(occurrences, log.errors())
             }
@@ -119,7 +119,7 @@ impl Slot {
         })
     }
 
-    /// Appends the value of a row with these occurrences of the header.
+    /// Appends the value of a row, given the occurrences of the header.
     pub fn end_row<R: Log>(&mut self, occurrences: &[Occurrence<'_>], headers: Presence, log: &mut R) -> Result {
         let second = if self.selection.repeat == Repeat::Error { occurrences.get(1) } else { None };
         if let Some(second) = second {
@@ -164,7 +164,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Ends a row of `repeat="all"`: one bad element, or headers not read to the end, make the whole list null.
+    /// Ends a row of `repeat="all"`. An invalid element, or headers that were not read to the end, make the list null.
     fn end_list<R: Log>(&mut self, occurrences: &[Occurrence<'_>], headers: Presence, log: &mut R) -> Result {
         if headers == Presence::Broken {
             self.column.push(None);
@@ -190,7 +190,7 @@ impl Slot {
         Ok(())
     }
 
-    /// The first element of a value that has several, and the value behind it.
+    /// Splits the first element off a value with several elements.
     #[inline]
     fn first_element<'a>(&self, occurrence: Occurrence<'a>) -> (Occurrence<'a>, Option<Occurrence<'a>>) {
         let (Some(separator), Some(bytes)) = (&self.selection.split, occurrence.value) else {
@@ -205,7 +205,7 @@ impl Slot {
         (Occurrence { value: Some(&bytes[..end]), ..occurrence }, Some(rest))
     }
 
-    /// Reads a value; an invalid one is reported.
+    /// Reads a value, and reports an invalid one.
     #[inline]
     fn read<'a, R: Log>(&self, occurrence: Occurrence<'a>, log: &mut R) -> Result<Selected<'a>, Stop> {
         let Some(bytes) = occurrence.value else {
@@ -229,7 +229,7 @@ impl Slot {
         type_.read_stored(value_type, self.order, bytes, self.dialect, self.is_strict)
     }
 
-    /// Reads a value that is not of the first type as the first of the others that it fits.
+    /// Reads a value that is not of the first type as the first of the other types that fits.
     #[cold]
     fn read_as_others<'a>(
         &self,
