@@ -40,6 +40,8 @@ JOBS = [
     "decode streams",
     "messages of record-batch",
     "select from record-batch",
+    "edit",
+    "edit streams",
 ]
 BATCHES = ["regular", "vectors"]
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray};
+use letterhead::arrow::edit::EditColumn;
 use letterhead::arrow::filter::{Comparison, Filter, Literal, Operand, Quantifier, Step, Test};
 use letterhead::arrow::filtered::Filtered;
 use letterhead::arrow::messages::Messages;
@@ -20,9 +21,11 @@ use letterhead::codec::Codec;
 use letterhead::encoding::Encoding;
 use letterhead::format::Format;
 use letterhead::formats::batch::record_batch_writer::RecordBatchBuilder;
-use letterhead::header::Header;
+use letterhead::header::{Header, RequestedKey};
 use letterhead::log::{OnError, OnLoss};
 use letterhead::op::batch::write;
+use letterhead::op::edit::{Change, Edit, Entry, NewValue};
+use letterhead::op::mask::Mask;
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{FieldValue, ReadOptions, WriteOptions};
 use letterhead::type_option::TypeOption;
@@ -64,6 +67,25 @@ fn decode_where() -> Filtered<Decode> {
     let steps = vec![Step::Test(Operand::Header(0), Quantifier::Any, test)];
     let filter = Arc::new(Filter { selections, fields: vec![], steps });
     Filtered { operation: Decode::default(), filter, options: ReadOptions::default(), on_error: OnError::default() }
+}
+
+/// Drops, masks, renames and replaces a header each, and adds one.
+fn edit() -> EditColumn {
+    let constant = || NewValue::Constant(None, Some(b"new value".to_vec()));
+    let entry = |key: &str, renamed: Option<&str>, change| Entry {
+        key: RequestedKey::Text(key.into()),
+        renamed: renamed.map(|key| RequestedKey::Text(key.into())),
+        change,
+    };
+    let entries = vec![
+        entry("traceparent", None, Change::Replace(NewValue::Masked(Mask::LastFour))),
+        entry("schema-id", None, Change::Drop),
+        entry("tenant", None, Change::Replace(constant())),
+        entry("amount", Some("total"), Change::Keep),
+        entry("region", None, Change::Set(constant())),
+    ];
+    let edit = Arc::new(Edit { entries, ..Edit::default() });
+    EditColumn { edit, options: ReadOptions::default(), on_error: OnError::default(), seen: None }
 }
 
 /// Offset and three headers of each message.
@@ -123,6 +145,8 @@ fn run(job: &str, columns: &Columns) -> ArrayRef {
             let as_bits = TypeOption::Untyped(Encoding::Bytes(ByteOrder::Big));
             apply_to(&convert(Format::Kafka, as_bits), Format::Iggy, iggy)
         }
+        "edit" => apply(&edit(), serialized_rows),
+        "edit streams" => apply_to(&edit(), Format::Streams, streams),
         "decode iggy" => apply_to(&Decode::default(), Format::Iggy, iggy),
         "encode iggy" => apply_to(&Encode::default(), Format::Iggy, iggy_lists),
         "decode" => apply(&Decode::default(), serialized_rows),
