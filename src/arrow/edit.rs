@@ -10,23 +10,23 @@ use arrow_schema::DataType;
 
 use super::binary::ViewInput;
 use super::column::Column;
-use super::input::{Bytes, Texts};
+use super::input::{Bytes, ListInput, Texts};
 use super::rows::{Appended, Buffers, Next, Parsed, RowSource, fill_block, parse_serialized};
 use super::run::{Plan, Rows, run};
 use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, binary_column, schema, written_type};
 use crate::error::{Direction, Error};
 use crate::header::{Header, RequestedKey};
-use crate::kernel::buffer::{BinaryValues, Progress};
-use crate::kernel::edit::{Hit, find};
+use crate::kernel::buffer::Progress;
+use crate::kernel::edit::{FoundHeader, find};
 use crate::kernel::keys::{Keep, KeySet, Requested};
 use crate::kernel::layout::{TEXT, WireLayout};
 use crate::kernel::scan::Scratch;
 use crate::kernel::{RowBlock, Span};
-use crate::log::{EitherLog, FailFast, Log, OnError, OnLoss, Result};
+use crate::log::{EitherLog, Log, OnError, OnLoss, Result};
 use crate::memory;
-use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues, Piece, ReadMessage, RowEdit};
-use crate::traits::{Class, Encoded, FieldValue, Info, LayoutOf, MessageFormat, Presence, ReadOptions};
+use crate::op::edit::{ByteOutput, Edit, Editor};
+use crate::traits::{Class, Contents, Encoded, FieldValue, Info, LayoutOf, MessageFormat, Presence, ReadOptions};
 use crate::value::bits_of;
 use crate::value_type::{Scalar, ValueType};
 
@@ -36,11 +36,11 @@ pub struct EditColumn {
     pub edit: Arc<Edit>,
     pub options: ReadOptions,
     pub on_error: OnError,
-    /// Where to note which entries had a header; `None` if nobody reads it.
+    /// Entries that had a header; `None` if nobody reads them.
     pub seen: Option<Arc<SeenEntries>>,
 }
 
-/// Which entries of an edit had a header in any row.
+/// Entries of an edit that had a header in any row.
 #[derive(Debug)]
 pub struct SeenEntries {
     seen: Vec<AtomicBool>,
@@ -60,11 +60,11 @@ impl SeenEntries {
         self.has_rows.fetch_or(rows > 0, Ordering::Relaxed);
     }
 
-    /// The entries that had no header; none before there was a row.
+    /// Indices of the entries that had no header; none before there was a row.
     pub fn unseen(&self) -> Vec<usize> {
         let has_rows = self.has_rows.load(Ordering::Relaxed);
         let unseen = self.seen.iter().enumerate().filter(|(_, seen)| has_rows && !seen.load(Ordering::Relaxed));
-        unseen.map(|(index, _)| index).collect()
+        unseen.map(|(entry, _)| entry).collect()
     }
 }
 
@@ -114,16 +114,16 @@ impl EditColumn {
     }
 }
 
-/// A column of new values: one for each row, or lists with one for each header that is replaced.
+/// Column of new values: one for each row, or lists with one for each header that is replaced.
 struct NewColumn<'a> {
-    lists: Option<&'a arrow_array::ListArray>,
+    lists: Option<ListInput<'a>>,
     bytes: Option<Bytes<'a>>,
     texts: Option<Texts<'a>>,
 }
 
 impl<'a> NewColumn<'a> {
     fn new(column: &'a dyn Array) -> Result<Self, Error> {
-        let lists = column.as_list_opt::<i32>();
+        let lists = ListInput::of(column);
         let values: &'a dyn Array = lists.map_or(column, |lists| &**lists.values());
         let (bytes, texts) = (Bytes::of(values), Texts::of(values));
         if bytes.is_none() && texts.is_none() {
@@ -132,32 +132,16 @@ impl<'a> NewColumn<'a> {
         }
         Ok(NewColumn { lists, bytes, texts })
     }
-}
 
-/// The new values of a row.
-#[derive(Clone, Copy)]
-struct RowValues<'e, 'a> {
-    columns: &'e [NewColumn<'a>],
-    row: usize,
-}
-
-impl NewValues for RowValues<'_, '_> {
-    fn get(&self, column: usize, nth: usize) -> Option<NewBits<'_>> {
-        let (NewColumn { lists, bytes, texts }, row) = (self.columns.get(column)?, self.row);
-        let index = match lists {
+    /// Returns the type and the bits of the `nth` value of a row; `None` if it has fewer.
+    fn get(&self, row: usize, nth: usize) -> Option<(Option<ValueType>, Option<&'a [u8]>)> {
+        let index = match self.lists {
             None => row,
-            Some(lists) => {
-                let offsets = lists.value_offsets();
-                let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
-                if lists.is_null(row) || nth >= end - start {
-                    return None;
-                }
-                start + nth
-            }
+            Some(lists) => lists.get(row)?.nth(nth)?,
         };
-        Some(match (texts, bytes) {
-            (Some(texts), _) => (Some(ValueType::Named(Scalar::String)), texts.get(index).map(str::as_bytes)),
-            (None, bytes) => (None, bytes.and_then(|bytes| bytes.get(index))),
+        Some(match self.texts {
+            Some(texts) => (Some(ValueType::Named(Scalar::String)), texts.get(index).map(str::as_bytes)),
+            None => (None, self.bytes.and_then(|bytes| bytes.get(index))),
         })
     }
 }
@@ -173,21 +157,22 @@ struct EditRows<'a, E> {
 struct EditSink<'a, 'e> {
     editor: &'e Editor<'e>,
     columns: &'e [NewColumn<'a>],
-    /// The keys of the entries for the kernels; `None` if there are too many.
+    /// Keys of the entries for the kernels; `None` if there are too many.
     keys: Option<KeySet>,
     messages: Column,
-    /// The current row, and its bytes.
+    /// Index of the current row, and its bytes.
     row: usize,
     data: &'a [u8],
-    /// Where its last header ends.
+    /// End of its last header: an offset in `data`, or an index in `headers` of a message that has other fields.
     end: usize,
     headers: Vec<Header<'a>>,
     fields: Vec<FieldValue<'a>>,
-    hits: Vec<Hit>,
-    /// Which entries had a header in any row.
+    found: Vec<FoundHeader>,
+    /// For each entry, whether a row had its header.
     seen: Vec<bool>,
-    counts: Counts,
-    /// Where the rows of a block end.
+    /// Headers of each entry in the current row.
+    counts: Vec<usize>,
+    /// Ends of the rows of a block.
     ends: Vec<usize>,
     scratch: Scratch,
 }
@@ -198,13 +183,13 @@ impl<'a, 'e> EditSink<'a, 'e> {
             let (key, key_type) = match key {
                 RequestedKey::Text(text) => (text.as_bytes().to_vec(), TEXT),
                 RequestedKey::Typed(value_type, bits) => {
-                    (bits_of(*value_type, bits, editor.format().order).into_owned(), *value_type)
+                    (bits_of(*value_type, bits, editor.format.order).into_owned(), *value_type)
                 }
                 RequestedKey::Int(_) => return None,
             };
             Some(Requested { key, key_type: Some(key_type), keep: Keep::All, value_type: None, index })
         };
-        let keys = editor.edit().entries.iter().map(|entry| &entry.key).enumerate();
+        let keys = editor.edit.entries.iter().map(|entry| &entry.key).enumerate();
         EditSink {
             editor,
             columns,
@@ -215,9 +200,9 @@ impl<'a, 'e> EditSink<'a, 'e> {
             end: 0,
             headers: Vec::new(),
             fields: Vec::new(),
-            hits: Vec::new(),
-            seen: vec![false; editor.edit().entries.len()],
-            counts: Counts::default(),
+            found: Vec::new(),
+            seen: vec![false; editor.edit.entries.len()],
+            counts: Vec::new(),
             ends: Vec::new(),
             scratch: Scratch::default(),
         }
@@ -226,79 +211,50 @@ impl<'a, 'e> EditSink<'a, 'e> {
     /// Appends edited rows of a block, up to the first that needs the slow path, and returns how many.
     fn append<F: WireLayout>(&mut self, messages: Bytes<'a>, block: &RowBlock<'a>, limit: usize, next: &Next) -> usize {
         let Some(keys) = &self.keys else { return 0 };
-        self.hits.clear();
-        let others = self.editor.edit().drops_others;
-        let done = find::<F>(block, limit, &mut self.scratch, keys, others, &mut self.hits);
-        self.hits.iter().filter_map(|hit| hit.place).for_each(|index| self.seen[index] = true);
+        self.found.clear();
+        let others = self.editor.edit.drops_others;
+        let done = find::<F>(block, limit, &mut self.scratch, keys, others, &mut self.found);
+        self.found.iter().filter_map(|header| header.entry).for_each(|entry| self.seen[entry] = true);
         self.messages.bytes_mut().0.reserve_rest(done, block.byte_len(), next.progress);
-        let appended = self.splice(messages, &block.rows()[..done], next);
-        for row in &block.rows()[..appended] {
-            self.messages.bytes_mut().1.push(row.is_some());
-        }
-        appended
+        self.splice(messages, &block.rows()[..done], next)
     }
 
-    /// Appends edited rows, and returns how many. Where rows follow each other, what lies between two changes is copied at once.
+    /// Appends edited rows, and returns how many.
     fn splice(&mut self, column: Bytes<'a>, rows: &[Option<Span<'a>>], next: &Next) -> usize {
-        let EditSink { editor, columns, messages, hits, counts, ends, .. } = self;
+        let EditSink { editor, columns, messages, found, counts, ends, .. } = self;
         let (first, max) = (next.rows.start, next.max_offset.saturating_sub(messages.max_offset()));
-        let piece = |row: usize, span: Span<'a>| match column {
-            Bytes::View(_) => Piece { data: span.bytes(), start: 0, end: span.len() },
-            _ => Piece { data: &column.buffers()[0], start: column.before(row), end: column.before(row + 1) },
-        };
-        let mut hits = &hits[..];
-        messages.bytes_mut().0.push_written_values(ends, |out, ends| {
-            let (before, mut log) = (out.len(), FailFast::new(OnLoss::Raise));
-            // The bytes from `from` to `until` are not copied yet.
-            let (mut data, mut from, mut until) = (&[][..], 0, 0);
+        let mut found = &found[..];
+        let (bytes, valid) = messages.bytes_mut();
+        bytes.push_written_values(ends, |out, ends| {
+            let before = out.len();
+            let mut out = ByteOutput::new(editor, out);
             for (index, span) in rows.iter().enumerate() {
-                let (of_row, rest) = hits.split_at(hits.iter().take_while(|hit| hit.row == index).count());
-                hits = rest;
+                let (in_row, rest) = found.split_at(found.iter().take_while(|header| header.row == index).count());
+                found = rest;
                 // A null row may have bytes, which are not a message.
                 if let Some(span) = span {
-                    let message = piece(first + index, *span);
-                    if message.start != until || !std::ptr::eq(message.data, data) {
-                        memory::extend(out, &data[from..until]);
-                        (data, from, until) = (message.data, message.start, message.start);
-                    }
-                    let edit = RowEdit { hits: of_row, values: RowValues { columns, row: first + index } };
-                    if editor.splice(message, &mut from, &edit, counts, &mut log, out).is_err() {
+                    let row = first + index;
+                    let (data, range) = match column {
+                        Bytes::View(_) => (span.bytes(), 0..span.len()),
+                        _ => (&column.buffers()[0][..], column.before(row)..column.before(row + 1)),
+                    };
+                    let values = |column: usize, nth| columns.get(column)?.get(row, nth);
+                    if out.push_edited((data, range), span.len(), in_row, &values, counts).is_err() {
                         break;
                     }
-                    if out.len() + (message.end - from) - before > max {
+                    if out.byte_len() - before > max {
                         // It is read again, and the output ends before it.
-                        let start = ends.last().copied().unwrap_or(0) + before;
-                        if out.len() > start {
-                            out.truncate(start);
-                            from = message.start;
-                        }
+                        out.take_back();
                         break;
                     }
-                    until = message.end;
                 }
-                ends.push(out.len() + (until - from) - before);
+                ends.push(out.byte_len() - before);
             }
-            memory::extend(out, &data[from.min(until)..until]);
+            out.flush();
         });
+        rows[..ends.len()].iter().for_each(|row| valid.push(row.is_some()));
         ends.len()
     }
-}
-
-/// Appends one edited message.
-fn splice_one<R: Log>(
-    editor: &Editor<'_>,
-    data: &[u8],
-    row: &RowEdit<'_, RowValues<'_, '_>>,
-    counts: &mut Counts,
-    log: &mut R,
-    messages: &mut BinaryValues,
-) -> Result {
-    messages.push_written(|out| {
-        let mut from = 0;
-        editor.splice(Piece { data, start: 0, end: data.len() }, &mut from, row, counts, log, out)?;
-        memory::extend(out, &data[from..]);
-        Ok(())
-    })
 }
 
 impl<'a> RowSink<'a> for EditSink<'a, '_> {
@@ -307,17 +263,17 @@ impl<'a> RowSink<'a> for EditSink<'a, '_> {
     const KEEPS_PARTS: bool = false;
 
     fn header<R: Log>(&mut self, _: &mut (), header: Header<'a>, _log: &mut R) -> Result {
-        let hit = self.editor.hit(&header);
-        if let Some(index) = hit.and_then(|hit| hit.place) {
-            self.seen[index] = true;
+        let is_message = self.editor.format.class != Class::Headers;
+        let end = match is_message {
+            true => self.end + 1,
+            false => header.value_offset.unwrap_or(0) + header.value.map_or(0, <[u8]>::len),
+        };
+        if let Some(found) = self.editor.find(&header, self.end..end) {
+            found.entry.iter().for_each(|entry| self.seen[*entry] = true);
+            memory::push(&mut self.found, found);
         }
-        if self.editor.format().class != Class::Headers {
+        if is_message {
             memory::push(&mut self.headers, header);
-            return Ok(());
-        }
-        let end = header.value_offset.unwrap_or(0) + header.value.map_or(0, <[u8]>::len);
-        if let Some(hit) = hit {
-            memory::push(&mut self.hits, Hit { start: self.end, ..hit });
         }
         self.end = end;
         Ok(())
@@ -333,29 +289,29 @@ impl<'a> RowSink<'a> for EditSink<'a, '_> {
     }
 
     fn begin_row(&mut self, _: &mut ()) {
-        self.hits.clear();
+        self.found.clear();
         self.headers.clear();
         self.fields.clear();
         self.end = 0;
     }
 
     fn end_row<R: Log>(&mut self, _: &mut (), presence: Presence, log: &mut R) -> Result {
-        let EditSink { editor, columns, row, data, end, headers, fields, hits, counts, messages, .. } = self;
+        let EditSink { editor, columns, row, data, end, headers, fields, found, counts, messages, .. } = self;
         let (messages, valid) = messages.bytes_mut();
-        let values = RowValues { columns, row: *row };
-        let encoded = match editor.format().class {
+        let values = |column: usize, nth| columns.get(column)?.get(*row, nth);
+        let written = messages.push_written(|out| match editor.format.class {
             Class::Headers => {
-                // A lenient read accepts bytes after the last header. An appended header would follow them, and they would be
-                // read as a header.
-                let data = if editor.touches(hits, &values) { &data[..editor.headers_end(data, *end)] } else { *data };
-                splice_one(editor, data, &RowEdit { hits, values }, counts, log, messages)?;
-                Encoded::Message
+                let mut out = ByteOutput::new(editor, out);
+                out.push_edited((data, 0..data.len()), *end, found, &values, counts)?;
+                out.flush();
+                Ok(Encoded::Message)
             }
             _ => {
-                let message = ReadMessage { data, headers, fields, presence };
-                messages.push_written(|out| editor.rewrite(&message, &values, counts, log, out))?
+                let contents = Contents { fields, headers, has_headers_field: presence != Presence::Absent };
+                editor.write_message(data, contents, found, &values, counts, out)
             }
-        };
+        });
+        let encoded = written.map_err(|(code, message)| log.fatal(code, None, || message))?;
         valid.push(encoded == Encoded::Message);
         Ok(())
     }
@@ -410,7 +366,11 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a, 
         to: &mut Row<'_, 'a, EditSink<'a, 'e>>,
     ) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
-        (to.sink.row, to.sink.data) = (row, data.peek_rest());
+        let sink = &mut *to.sink;
+        (sink.row, sink.data) = (row, data.peek_rest());
+        if E::CLASS == Class::Headers {
+            sink.end = sink.editor.headers_start(sink.data);
+        }
         parse_serialized::<E, _>(data, self.options, log, to)
     }
 }

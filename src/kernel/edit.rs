@@ -1,95 +1,94 @@
-//! [`find`] lists the headers of a block of rows that an edit changes, and their positions. [`crate::op::edit`] writes the
-//! new headers, and copies the bytes between them.
+//! [`find`] lists the headers of a block of rows that an edit may change, and their positions. [`crate::op::edit`] changes
+//! them.
+
+use std::marker::PhantomData;
 
 use super::keys::KeySet;
-use super::layout::{RawHeader, TEXT, WireLayout};
+use super::layout::{Begin, RawHeader, TEXT, WireLayout};
 use super::scan::{RowVisitor, Scratch, scan_block};
 use super::{RowBlock, Span, dispatch};
 use crate::memory;
 use crate::value_type::ValueType;
 
-/// A header to change, with offsets from the start of its row.
+/// A header that an edit may change. Offsets count from the start of its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hit {
+pub struct FoundHeader {
     pub row: usize,
-    /// The caller's number of the key; `None` for a header with another key.
-    pub place: Option<usize>,
-    /// End of the previous header; the row's start for the first.
+    /// Index of the edit's entry with its key; `None` if no entry has it.
+    pub entry: Option<usize>,
     pub start: usize,
     pub value: usize,
-    /// Where the value and the header end.
+    /// End of the value and of the header.
     pub end: usize,
     pub is_null: bool,
     pub value_type: Option<ValueType>,
 }
 
 dispatch! {
-    /// Appends the headers with one of these keys, or with any other key where `others`, to `hits`. Returns how many rows
-    /// precede the first that has to be left to the slow path; hits of later rows may have been appended.
+    /// Appends the headers with one of these keys, or with any other key where `others`, to `found`. Returns how many rows
+    /// precede the first that has to be left to the slow path; headers of later rows may have been appended.
     pub fn find<'a, F: WireLayout>(
         block: &RowBlock<'a>,
         limit: usize,
         scratch: &mut Scratch,
         keys: &KeySet,
         others: bool,
-        hits: &mut Vec<Hit>,
+        found: &mut Vec<FoundHeader>,
     ) -> usize {
-        let mut visitor = FindHeaders { rows: block.rows(), next: 0, start: 0, end: 0, keys, others, hits };
+        let mut visitor =
+            FindHeaders { rows: block.rows(), next: 0, start: 0, end: 0, keys, others, found, layout: PhantomData::<fn() -> F> };
         // SAFETY: the visitor keeps nothing but offsets, in memory that grows.
-        unsafe { scan_block::<F, _>(block, limit, scratch, &mut Layout(&mut visitor, std::marker::PhantomData::<fn() -> F>)) }
+        unsafe { scan_block::<F, _>(block, limit, scratch, &mut visitor) }
     }
 }
 
-struct FindHeaders<'f, 'a> {
+struct FindHeaders<'f, 'a, F> {
     rows: &'f [Option<Span<'a>>],
-    /// The row that begins next.
+    /// Index of the row that begins next.
     next: usize,
-    /// The addresses of the current row, and of the end of its last header.
+    /// Addresses of the start of the current row, and of the end of its last header.
     start: usize,
     end: usize,
     keys: &'f KeySet,
     others: bool,
-    hits: &'f mut Vec<Hit>,
+    found: &'f mut Vec<FoundHeader>,
+    layout: PhantomData<fn() -> F>,
 }
 
-/// The visitor of rows in a layout.
-struct Layout<'v, 'f, 'a, F>(&'v mut FindHeaders<'f, 'a>, std::marker::PhantomData<fn() -> F>);
-
-impl<'a, F: WireLayout> RowVisitor<'a> for Layout<'_, '_, 'a, F> {
+impl<'a, F: WireLayout> RowVisitor<'a> for FindHeaders<'_, 'a, F> {
     #[inline(always)]
     unsafe fn null(&mut self) -> bool {
-        self.0.next += 1;
+        self.next += 1;
         true
     }
 
     #[inline(always)]
-    unsafe fn begin(&mut self, _headers: Option<usize>) {
-        let find = &mut *self.0;
-        find.start = find.rows[find.next].map_or(0, |row| row.start().addr());
-        find.end = find.start;
-        find.next += 1;
+    unsafe fn begin(&mut self, begin: Begin) {
+        self.start = self.rows[self.next].map_or(0, |row| row.start().addr());
+        self.end = self.start + begin.offset;
+        self.next += 1;
     }
 
     #[inline(always)]
     unsafe fn header(&mut self, row: usize, header: RawHeader) -> bool {
-        let FindHeaders { start, end: last, keys, others, hits, .. } = &mut *self.0;
+        let FindHeaders { start: row_start, end: last_end, keys, others, found, .. } = self;
         let RawHeader { key, key_len, key_type, value, value_len, is_null, value_type } = header;
-        let value = value.addr();
-        let (from, end) = (*last - *start, value + value_len - *start);
-        let hit = |place| Hit { row, place, start: from, value: value - *start, end, is_null, value_type };
+        let (start, value) = (*last_end - *row_start, value.addr() - *row_start);
+        let end = value + value_len;
+        let header = |entry| FoundHeader { row, entry, start, value, end, is_null, value_type };
         let mut is_other = *others;
         // SAFETY: the caller's contract: at least `COPY` bytes are readable at the key.
         unsafe {
             keys.find::<F>(key, key_len, key_type.or(Some(TEXT)), |requested| {
-                memory::push(hits, hit(Some(requested.index)));
+                memory::push(found, header(Some(requested.index)));
                 is_other = false;
                 true
             });
         }
         if is_other {
-            memory::push(hits, hit(None));
+            memory::push(found, header(None));
         }
-        *last = value + value_len;
+        *last_end = *row_start + end;
         true
     }
 }

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::buffer::{BinaryValues, Progress, Values as _, Writer};
-use super::layout::{RawHeader, Rules, WireLayout};
+use super::layout::{Begin, RawHeader, Rules, WireLayout};
 use super::lists::ListBlock;
 use super::scan::{RowVisitor, Scratch, scan_block};
 use super::varint_layout::MAX_IN_BYTE;
@@ -84,17 +84,17 @@ impl<'a, F: WireLayout, const COUNTED: bool> RowVisitor<'a> for EncodeHeaders<'_
     unsafe fn null(&mut self) -> bool {
         // SAFETY: the caller's contract.
         unsafe {
-            self.begin(Some(0));
+            self.begin(Begin { offset: 0, count: Some(0) });
             !self.rules.refuses_nulls && self.end()
         }
     }
 
     #[inline(always)]
-    unsafe fn begin(&mut self, headers: Option<usize>) {
+    unsafe fn begin(&mut self, begin: Begin) {
         self.row = self.to.end();
         self.headers = 0;
         // SAFETY: the writer was made for a count of each row. An unknown count is written as 1, which takes one byte.
-        let len = unsafe { F::write_count(self.row, headers.unwrap_or(1)) };
+        let len = unsafe { F::write_count(self.row, begin.count.unwrap_or(1)) };
         self.next = self.row.wrapping_add(len);
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::keys::KeySet;
-use super::layout::{IgnoreHeaders, RawHeader, WireLayout};
+use super::layout::{Begin, IgnoreHeaders, RawHeader, WireLayout};
 use super::scan::{RowVisitor, SelectHeaders, SelectedValues};
 use super::{BYTES, COPY, ROWS, dispatch};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
@@ -228,7 +228,7 @@ impl<'a> ListBlock<'a> {
             let is_whole = unsafe {
                 match self.nulls >> row & 1 {
                     0 => {
-                        visit.begin(Some(last - first));
+                        visit.begin(Begin { offset: 0, count: Some(last - first) });
                         let mut is_whole = true;
                         for index in first..last {
                             is_whole = columns.header::<F>(index).is_some_and(|header| visit.header(row, header));

@@ -6,7 +6,7 @@ use simdutf8::basic::from_utf8;
 
 use super::buffer::{BinaryValues, Progress, Tail, Utf8, Values as _};
 use super::keys::{Keep, KeySet, Requested};
-use super::layout::{HeaderVisitor, IgnoreHeaders, RawHeader, TEXT, WireLayout, for_each_header};
+use super::layout::{Begin, HeaderVisitor, IgnoreHeaders, RawHeader, TEXT, WireLayout, for_each_header};
 use super::views::Views;
 use super::{ROWS, RowBlock, Span, copy, copy_long, dispatch, has_high_bit};
 use crate::memory;
@@ -160,12 +160,12 @@ pub(super) trait RowVisitor<'a> {
         true
     }
 
-    /// A row begins. Its number of headers is known if the layout has a count.
+    /// A row begins.
     ///
     /// # Safety
     ///
     /// As for `null`.
-    unsafe fn begin(&mut self, _headers: Option<usize>) {}
+    unsafe fn begin(&mut self, _begin: Begin) {}
 
     /// The next header of a row, which is given by its index in the block.
     ///
@@ -346,7 +346,7 @@ unsafe fn scan_row<'a, F: WireLayout, V: RowVisitor<'a>>(
     // SAFETY: `Span` has `SLACK` bytes after the row; the caller's contract.
     unsafe {
         let Some(begin) = F::begin(row.start(), row.len()) else { return false };
-        visit.begin(begin.count);
+        visit.begin(begin);
         let mut scan = Scan { index, odd_keys, visit, bytes: PhantomData::<(&'a [u8], F)> };
         for_each_header::<F, _>(row, begin, limit, &mut scan) && scan.visit.end()
     }

@@ -1,23 +1,26 @@
-//! [`Edit`] changes some headers of a message, and [`Editor`] applies it to messages of a format. Headers that it does not
-//! name are copied as they are.
+//! [`Edit`] changes some headers of a message, and [`Editor`] applies it to messages of a format, by the transform
+//! [`Editor::apply`]. Headers that it does not name are copied as they are.
 
-mod splice;
+mod transform;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::error::{Code, Error, bad_length};
 use crate::header::{Header, Key, RequestedKey, TypedKey};
-use crate::kernel::edit::Hit;
-use crate::log::{CollectErrors, Log, OnLoss, Result};
+use crate::kernel::edit::FoundHeader;
+use crate::log::{CollectErrors, OnLoss, Stop};
 use crate::memory;
 use crate::op::mask::Mask;
 use crate::op::write::check_target;
-use crate::traits::{Contents, Encoded, FieldValue, Info, Presence, Role};
-use crate::value::{ByteOrder, bits_of};
+use crate::traits::{Contents, Encoded, FieldValue, Info, Role};
+use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
-pub use splice::{Piece, RowEdit};
+pub use transform::ByteOutput;
+
+use transform::HeaderOutput;
 
 const STRING: ValueType = ValueType::Named(Scalar::String);
 
@@ -27,18 +30,18 @@ const FEW_ENTRIES: usize = 16;
 /// Bytes that any format writes around the key and the value of a header, at most.
 const MAX_FRAMING: usize = 32;
 
-/// The value that a header gets.
+/// New value of a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewValue {
     /// Bits, most significant byte first; `None` is null.
     Constant(Option<ValueType>, Option<Vec<u8>>),
-    /// Made of the value that is replaced, which is not null.
+    /// Text made of the value that is replaced, which is not null.
     Masked(Mask),
-    /// From a column beside the messages.
+    /// Number of the column that has it.
     Column(usize),
 }
 
-/// The change to the headers with a key.
+/// Change to the headers with a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     Keep,
@@ -49,7 +52,7 @@ pub enum Change {
     Set(NewValue),
 }
 
-/// The headers with a key.
+/// Headers with a key, and what they become.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub key: RequestedKey,
@@ -57,7 +60,7 @@ pub struct Entry {
     pub change: Change,
 }
 
-/// An edit of headers. Entries are found by the keys that headers had before it.
+/// Edit of headers. Its entries refer to keys as they are before it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Edit {
     pub entries: Vec<Entry>,
@@ -69,358 +72,211 @@ pub struct Edit {
     pub skips_nulls: bool,
 }
 
-impl Edit {
-    /// Whether new values are in columns beside the messages.
-    pub fn has_columns(&self) -> bool {
-        let is_column = |value: &NewValue| matches!(value, NewValue::Column(_));
-        let changed = self.entries.iter().any(|entry| match &entry.change {
-            Change::Replace(value) | Change::Set(value) => is_column(value),
-            Change::Keep | Change::Drop => false,
-        });
-        changed || self.appended.iter().any(|(_, value)| is_column(value))
+impl Change {
+    fn value(&self) -> Option<&NewValue> {
+        match self {
+            Change::Keep | Change::Drop => None,
+            Change::Replace(value) | Change::Set(value) => Some(value),
+        }
     }
 }
 
-/// The values of columns beside a message.
-pub trait NewValues {
-    /// The value of a column; in a list, the one for the header that is the `nth` with its key. `None` where there are
-    /// fewer.
-    fn get(&self, column: usize, nth: usize) -> Option<NewBits<'_>>;
+impl Edit {
+    /// Whether new values are in columns.
+    pub fn has_columns(&self) -> bool {
+        let entries = self.entries.iter().filter_map(|entry| entry.change.value());
+        let mut values = entries.chain(self.appended.iter().map(|(_, value)| value));
+        values.any(|value| matches!(value, NewValue::Column(_)))
+    }
 }
 
-/// A type, if the column has one, and bits; without bits, it is null.
-pub type NewBits<'v> = (Option<ValueType>, Option<&'v [u8]>);
+/// Returns a new value of a row from a column: its type, if the column has one, and its bits, without which it is null. Of a
+/// list, the value for the header that is the `nth` with its key; `None` where there are fewer.
+pub type NewValues<'v, 'd> = &'v dyn Fn(usize, usize) -> Option<(Option<ValueType>, Option<&'d [u8]>)>;
 
-/// The type and the bits of a value to write.
-type WrittenBits<'v> = (Option<ValueType>, Option<Cow<'v, [u8]>>);
+/// Type and bits of a value, most significant byte first; without bits, it is null.
+type TypedBits<'v> = (Option<ValueType>, Option<Cow<'v, [u8]>>);
+
+/// Reason why a value is not written.
+pub type Refusal = (Code, String);
 
 /// An [`Edit`] for messages of a format.
 pub struct Editor<'e> {
-    edit: &'e Edit,
-    format: &'static Info,
-    entries: Vec<Written<'e>>,
-    appended: Vec<Written<'e>>,
-    /// Headers may be dropped or added: the number of headers may change.
-    changes_count: bool,
+    pub edit: &'e Edit,
+    /// The format of the messages.
+    pub format: &'static Info,
+    /// For each entry of the edit.
+    entries: Vec<NewHeader<'e>>,
+    appended: Vec<NewHeader<'e>>,
     /// Headers may be added to a message that has none of the keys.
     adds: bool,
     /// The number of a header among the headers with its key matters.
     counts: bool,
-    /// The entries by their keys, if there are many.
-    places: Option<HashMap<&'e RequestedKey, usize>>,
+    /// Index of each entry by its key, if there are many.
+    entry_by_key: Option<HashMap<&'e RequestedKey, usize>>,
 }
 
-/// The key under which a header is written, and its value.
-struct Written<'e> {
+/// Key under which a header is written, and its value.
+struct NewHeader<'e> {
     key: Key<'e>,
     value: Option<&'e NewValue>,
-    ready: Ready<'e>,
+    prepared: Prepared<'e>,
 }
 
-/// The bytes of a header that are known before its message is.
-enum Ready<'e> {
-    /// All of them.
+/// Bytes of a header that do not depend on the message.
+enum Prepared<'e> {
     Constant(Vec<u8>),
-    /// With values of the lengths that a mask makes, the longest first. In every format, the value is last.
+    /// Headers with values of the lengths that a mask makes, the longest first. In every format, the value is last.
     Masked(&'e Mask, [Vec<u8>; 2]),
-    /// Its value is known with the message.
+    /// The value depends on the message.
     Nothing,
-}
-
-/// Counters for the headers of one message.
-#[derive(Default)]
-pub struct Counts {
-    /// Headers of an entry so far.
-    nth: Vec<usize>,
 }
 
 impl<'e> Editor<'e> {
     /// Rejects keys that the format cannot have, and values that it cannot carry.
     pub fn new(edit: &'e Edit, format: &'static Info) -> Result<Self, Error> {
         check_target(format)?;
-        let written = |key: &'e RequestedKey, value: Option<&'e NewValue>| {
+        let new_header = |key: &'e RequestedKey, value: Option<&'e NewValue>| {
             let key = writable_key(key, format)?;
-            let ready = match value {
+            let prepared = match value {
                 Some(NewValue::Constant(value_type, bits)) => {
                     check(format, *value_type, bits.as_deref())
                         .map_err(|(_, message)| Error::Value(format!("{}: header {key}: {message}", format.name)))?;
-                    Ready::Constant(header_bytes(format, &key, *value_type, bits.as_deref()))
+                    Prepared::Constant(header_bytes(format, &key, *value_type, bits.as_deref()))
                 }
                 Some(NewValue::Masked(mask)) => {
                     let text = format.types.is_typed().then_some(STRING);
-                    let lengths = mask.texts().map(|value| header_bytes(format, &key, text, Some(value)));
-                    Ready::Masked(mask, lengths)
+                    Prepared::Masked(mask, mask.texts().map(|value| header_bytes(format, &key, text, Some(value))))
                 }
-                _ => Ready::Nothing,
+                _ => Prepared::Nothing,
             };
-            Ok(Written { key, value, ready })
+            Ok(NewHeader { key, value, prepared })
         };
         let entry = |entry: &'e Entry| {
             entry.key.check(format.name, format.keys)?;
-            match &entry.change {
-                Change::Keep | Change::Drop => match &entry.renamed {
-                    Some(renamed) => written(renamed, None),
-                    None => Ok(Written { key: key_of(&entry.key), value: None, ready: Ready::Nothing }),
-                },
-                Change::Replace(value) | Change::Set(value) => {
-                    written(entry.renamed.as_ref().unwrap_or(&entry.key), Some(value))
-                }
+            match (entry.change.value(), &entry.renamed) {
+                (None, None) => Ok(NewHeader { key: key_of(&entry.key), value: None, prepared: Prepared::Nothing }),
+                (value, renamed) => new_header(renamed.as_ref().unwrap_or(&entry.key), value),
             }
         };
-        let is_set = |entry: &Entry| matches!(entry.change, Change::Set(_));
-        let sets = edit.entries.iter().any(is_set);
-        let drops = edit.drops_others || edit.entries.iter().any(|entry| entry.change == Change::Drop);
-        let is_column = |entry: &Entry| matches!(entry.change, Change::Replace(NewValue::Column(_)));
-        let places = || edit.entries.iter().enumerate().map(|(place, entry)| (&entry.key, place)).collect();
+        let sets = edit.entries.iter().any(|entry| matches!(entry.change, Change::Set(_)));
+        let entry_by_key = || edit.entries.iter().enumerate().map(|(index, entry)| (&entry.key, index)).collect();
         Ok(Editor {
             edit,
             format,
-            places: (edit.entries.len() > FEW_ENTRIES).then(places),
-            changes_count: drops || sets || !edit.appended.is_empty(),
+            entry_by_key: (edit.entries.len() > FEW_ENTRIES).then(entry_by_key),
             adds: sets || !edit.appended.is_empty(),
-            counts: sets || edit.entries.iter().any(is_column),
+            counts: sets || edit.has_columns(),
             entries: edit.entries.iter().map(entry).collect::<Result<_, Error>>()?,
             appended: edit
                 .appended
                 .iter()
-                .map(|(key, value)| written(key, Some(value)))
+                .map(|(key, value)| new_header(key, Some(value)))
                 .collect::<Result<_, Error>>()?,
         })
     }
 
-    pub fn edit(&self) -> &'e Edit {
-        self.edit
+    /// Offset of the first header of a message that has only headers.
+    pub fn headers_start(&self, data: &[u8]) -> usize {
+        match self.format.has_count {
+            true => data.iter().position(|byte| *byte < 0x80).map_or(0, |last| last + 1),
+            false => 0,
+        }
     }
 
-    /// The format of the messages.
-    pub fn format(&self) -> &'static Info {
-        self.format
-    }
-
-    /// Whether a message with these hits is changed at all.
-    pub fn touches<V: NewValues>(&self, hits: &[Hit], values: &V) -> bool {
-        let changes = |hit: &Hit| match hit.place {
-            None => true,
-            Some(place) => match &self.edit.entries[place] {
-                Entry { renamed: Some(_), .. } => true,
-                Entry { change: Change::Keep, .. } => false,
-                Entry { change: Change::Replace(_), .. } => !hit.is_null,
-                Entry { change: Change::Set(value), .. } => !self.is_skipped(Some(value), values),
-                Entry { change: Change::Drop, .. } => true,
-            },
+    /// Finds a header that the edit may change, in a range of the input of [`Editor::apply`].
+    pub fn find(&self, header: &Header<'_>, range: Range<usize>) -> Option<FoundHeader> {
+        let entry = match &self.entry_by_key {
+            Some(entries) => entries.get(&RequestedKey::from(&header.key)).copied(),
+            None => self.edit.entries.iter().position(|entry| entry.key.is(&header.key)),
         };
-        hits.iter().any(changes) || self.added(hits).any(|written| !self.is_skipped(written.value, values))
+        let Range { start, end } = range;
+        let (value, is_null) = (header.value_offset.unwrap_or(0), header.value.is_none());
+        let found = FoundHeader { row: 0, entry, start, value, end, is_null, value_type: header.value_type };
+        (entry.is_some() || self.edit.drops_others).then_some(found)
     }
 
-    /// The headers that are written after the others.
-    fn added<'h>(&'h self, hits: &'h [Hit]) -> impl Iterator<Item = &'h Written<'e>> {
-        let is_hit = (self.edit.entries.len() > FEW_ENTRIES).then(|| {
-            let mut is_hit = vec![false; self.edit.entries.len()];
-            hits.iter().filter_map(|hit| hit.place).for_each(|place| is_hit[place] = true);
-            is_hit
-        });
-        let is_unset = move |(place, (entry, _)): &(usize, (&Entry, &Written<'_>))| {
-            matches!(entry.change, Change::Set(_))
-                && !match &is_hit {
-                    Some(is_hit) => is_hit[*place],
-                    None => hits.iter().any(|hit| hit.place == Some(*place)),
-                }
-        };
-        let pairs = self.edit.entries.iter().zip(&self.entries).enumerate().filter(is_unset);
-        pairs.map(|(_, (_, written))| written).chain(&self.appended)
-    }
-
-    fn is_skipped<V: NewValues>(&self, value: Option<&NewValue>, values: &V) -> bool {
+    /// Whether a value is null and so not set.
+    fn is_skipped(&self, value: Option<&NewValue>, values: NewValues<'_, '_>) -> bool {
         match value {
             Some(NewValue::Column(column)) if self.edit.skips_nulls => {
-                matches!(values.get(*column, 0), Some((_, None)))
+                matches!(values(*column, 0), Some((_, None)))
             }
             _ => false,
         }
     }
 
-    /// Decides whether a header stays, is dropped, or is written anew.
-    #[inline]
-    fn decide<V: NewValues>(&self, hit: &Hit, nth: usize, values: &V) -> Decision<'_, 'e> {
-        let Some(place) = hit.place else { return Decision::Drop };
-        let (entry, written) = (&self.edit.entries[place], &self.entries[place]);
-        match &entry.change {
-            Change::Drop => Decision::Drop,
-            Change::Set(value) if self.is_skipped(Some(value), values) => Decision::Stay,
-            Change::Set(_) if nth > 0 => Decision::Drop,
-            Change::Set(_) => Decision::Write(written, written.value),
-            Change::Replace(_) if !hit.is_null => Decision::Write(written, written.value),
-            Change::Keep | Change::Replace(_) if entry.renamed.is_some() => Decision::Write(written, None),
-            Change::Keep | Change::Replace(_) => Decision::Stay,
-        }
-    }
-
-    /// The type and the bits of a new value.
-    fn value<'v, R: Log, V: NewValues>(
+    /// Type and bits of a new value, which may depend on the value that it replaces.
+    fn new_value<'d>(
         &self,
-        written: &Written<'_>,
-        value: Option<&'v NewValue>,
-        original: Option<&'v Original<'_>>,
-        values: &'v V,
+        key: &Key<'_>,
+        value: &'d NewValue,
+        original: Option<TypedBits<'d>>,
+        values: NewValues<'_, 'd>,
         nth: usize,
-        log: &mut R,
-    ) -> Result<WrittenBits<'v>> {
+    ) -> Result<TypedBits<'d>, Refusal> {
         let format = self.format;
         let text = format.types.is_typed().then_some(STRING);
-        let (value_type, bits) = match (value, original) {
-            (None, Some(original)) => return Ok(original.written()),
-            (Some(NewValue::Constant(value_type, bits)), _) => (*value_type, bits.as_deref().map(Cow::Borrowed)),
-            (Some(NewValue::Masked(mask)), Some(original)) => {
-                (text, original.bits.as_deref().map(|bits| mask.apply(original.value_type, bits)))
+        let (value_type, bits) = match value {
+            NewValue::Constant(value_type, bits) => (*value_type, bits.as_deref().map(Cow::Borrowed)),
+            NewValue::Masked(mask) => {
+                let (value_type, bits) = original.unwrap_or_default();
+                (text, bits.map(|bits| mask.apply(value_type, &bits)))
             }
-            (Some(NewValue::Column(column)), _) => {
-                let Some((value_type, bits)) = values.get(*column, nth) else {
-                    return Err(log.fatal(Code::WrongSize, None, || {
-                        format!("header {}: fewer new values than headers", written.key)
-                    }));
+            NewValue::Column(column) => {
+                let Some((value_type, bits)) = values(*column, nth) else {
+                    return Err((Code::WrongSize, format!("header {key}: fewer new values than headers")));
                 };
                 // Bytes without a type keep the type of the value that they replace.
-                let kept = original.and_then(|original| original.value_type);
+                let kept = original.and_then(|(value_type, _)| value_type);
                 let binary = ValueType::Named(Scalar::Binary);
                 let value_type = text.map(|_| value_type.or(kept).unwrap_or(binary)).filter(|_| bits.is_some());
                 (value_type, bits.map(Cow::Borrowed))
             }
-            (None | Some(NewValue::Masked(_)), None) => unreachable!("only a header that exists is renamed or masked"),
         };
-        match check(format, value_type, bits.as_deref()) {
-            Ok(()) => Ok((value_type, bits)),
-            Err((code, message)) => Err(log.fatal(code, None, || format!("header {}: {message}", written.key))),
-        }
+        check(format, value_type, bits.as_deref())
+            .map_err(|(code, message)| (code, format!("header {key}: {message}")))?;
+        Ok((value_type, bits))
     }
 
     /// Appends an edited message that has other fields around its headers.
-    pub fn rewrite<R: Log, V: NewValues>(
-        &self,
-        message: &ReadMessage<'_>,
-        values: &V,
-        counts: &mut Counts,
-        log: &mut R,
+    pub fn write_message<'d>(
+        &'d self,
+        data: &[u8],
+        contents: Contents<'d>,
+        found: &[FoundHeader],
+        values: NewValues<'_, 'd>,
+        counts: &mut Vec<usize>,
         out: &mut Vec<u8>,
-    ) -> Result<Encoded> {
-        let ReadMessage { data, headers, fields, presence } = *message;
-        let hits: Vec<_> = headers.iter().filter_map(|header| self.hit(header)).collect();
-        if !self.touches(&hits, values) {
+    ) -> Result<Encoded, Refusal> {
+        let (format, Contents { fields, headers, has_headers_field }) = (self.format, contents);
+        let mut output = HeaderOutput { order: format.order, headers, edited: Vec::new() };
+        if !self.apply(found, headers.len(), values, counts, &mut output)? {
             memory::extend(out, data);
             return Ok(Encoded::Message);
         }
-        counts.clear(self.entries.len());
-        let format = self.format;
-        let originals: Vec<_> = headers.iter().map(|header| Original::of(header, format.order)).collect();
-        let mut edited: Vec<(Key<'_>, WrittenBits<'_>)> = Vec::new();
-        for (header, original) in headers.iter().zip(&originals) {
-            let decision = match self.hit(header) {
-                Some(hit) => {
-                    let nth = counts.next(&hit);
-                    (self.decide(&hit, nth, values), nth)
-                }
-                None => (Decision::Stay, 0),
-            };
-            match decision {
-                (Decision::Stay, _) => edited.push((header.key.clone(), original.written())),
-                (Decision::Drop, _) => {}
-                (Decision::Write(written, value), nth) => {
-                    let value = self.value(written, value, Some(original), values, nth, log)?;
-                    edited.push((written.key.clone(), value));
-                }
-            }
-        }
-        for written in self.added(&hits).filter(|written| !self.is_skipped(written.value, values)) {
-            edited.push((written.key.clone(), self.value(written, written.value, None, values, 0, log)?));
-        }
+        let edited = output.edited.iter();
         let headers: Vec<_> =
-            edited.iter().map(|(key, (value_type, bits))| new_header(key, *value_type, bits.as_deref())).collect();
+            edited.map(|(key, (value_type, bits))| new_header(key, *value_type, bits.as_deref())).collect();
         // Computed fields, such as checksums, belong to the original message.
         let others = format.fields.iter().filter(|field| field.role != Role::Headers);
         let fields: Vec<_> = others
             .zip(fields)
             .map(|(field, value)| if field.role == Role::Derived { FieldValue::Null } else { *value })
             .collect();
-        let has_headers_field = presence != Presence::Absent || !headers.is_empty();
-        let mut writing = CollectErrors::new(OnLoss::Raise, 1);
-        let contents = Contents { fields: &fields, headers: &headers, has_headers_field };
-        let encoded = format.encode(contents, &mut writing, out);
+        let has_headers_field = has_headers_field || !headers.is_empty();
+        let mut log = CollectErrors::new(OnLoss::Raise, 1);
+        let encoded = format.encode(Contents { fields: &fields, headers: &headers, has_headers_field }, &mut log, out);
         // Nobody agreed to a loss, so that what the message cannot carry is an error of its row.
-        let lost = writing.take_losses().into_iter().map(|loss| (loss.code, loss.message));
-        match writing.take_errors().into_iter().map(|error| (error.code, error.message)).chain(lost).next() {
-            Some((code, message)) => Err(log.fatal(code, None, || message)),
-            None => encoded,
+        let lost = log.take_losses().into_iter().map(|loss| (loss.code, loss.message));
+        match log.take_errors().into_iter().map(|error| (error.code, error.message)).chain(lost).next() {
+            Some(refusal) => Err(refusal),
+            None => encoded.map_err(|Stop| unreachable!("a log that collects errors has the reason")),
         }
     }
-
-    /// The hit of a header that the edit may change. Its `start` is for the caller to set.
-    pub fn hit(&self, header: &Header<'_>) -> Option<Hit> {
-        let place = match &self.places {
-            Some(places) => places.get(&RequestedKey::from(&header.key)).copied(),
-            None => self.edit.entries.iter().position(|entry| entry.key.is(&header.key)),
-        };
-        if place.is_none() && !self.edit.drops_others {
-            return None;
-        }
-        let value = header.value_offset.unwrap_or(0);
-        let end = value + header.value.map_or(0, <[u8]>::len);
-        let is_null = header.value.is_none();
-        Some(Hit { row: 0, place, start: 0, value, end, is_null, value_type: header.value_type })
-    }
 }
 
-/// A message that was read.
-#[derive(Clone, Copy)]
-pub struct ReadMessage<'a> {
-    pub data: &'a [u8],
-    pub headers: &'a [Header<'a>],
-    pub fields: &'a [FieldValue<'a>],
-    pub presence: Presence,
-}
-
-enum Decision<'w, 'e> {
-    Stay,
-    Drop,
-    /// With this value, or with its own.
-    Write(&'w Written<'e>, Option<&'e NewValue>),
-}
-
-impl Counts {
-    fn clear(&mut self, entries: usize) {
-        self.nth.clear();
-        self.nth.resize(entries, 0);
-    }
-
-    /// How many headers of the entry came before.
-    fn next(&mut self, hit: &Hit) -> usize {
-        let Some(nth) = hit.place.and_then(|place| self.nth.get_mut(place)) else { return 0 };
-        *nth += 1;
-        *nth - 1
-    }
-}
-
-/// The type and the bits of a value as it was.
-struct Original<'a> {
-    value_type: Option<ValueType>,
-    bits: Option<Cow<'a, [u8]>>,
-}
-
-impl<'a> Original<'a> {
-    fn new(value_type: Option<ValueType>, bytes: &'a [u8], is_null: bool, order: ByteOrder) -> Self {
-        let bits = value_type.map_or(Cow::Borrowed(bytes), |value_type| bits_of(value_type, bytes, order));
-        Original { value_type, bits: (!is_null).then_some(bits) }
-    }
-
-    fn of(header: &Header<'a>, order: ByteOrder) -> Self {
-        let (bytes, is_null) = (header.value.unwrap_or_default(), header.value.is_none());
-        Original::new(header.value_type, bytes, is_null, order)
-    }
-
-    fn written(&self) -> WrittenBits<'_> {
-        (self.value_type, self.bits.as_deref().map(Cow::Borrowed))
-    }
-}
-
-/// A requested key as the key of a header.
+/// Converts a requested key to the key of a header.
 pub fn key_of(key: &RequestedKey) -> Key<'_> {
     match key {
         RequestedKey::Text(text) => Key::from(text.as_str()),
@@ -429,7 +285,7 @@ pub fn key_of(key: &RequestedKey) -> Key<'_> {
     }
 }
 
-/// As `key_of`; rejects a key that the format cannot have.
+/// Calls `key_of`, and rejects a key that the format cannot have.
 pub fn writable_key<'k>(key: &'k RequestedKey, format: &Info) -> Result<Key<'k>, Error> {
     key.check(format.name, format.keys)?;
     let len = key_of(key).byte_len();
@@ -457,8 +313,8 @@ fn header_bytes(format: &Info, key: &Key<'_>, value_type: Option<ValueType>, bit
     bytes
 }
 
-/// Rejects a value that a format cannot carry, with the reason.
-fn check(format: &Info, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Result<(), (Code, String)> {
+/// Rejects a value that a format cannot carry.
+fn check(format: &Info, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Result<(), Refusal> {
     let constraints = format.constraints;
     let Some(bits) = bits else {
         return if constraints.nulls { Ok(()) } else { Err((Code::NullNotCarried, "the value is null".into())) };
