@@ -190,11 +190,13 @@ impl ListSink {
                 let mut lists = ListColumns { keys, types, values, has_value, ends };
                 memory::hold(|| decode::decode::<F, _>(block, limit, progress, &mut lists))
             }),
-            Some((requested, hits)) => {
+            Some((requested, selected)) => {
                 // Only messages of batches are decoded and selected at once, and their values are never views.
                 let (Data::Bytes(values), has_value) = values.parts_mut() else { return 0 };
                 let mut lists = ListColumns { keys, types, values, has_value, ends };
-                memory::hold(|| decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, requested, hits))
+                memory::hold(|| {
+                    decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, requested, selected)
+                })
             }
         };
         let done = decoded.unwrap_or_else(|held| held.resume(HEADERS));

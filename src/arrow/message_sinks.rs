@@ -134,7 +134,7 @@ impl MessageSinks {
                 &mut found.select,
                 progress,
                 |_| false,
-                |_, keys, hits| list.decode::<F>(rows, limit, progress, Some((keys, hits))),
+                |_, keys, selected| list.decode::<F>(rows, limit, progress, Some((keys, selected))),
             ),
             (false, false) => select.append::<F>(&mut found.select, rows, limit, progress),
             (false, true) if is_listed => rows.rows().len(),
@@ -169,9 +169,9 @@ impl MessageSinks {
         filter.clear();
         let scanned = match has_room(filter.room::<F>(max_offset), rows) {
             false => 0,
-            true => filter.append_read(&mut found.filter, |scratch, keys, hits| match is_listed {
-                true => list.decode::<F>(rows, limit, progress, Some((keys, hits))),
-                false => scan::select::<F>(rows, limit, scratch, keys, hits),
+            true => filter.append_read(&mut found.filter, |scratch, keys, selected| match is_listed {
+                true => list.decode::<F>(rows, limit, progress, Some((keys, selected))),
+                false => scan::select::<F>(rows, limit, scratch, keys, selected),
             }),
         };
         let truth = filter.truth_of(&fields[..scanned], Known::Everything);

@@ -137,7 +137,7 @@ impl SlotsByKey {
 /// Values of requested headers in the current rows.
 #[derive(Default)]
 pub(crate) struct Found<'a> {
-    hits: SelectedValues<'a>,
+    selected: SelectedValues<'a>,
     /// The headers of each slot in the current row.
     occurrences: Vec<Vec<Occurrence<'a>>>,
 }
@@ -217,14 +217,14 @@ impl SelectSink {
         read: impl FnOnce(&mut Scratch, &KeySet, &mut SelectedValues<'a>) -> usize,
     ) -> usize {
         let Some(keys) = &self.keys else { return 0 };
-        found.hits.clear(self.slots.len());
-        let rows = read(&mut self.scratch, keys, &mut found.hits);
+        found.selected.clear(self.slots.len());
+        let rows = read(&mut self.scratch, keys, &mut found.selected);
         let (before, mut done) = (self.row_count(), rows);
         self.name_refusals(|slots, current| {
             for (index, slot) in slots.iter_mut().enumerate() {
                 if let Some(order) = slot.plain {
                     *current = index;
-                    done = slot.column.push_raw(&found.hits.lane(index)[..done], order, progress);
+                    done = slot.column.push_raw(&found.selected.lane(index)[..done], order, progress);
                 }
             }
         });
@@ -253,17 +253,17 @@ impl SelectSink {
         rows: usize,
         is_null: impl Fn(usize) -> bool,
     ) -> usize {
-        let Found { hits, occurrences } = found;
+        let Found { selected, occurrences } = found;
         occurrences.resize_with(self.slots.len(), Vec::new);
         let mut fast = FailFast::new(OnLoss::Raise);
-        let mut hits = hits.every.iter().peekable();
+        let mut values = selected.every.iter().peekable();
         self.name_refusals(|slots, current| {
             for row in 0..rows {
                 occurrences.iter_mut().for_each(Vec::clear);
-                while let Some(hit) = hits.next_if(|hit| hit.row == row) {
+                while let Some(value) = values.next_if(|value| value.row == row) {
                     let occurrence =
-                        Occurrence { index: 0, value_type: hit.value_type, value: hit.value.bytes(), byte: None };
-                    slots[hit.index].take(&mut occurrences[hit.index], occurrence);
+                        Occurrence { index: 0, value_type: value.value_type, value: value.value.bytes(), byte: None };
+                    slots[value.index].take(&mut occurrences[value.index], occurrence);
                 }
                 let rest = slots.iter_mut().zip(&*occurrences).enumerate();
                 let mut rest = rest.filter(|(_, (slot, _))| slot.plain.is_none()).map(|(index, slot)| {
@@ -366,8 +366,8 @@ impl<'a> BlockSink<'a> for SelectSink {
         progress: Progress,
     ) -> usize {
         let is_null = |row: usize| block.rows()[row].is_none();
-        self.append_read(found, progress, is_null, |scratch, keys, hits| {
-            scan::select::<F>(block, limit, scratch, keys, hits)
+        self.append_read(found, progress, is_null, |scratch, keys, selected| {
+            scan::select::<F>(block, limit, scratch, keys, selected)
         })
     }
 }
@@ -386,6 +386,6 @@ impl<'a> ListsSink<'a> for SelectSink {
         if F::TYPED != lists.has_types() {
             return 0;
         }
-        self.append_read(found, progress, |_| false, |_, keys, hits| lists::select::<F>(lists, keys, hits))
+        self.append_read(found, progress, |_| false, |_, keys, selected| lists::select::<F>(lists, keys, selected))
     }
 }

@@ -51,10 +51,10 @@ dispatch! {
         progress: Progress,
         out: &mut ListColumns<'_, V>,
         keys: &keys::KeySet,
-        hits: &mut SelectedValues<'a>,
+        selected: &mut SelectedValues<'a>,
     ) -> usize {
         // SAFETY: it keeps values in memory that grows.
-        unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut SelectHeaders::<F>::new(keys, hits)) }
+        unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut SelectHeaders::<F>::new(keys, selected)) }
     }
 }
 

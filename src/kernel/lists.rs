@@ -317,8 +317,8 @@ dispatch! {
 
 dispatch! {
     /// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
-    pub fn select<'a, F: WireLayout>(lists: &ListBlock<'a>, keys: &KeySet, hits: &mut SelectedValues<'a>) -> usize {
+    pub fn select<'a, F: WireLayout>(lists: &ListBlock<'a>, keys: &KeySet, selected: &mut SelectedValues<'a>) -> usize {
         // SAFETY: it keeps values in memory that grows.
-        unsafe { lists.for_each_row::<F, _>(&mut SelectHeaders::<F>::new(keys, hits)) }
+        unsafe { lists.for_each_row::<F, _>(&mut SelectHeaders::<F>::new(keys, selected)) }
     }
 }

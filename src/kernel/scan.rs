@@ -190,27 +190,27 @@ impl<'a> RowVisitor<'a> for IgnoreHeaders {
     }
 }
 
-pub(super) struct SelectHeaders<'k, 'h, 'a, F> {
+pub(super) struct SelectHeaders<'k, 's, 'a, F> {
     keys: &'k KeySet,
-    hits: &'h mut SelectedValues<'a>,
+    selected: &'s mut SelectedValues<'a>,
     layout: PhantomData<F>,
 }
 
-impl<'k, 'h, 'a, F> SelectHeaders<'k, 'h, 'a, F> {
-    pub fn new(keys: &'k KeySet, hits: &'h mut SelectedValues<'a>) -> Self {
-        SelectHeaders { keys, hits, layout: PhantomData }
+impl<'k, 's, 'a, F> SelectHeaders<'k, 's, 'a, F> {
+    pub fn new(keys: &'k KeySet, selected: &'s mut SelectedValues<'a>) -> Self {
+        SelectHeaders { keys, selected, layout: PhantomData }
     }
 }
 
 impl<'a, F: WireLayout> RowVisitor<'a> for SelectHeaders<'_, '_, 'a, F> {
     #[inline(always)]
     unsafe fn header(&mut self, row: usize, header: RawHeader) -> bool {
-        let SelectHeaders { keys, hits, .. } = self;
+        let SelectHeaders { keys, selected, .. } = self;
         let RawHeader { key, key_len, key_type, value, value_len, is_null, value_type } = header;
         // SAFETY: the caller's contract.
         unsafe {
             keys.find::<F>(key, key_len, key_type.or(Some(TEXT)), |requested| {
-                hits.keep::<F>(row, requested, RawValue::new(value, value_len, is_null), value_type)
+                selected.keep::<F>(row, requested, RawValue::new(value, value_len, is_null), value_type)
             })
         }
     }
@@ -287,10 +287,10 @@ dispatch! {
         limit: usize,
         scratch: &mut Scratch,
         keys: &KeySet,
-        hits: &mut SelectedValues<'a>,
+        selected: &mut SelectedValues<'a>,
     ) -> usize {
         // SAFETY: it keeps values in memory that grows.
-        unsafe { scan_block::<F, _>(block, limit, scratch, &mut SelectHeaders::<F>::new(keys, hits)) }
+        unsafe { scan_block::<F, _>(block, limit, scratch, &mut SelectHeaders::<F>::new(keys, selected)) }
     }
 }
 

@@ -28,24 +28,24 @@ const NO_MEMORY: c_int = 12;
 const INVALID: c_int = 22;
 
 /// A column of another library.
-pub enum Column {
+pub enum ImportedColumn {
     Array(ArrayRef),
     Stream(ImportedStream),
 }
 
 /// Imports anything with `__arrow_c_array__` or `__arrow_c_stream__`. Structures that visibly violate the interface are
 /// rejected.
-pub fn import(column: &Bound<'_, PyAny>) -> PyResult<Column> {
+pub fn import(column: &Bound<'_, PyAny>) -> PyResult<ImportedColumn> {
     let py = column.py();
     check_by_owner(column)?;
     if column.hasattr(pyo3::intern!(py, "__arrow_c_array__"))? {
         let capsules = column.call_method0(pyo3::intern!(py, "__arrow_c_array__"))?;
         let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
-        return import_capsules(&schema, &array).map(Column::Array);
+        return import_capsules(&schema, &array).map(ImportedColumn::Array);
     }
     if column.hasattr(pyo3::intern!(py, "__arrow_c_stream__"))? {
         let capsule = column.call_method0(pyo3::intern!(py, "__arrow_c_stream__"))?;
-        return ImportedStream::new(&capsule.extract()?).map(Column::Stream);
+        return ImportedStream::new(&capsule.extract()?).map(ImportedColumn::Stream);
     }
     Err(PyErr::from_value(py.import("letterhead._arrow_types")?.call_method1("no_column_error", (column,))?))
 }

@@ -406,13 +406,13 @@ pub fn apply<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = column.py();
     match import(column)? {
-        c_interface::Column::Array(array) => {
+        c_interface::ImportedColumn::Array(array) => {
             let result = without_gil(py, || shared.apply_whole(&shared.work.shaped(array)?));
             let array = notes.note_remedy(py, result)?;
             notes.end(py)?;
             Ok(Column { array }.into_pyobject(py)?.into_any())
         }
-        c_interface::Column::Stream(source) => {
+        c_interface::ImportedColumn::Stream(source) => {
             // A wrong type raises now, not when the first chunk is read.
             let empty = new_empty_array(source.data_type());
             without_gil(py, || shared.work.apply(Input::new(&shared.work.shaped(empty)?)).map(drop))?;
@@ -425,8 +425,8 @@ pub fn apply<'py>(
 #[pyfunction]
 pub fn checked<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     enter(|| match import(column)? {
-        c_interface::Column::Array(array) => Ok(Column { array }.into_pyobject(py)?.into_any()),
-        c_interface::Column::Stream(source) => {
+        c_interface::ImportedColumn::Array(array) => Ok(Column { array }.into_pyobject(py)?.into_any()),
+        c_interface::ImportedColumn::Stream(source) => {
             let data_type = source.data_type().clone();
             let work = Arc::new(Imported(data_type.clone()));
             let shared = Shared { work, threads: 1, max_offset: MAX_OFFSET };
@@ -444,7 +444,7 @@ pub fn header_lists<'py>(
     drops_fields: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     enter(|| {
-        let c_interface::Column::Array(array) = import(column)? else {
+        let c_interface::ImportedColumn::Array(array) = import(column)? else {
             return Err(PyTypeError::new_err("lists are made of one array, not of a stream"));
         };
         Ok(Column { array: plain(array, Format::Kafka.info(), drops_fields)? }.into_pyobject(py)?.into_any())
@@ -460,7 +460,7 @@ pub fn buffer_addresses(column: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
             out.extend(data.buffers().iter().map(|buffer| buffer.as_ptr() as usize));
             data.child_data().iter().for_each(|child| gather(child, out));
         }
-        let c_interface::Column::Array(array) = import(column)? else {
+        let c_interface::ImportedColumn::Array(array) = import(column)? else {
             return Err(PyTypeError::new_err("addresses are of one array, not of a stream"));
         };
         let mut out = Vec::new();

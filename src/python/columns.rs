@@ -119,7 +119,7 @@ pub fn json_lines<'py>(
     ascii: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     enter(|| {
-        let c_interface::Column::Array(array) = c_interface::import(rows)? else {
+        let c_interface::ImportedColumn::Array(array) = c_interface::import(rows)? else {
             return Err(PyTypeError::new_err("JSON lines are written of one record batch, not of a stream"));
         };
         let rows =

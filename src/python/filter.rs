@@ -82,8 +82,8 @@ pub fn truths(
 ) -> PyResult<Column> {
     enter(|| {
         let import = |column: &Bound<'_, PyAny>| match c_interface::import(column)? {
-            c_interface::Column::Array(array) => Ok(array),
-            c_interface::Column::Stream(_) => Err(PyTypeError::new_err("an array is needed, not a stream")),
+            c_interface::ImportedColumn::Array(array) => Ok(array),
+            c_interface::ImportedColumn::Stream(_) => Err(PyTypeError::new_err("an array is needed, not a stream")),
         };
         let columns =
             columns.iter().map(|column| column.as_ref().map(import).transpose()).collect::<PyResult<Vec<_>>>()?;

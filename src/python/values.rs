@@ -46,7 +46,7 @@ pub fn value_matches<'py>(
 }
 
 fn each_value<T: Send>(column: &Bound<'_, PyAny>, note: impl Fn(&[u8], &mut Vec<T>) + Sync) -> PyResult<Vec<T>> {
-    let c_interface::Column::Array(array) = c_interface::import(column)? else {
+    let c_interface::ImportedColumn::Array(array) = c_interface::import(column)? else {
         return Err(PyTypeError::new_err("an array is needed, not a stream"));
     };
     without_gil(column.py(), || {
