@@ -45,7 +45,7 @@ impl Lists {
         self.0.last().map_or(0, |end| *end as usize)
     }
 
-    /// Appends the lists of another column, whose elements follow this many others.
+    /// Appends the lists of another column. Its elements are appended after `elements` others.
     pub fn extend(&mut self, other: &Self, elements: usize, progress: Progress) {
         extend_ends(&mut self.0, &other.0, offset(elements), progress);
     }

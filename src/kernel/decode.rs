@@ -43,8 +43,8 @@ dispatch! {
 }
 
 dispatch! {
-    /// As `decode`, and collects the values of the requested keys in `hits`, which were cleared. They may include values of
-    /// rows that were not decoded.
+    /// As `decode`, and collects the values of the requested keys in `selected`, which were cleared. They may include
+    /// values of rows that were not decoded.
     pub fn decode_and_select<'a, F: WireLayout, V: Values>(
         block: &RowBlock<'a>,
         limit: usize,

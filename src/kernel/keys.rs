@@ -51,7 +51,7 @@ pub(super) struct Entry {
     next: u32,
 }
 
-/// Index of no entry: there are never so many.
+/// Marks the end of a chain of entries: tables are too small to have this index.
 const NONE: u32 = u32::MAX;
 
 /// Minimum number of slots of a table: most keys of messages have no entry.

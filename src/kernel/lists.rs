@@ -77,7 +77,7 @@ pub struct Columns<'a> {
     /// The types of values, if values have types.
     types: Option<Names<'a>>,
     values: Strings<'a>,
-    /// Which values are not null; `None` if none is.
+    /// Bitmap of the values that are not null; `None` if none is null.
     has_value: Option<Bits<'a>>,
     /// Indexes of the headers that rows may refer to.
     range: (usize, usize),
@@ -316,7 +316,7 @@ dispatch! {
 }
 
 dispatch! {
-    /// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
+    /// As `validate`, and collects the values of the requested keys in `selected`, which were cleared.
     pub fn select<'a, F: WireLayout>(lists: &ListBlock<'a>, keys: &KeySet, selected: &mut SelectedValues<'a>) -> usize {
         // SAFETY: it keeps values in memory that grows.
         unsafe { lists.for_each_row::<F, _>(&mut SelectHeaders::<F>::new(keys, selected)) }

@@ -148,8 +148,9 @@ impl<'a> SelectedValues<'a> {
 
 /// Receives headers row by row. If it returns false, the row is left to the slow path.
 ///
-/// A visitor is created for the rows of one block, and may have reserved memory for just these: each row is passed once, as
-/// a call of `null`, or of `begin`, of `header` for each of its headers, and of `end`. After a false, the visitor is not called again.
+/// A visitor is created for the rows of one block, and may have reserved memory for exactly these. Each row is passed once:
+/// `null` is called, or `begin`, then `header` for each of its headers, then `end`. After one returned false, none is
+/// called again.
 pub(super) trait RowVisitor<'a> {
     /// A row without headers or a list of them.
     ///
@@ -167,7 +168,7 @@ pub(super) trait RowVisitor<'a> {
     /// As for `null`.
     unsafe fn begin(&mut self, _begin: Begin) {}
 
-    /// The next header of a row, which is given by its index in the block.
+    /// The next header of a row. `row` is its index in the block.
     ///
     /// # Safety
     ///
@@ -281,7 +282,7 @@ dispatch! {
 }
 
 dispatch! {
-    /// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
+    /// As `validate`, and collects the values of the requested keys in `selected`, which were cleared.
     pub fn select<'a, F: WireLayout>(
         block: &RowBlock<'a>,
         limit: usize,

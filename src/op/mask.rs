@@ -96,7 +96,7 @@ impl Mask {
         }
     }
 
-    /// Returns the text that replaces a value, which is given by its bits.
+    /// Returns the text that replaces a value with these bits.
     pub(super) fn apply(&self, value_type: Option<ValueType>, bits: &[u8]) -> Cow<'static, [u8]> {
         match self {
             Mask::Hash => Cow::Owned(hash(bits).to_vec()),
