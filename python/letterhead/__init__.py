@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from letterhead import testing as testing
     from letterhead import where as where
     from letterhead import write as write
+    from letterhead.copies.copying import copy as copy
     from letterhead.sources.opening import open as open
 
 __all__ = [
@@ -96,6 +97,7 @@ __all__ = [
     "col",
     "conventions",
     "convert",
+    "copy",
     "decode",
     "encode",
     "errors",
@@ -113,15 +115,16 @@ __all__ = [
 
 # Imported on first use: they need pyarrow or pyspark, which a program that decodes one message may not have.
 _LAZY = ("arrow", "iggy", "kip82", "read", "spark", "state", "testing", "where", "write")
+_LAZY_FUNCTIONS = {"copy": "letterhead.copies.copying", "open": "letterhead.sources.opening"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"letterhead.{name}")
-    if name == "open":
-        return importlib.import_module("letterhead.sources.opening").open
+    if name in _LAZY_FUNCTIONS:
+        return getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, "open"})
+    return sorted({*globals(), *_LAZY, *_LAZY_FUNCTIONS})

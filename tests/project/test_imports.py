@@ -57,6 +57,7 @@ LAYERS = (
     ("state",),
     ("sources",),
     ("read", "write"),
+    ("copies",),
     ("testing",),
     ("spark",),
     ("cli",),

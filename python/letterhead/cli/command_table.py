@@ -63,6 +63,7 @@ COMMANDS = {
         "convert", "convert_command", "Convert one message, or a column of a source, to another format."
     ),
     "scan": Command("scan", "scan_command", "Find out what headers the messages of a source carry, and suggest types."),
+    "copy": Command("copy", "copy_command", "Copy a topic or a log to a directory or a topic, each record once."),
     "diff": Command("diff", "diff_command", "Compare the records of two topics, logs or tables."),
     "sql": Command(
         "sql", "sql_command", "Print expressions of Spark SQL that read headers, for views and models of dbt."

@@ -85,9 +85,6 @@ def diff_command(
     from letterhead.sources.comparison import compare
 
     format = RowFormat(Form.JSON if json else None, out, epoch_ms, everything)
-    form = form_of(format)
-    if limit is None and form is Form.TABLE and not everything:
-        limit = ROWS_ON_SCREEN
     sources = open_sources([first, second], replace(request, limits=limits))
     request = checked_request(sources, replace(request, limits=limits))
     names = None if columns is None else split_columns(columns)
@@ -95,9 +92,24 @@ def diff_command(
     order: Any = None if by is None else by.value
     with usage_errors():
         comparison, schema, batches = compare(*readers, columns=names, order=order)
+    return print_comparison(comparison, schema, batches, format, sources, limit)
+
+
+def print_comparison(
+    comparison: Comparison,
+    schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+    format: RowFormat,
+    sources: Sequence[Source],
+    limit: int | None,
+) -> int:
+    """Print the first differences and the counts, and return the exit code."""
+    form = form_of(format)
+    if limit is None and form is Form.TABLE and not format.everything:
+        limit = ROWS_ON_SCREEN
     printed = _limited(_reported(batches, sources, comparison), limit)
     if form is Form.TABLE:
-        _print_tables(printed, schema, limit=None if everything else SUMMARY_LIMIT, epoch_ms=epoch_ms)
+        _print_tables(printed, schema, limit=None if format.everything else SUMMARY_LIMIT, epoch_ms=format.epoch_ms)
     else:
         with open_writer(schema, format) as writer:
             for batch in printed:

@@ -6,6 +6,7 @@ that a retry cannot fix at once, as long as no record has been delivered.
 
 from __future__ import annotations
 
+import logging
 import re
 import socket
 import ssl
@@ -20,7 +21,10 @@ from letterhead.kafka.remedies import demands_certificate, login_remedy, tls_err
 from letterhead.kafka.settings import Settings, unknown_setting
 from letterhead.kafka.tls import TlsSettings, librdkafka_certificates, ssl_context
 
-__all__ = ["ConnectionErrors", "close_producer", "open_producer"]
+__all__ = ["ConnectionErrors", "client_options", "close_producer", "open_producer"]
+
+_log = logging.getLogger(__name__)
+_log.addHandler(logging.NullHandler())  # errors are raised, and librdkafka would print them
 
 _UNSUPPORTED = ("proxy.url", "sasl.kerberos.domain.name", "sasl.kerberos.name")
 _IGNORED_OPTIONS = ("socket.connection.setup.timeout.max.ms",)
@@ -87,14 +91,24 @@ class ConnectionErrors:
 def open_producer(settings: Settings, **callbacks: Any) -> Producer:
     """Return an idempotent producer; raise ValueError for a setting that librdkafka rejects."""
     options: dict[str, Any] = {
-        "bootstrap.servers": settings.servers,
-        "security.protocol": settings.protocol.lower(),
         "enable.idempotence": True,
         "partitioner": "murmur2_random",
         "linger.ms": 5,
         "delivery.timeout.ms": settings.timeout_ms,
         # A topic that the brokers create on demand is known to all of them within seconds.
         "topic.metadata.propagation.max.ms": min(_UNKNOWN_TOPIC_MS, settings.timeout_ms),
+    }
+    try:
+        return Producer(options | client_options(settings) | settings.tuning | callbacks, logger=_log)
+    except KafkaException as error:
+        raise _setting_error(error.args[0].str()) from None
+
+
+def client_options(settings: Settings) -> dict[str, Any]:
+    """Return how a client of librdkafka connects and logs in; raise ValueError for a setting that it does not support."""
+    options: dict[str, Any] = {
+        "bootstrap.servers": settings.servers,
+        "security.protocol": settings.protocol.lower(),
         "log_level": 2,  # errors are raised
     }
     for name, value in settings.options.items():
@@ -106,11 +120,7 @@ def open_producer(settings: Settings, **callbacks: Any) -> Producer:
         if settings.tls.context is not None:
             raise ValueError("ssl.context is not supported for writing: set ssl.truststore.location")
         options |= librdkafka_certificates(settings.tls)
-    options |= _login(settings) | settings.tuning | callbacks
-    try:
-        return Producer(options)
-    except KafkaException as error:
-        raise _setting_error(error.args[0].str()) from None
+    return options | _login(settings)
 
 
 def close_producer(producer: Producer) -> None:

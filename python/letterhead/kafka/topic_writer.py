@@ -39,7 +39,6 @@ _OF_BROKER = (
 """Columns that a reader returns and a broker sets: they are not written."""
 
 _POLL = 0.1
-_FLUSH_SECONDS = 0.5
 
 
 @documented
@@ -122,7 +121,8 @@ def topic(
     except Exception as error:
         # Rows sent before the error are still delivered.
         with DeferredSignals() as signals:
-            while producer.flush(_FLUSH_SECONDS):  # every record is acknowledged or times out
+            while len(producer):  # every record is acknowledged or times out
+                sender.poll(_POLL)
                 signals.check()
         if sender.errors:
             error.add_note(str(sender.delivery_error()))
@@ -179,9 +179,19 @@ class _Sender:
     def flush(self) -> None:
         """Wait for the answers to all rows."""
         with DeferredSignals() as signals:
-            while self._producer.flush(_FLUSH_SECONDS):
+            # `flush` of a producer that has failed raises SystemError.
+            while len(self._producer):
+                self.poll(_POLL)
                 signals.check()
                 self._check()
+
+    def poll(self, seconds: float) -> None:
+        """Wait for an answer. A producer that has failed raises its error first, and then answers for each row."""
+        try:
+            self._producer.poll(seconds)
+        except KafkaException as error:
+            if not error.args[0].fatal():
+                raise
 
     def delivery_error(self) -> DeliveryError:
         """Return the error for the rows that were not written."""
@@ -206,12 +216,12 @@ class _Sender:
                 self._producer.produce(self._topic, **options)
                 break
             except BufferError:  # the queue is full
-                self._producer.poll(_POLL)
+                self.poll(_POLL)
                 self._check()
             except KafkaException as error:
                 self.errors[row] = error.args[0].str()
                 break
-        self._producer.poll(0)
+        self.poll(0)
 
     def _check(self) -> None:
         self._connection_errors.check(self._producer, delivered=bool(self._places))

@@ -265,6 +265,10 @@ class LogSource(Source):
         """The columns of a record."""
 
     @abstractmethod
+    def partition_numbers(self, request: RowRequest) -> list[int]:
+        """Return the partitions, as a server or the files tell."""
+
+    @abstractmethod
     def has_several(self, request: RowRequest) -> bool:
         """Return whether the request is for several partitions, as far as that is known before they are read."""
 

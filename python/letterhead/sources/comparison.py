@@ -102,12 +102,8 @@ def compare(
     types = {
         name: _common_type(name, first.schema.field(name).type, second.schema.field(name).type) for name in compared
     }
-    comparison = Comparison(
-        tuple(compared),
-        tuple(name for name in names[0] if name not in names[1]),
-        tuple(name for name in names[1] if name not in names[0]),
-        "offset" if by_offset else "position",
-    )
+    only_first, only_second = (tuple(name for name in own if columns is None and name not in common) for own in names)
+    comparison = Comparison(tuple(compared), only_first, only_second, "offset" if by_offset else "position")
     record = pa.struct(list(types.items()))
     schema = pa.schema(
         [

@@ -60,6 +60,15 @@ class IggyTopicSource(LogSource):
 
         return WHERE_FIELDS
 
+    def partition_numbers(self, request: RowRequest) -> list[int]:
+        """Return the partitions of the topic."""
+        from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic
+
+        topic = IggyTopic(self._stream, self._topic)
+        topic.check()
+        with IggyClient(self._server, TIMEOUT_MS if request.timeout_ms is None else request.timeout_ms) as client:
+            return [partition.partition for partition in client.partitions(topic)]
+
     def has_several(self, request: RowRequest) -> bool:
         """Return whether neither the address nor the request names one partition."""
         return self._partition is None and (request.partitions is None or len(request.partitions) > 1)

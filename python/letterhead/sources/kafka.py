@@ -151,6 +151,13 @@ class KafkaTopic(LogSource):
         request = replace(request, partitions=requested_partitions(self._partition, request))
         return self.followed(read_topic(self.topic, lambda: self._cluster.connection(request), request))
 
+    def partition_numbers(self, request: RowRequest) -> list[int]:
+        """Return the partitions of the topic; raise TopicNotFoundError if there is none."""
+        from letterhead.kafka.client import KafkaClient
+
+        with KafkaClient(self._cluster.connection(request)) as client:
+            return [partition.partition for partition in client.partitions([self.topic])]
+
     def has_several(self, request: RowRequest) -> bool:
         """Return whether neither the address nor the request names one partition."""
         return self._partition is None and (request.partitions is None or len(request.partitions) > 1)

@@ -72,6 +72,10 @@ class LogSegments(LogSource):
 
         return COLUMNS
 
+    def partition_numbers(self, request: RowRequest) -> list[int]:
+        """Return the partitions that have files."""
+        return sorted({segments[0].partition for segments in self._chosen(request)})
+
     def has_several(self, request: RowRequest) -> bool:
         """Return whether the request is for several partitions."""
         return len(self._chosen(request)) > 1

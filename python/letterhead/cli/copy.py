@@ -1,0 +1,140 @@
+"""`letterhead copy`: copy a topic or a log, so that a copy that was killed continues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from letterhead._row_request import RowRequest
+from letterhead.cli.diff import print_comparison
+from letterhead.cli.edits import EditOption, edit_rows, parse_edits
+from letterhead.cli.exits import OK, Failure, usage_errors
+from letterhead.cli.options import ERROR_COLUMN, ErrorColumn, Errors, flag, grouped, limits, option
+from letterhead.cli.progress import progress
+from letterhead.cli.render import counted, note, print_json, warn
+from letterhead.cli.row_format import Form, RowFormat
+from letterhead.cli.settings_files import file_settings
+from letterhead.cli.sources.errors import reading_errors
+from letterhead.cli.sources.opening import AskedLogins, checked_request, open_sources, printed_remarks, report_findings
+from letterhead.cli.sources.options import selection, typed_headers
+from letterhead.limits import Limits
+from letterhead.sources.base import Source
+
+if TYPE_CHECKING:
+    from letterhead.copies.copying import Copied, Copying, Edit
+
+
+@grouped(request=selection, limits=limits)
+def copy_command(
+    *,
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A topic or log segments; to a topic also a table, as for `read`.")
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="A directory of Parquet files, or kafka://host:port/topic.")
+    ],
+    headers: Annotated[
+        str | None,
+        option("--headers", "To a directory: headers as typed columns, beside the column headers.", "NAME:TYPE,..."),
+    ] = None,
+    value_errors: Annotated[
+        Errors,
+        option("--errors", "With --headers, a value of another type: stop, make it null, or report it in a column."),
+    ] = Errors.raise_,
+    error_column: ErrorColumn = ERROR_COLUMN,
+    edit: EditOption = None,
+    create: Annotated[
+        bool, flag("--create", "Create the topic, with as many partitions as the source has, if it does not exist.")
+    ] = False,
+    partitions: Annotated[int | None, option("--partitions", "With --create: how many.", "N", min=1)] = None,
+    append: Annotated[
+        bool, flag("--append", "Write after the records that the topic has; called again, it copies again.")
+    ] = False,
+    verify: Annotated[bool, flag("--verify", "Compare the copy with the source, as `letterhead diff` does.")] = False,
+    target_config: Annotated[
+        Path | None, option("--target-config", "A property file for the target; by default as for the source.", "FILE")
+    ] = None,
+    json: Annotated[bool, flag("--json", "Print what was copied as JSON.")] = False,
+    request: RowRequest,
+    limits: Limits,
+) -> int:
+    """Copy a topic or a log to a directory or a topic, each record once.
+
+    Keys, values, headers with order, repeats and nulls, timestamps and partitions
+    are kept. A copy that was killed continues when the same command runs again:
+    a directory after the last offset of its files, a topic after the records that
+    it has, of which the last one is compared with the source. New records of the
+    source are copied in the same way.
+
+    A directory is a table for `read`, Spark, DuckDB and others, with the offset
+    of each record; --headers adds typed columns. It is copied to a topic again
+    by the same command.
+
+    \b
+    Examples:
+      letterhead copy kafka://broker:9092/orders /backup/orders
+      letterhead copy kafka://broker:9092/orders /backup/orders --headers tenant
+      letterhead copy /backup/orders kafka://other:9092/orders --create --verify
+      letterhead copy kafka://broker:9092/orders kafka://other:9092/orders \\
+                 --where "tenant = 'acme'" --edit 'replace ssn=hash'
+    """
+    from letterhead.copies.copying import Copying
+
+    [opened] = open_sources([source], request)
+    request = checked_request([opened], replace(request, limits=limits))
+    if value_errors is not Errors.raise_ and (headers is None or request.where is not None):
+        raise Failure(
+            "--errors is for the columns of --headers without --where: a record that cannot be read, or that leaves a "
+            "condition undecided, ends a copy"
+        )
+    if headers is not None:
+        columns = {column.name: _field(column) for column in typed_headers(headers)}
+        request = replace(request, headers=columns, errors=value_errors.value, error_column=error_column)
+    own = None if target_config is None else file_settings(str(target_config))
+    with usage_errors():
+        copying = Copying(opened, request, target, edit=_edit(edit), append=append, settings=own, logins=AskedLogins())
+    with printed_remarks():
+        if create:
+            copying.create(partitions)
+        copied = _run(copying, opened)
+    for remark in copied.remarks:
+        warn(remark)
+    code = report_findings(opened)
+    if json:
+        print_json({"rows": copied.rows, "ends": {str(number): end for number, end in sorted(copied.ends.items())}})
+    else:
+        note(f"{counted(copied.rows, opened.noun)} copied to {target}")
+    return max(code, _verify(copying, copied, opened) if verify else OK)
+
+
+def _run(copying: Copying, source: Source) -> Copied:
+    with progress(None, f"copying {source.name}", prints=False, noun=source.noun, source=source) as advance:
+        return copying.run(advance)
+
+
+def _verify(copying: Copying, copied: Copied, source: Source) -> int:
+    with reading_errors():
+        comparison, schema, batches = copying.verify(copied)
+    format = RowFormat(Form.TABLE, None)
+    return print_comparison(comparison, schema, batches, format, [source], None)
+
+
+def _field(column: Any) -> Any:
+    from letterhead.fields import field
+
+    with usage_errors():
+        return field(column.type, key=column.key)
+
+
+def _edit(texts: Sequence[str] | None) -> Edit | None:
+    if not texts:
+        return None
+    from letterhead.copies.copying import Edit
+    from letterhead.operations import Edit as EditHeaders
+
+    change = EditHeaders("kafka", parse_edits(texts, "kafka"))
+    return Edit(lambda batch: edit_rows(batch, change, None), [*texts])

@@ -1,0 +1,1 @@
+"""Exact copies of topics and logs, which continue where they stopped."""

@@ -1,0 +1,363 @@
+"""Copy the records of a source to a directory or a topic: :func:`copy`, and :class:`Copying`, which the command runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from letterhead._optional_dependencies import needed
+from letterhead._row_request import RowRequest
+from letterhead._shared_parameters import documented
+from letterhead.copies.part_directory import PartDirectory
+from letterhead.copies.topic_target import TopicTarget, after_last
+from letterhead.errors import TopicNotFoundError
+from letterhead.reader import Reader
+from letterhead.sources.base import Logins, LogSource, Source, check_options
+from letterhead.sources.comparison import Comparison, compare
+from letterhead.sources.kafka import SCHEME, KafkaTopic
+from letterhead.sources.recognition import open_sources
+from letterhead.sources.tables import TableFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead.fields import Columns
+    from letterhead.kafka.settings import SettingsLike
+    from letterhead.limits import Limits
+    from letterhead.offsets.specs import OffsetSpec
+    from letterhead.where.conditions import Where
+
+__all__ = ["Copied", "Copying", "Edit", "copy"]
+
+_RECORD = ("partition", "timestamp", "key", "value", "headers")
+"""Columns of a record that a topic has."""
+
+_FILES = (".parquet", ".pq", ".arrow", ".arrows", ".feather", ".jsonl", ".ndjson", ".json", ".csv", ".gz", ".zst")
+
+
+class Copied(NamedTuple):
+    """What a copy wrote.
+
+    Attributes
+    ----------
+    rows : int
+        Records that this call wrote.
+    ends : dict of int to int
+        By partition of a log, the offset after its last record that the target has.
+    remarks : list of str
+        What was noticed about an earlier run that was killed.
+    """
+
+    rows: int
+    ends: dict[int, int]
+    remarks: list[str]
+
+
+class Edit(NamedTuple):
+    """A change of headers, and its text."""
+
+    apply: Callable[[pa.RecordBatch], pa.RecordBatch]
+    text: Sequence[str]
+
+
+class Copying:
+    """A copy of the rows that a request selects of a source.
+
+    ``target`` is a directory, or the address of a topic. With ``append``, records are written after those that a topic has.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        request: RowRequest,
+        target: str,
+        *,
+        edit: Edit | None = None,
+        append: bool = False,
+        settings: Mapping[str, Any] | None = None,
+        logins: Logins | None = None,
+    ) -> None:
+        if request.last is not None or request.follow:
+            raise ValueError("a copy is of all records, and ends: leave out last= and follow=")
+        self._source = source
+        self._edit = edit
+        self._append = append
+        self._target: TopicTarget | Path
+        if target.lower().startswith(SCHEME):
+            if request.headers:
+                raise ValueError("headers= adds columns to a directory: a topic has none")
+            self._target = TopicTarget(
+                target,
+                (request.settings if settings is None else settings) or {},
+                logins or Logins(),
+                request.timeout_ms,
+            )
+        else:
+            self._target = _directory(target, source, append=append)
+        whole = source.chosen_columns(replace(request, columns=None, headers=None))
+        columns = (
+            whole if isinstance(self._target, Path) else tuple(name for name in whole if name in (*_RECORD, "offset"))
+        )
+        if not {"key", "value", "headers"} & {*columns}:
+            raise ValueError(f"{source.name} has no records: it has neither a column key, nor value or headers")
+        self._request = replace(request, columns=columns)
+
+    def create(self, partitions: int | None) -> None:
+        """Create the topic, with as many partitions as the source has if none are named."""
+        if not isinstance(self._target, TopicTarget):
+            raise ValueError("create= is for topics: a directory is made")
+        self._target.create(self._source_partitions() if partitions is None else partitions)
+
+    def run(self, advance: Callable[[int], None] = lambda rows: None) -> Copied:
+        """Copy what the target lacks."""
+        done = _Done()
+        if isinstance(self._target, Path):
+            with PartDirectory(self._target, self._description()) as directory:
+                request = self._request
+                if directory.ends and isinstance(self._source, LogSource):
+                    request = replace(request, start=self._start(self._source, directory.ends))
+                done.ends.update(directory.ends)
+                with self._source.reader(request) as reader:
+                    for batch in self._edited(reader):
+                        directory.write(batch)
+                        done.add(batch)
+                        advance(len(batch))
+                directory.finish()
+                return Copied(done.rows, done.ends, directory.remarks)
+        try:
+            partitions = self._target.partitions()
+        except TopicNotFoundError as error:
+            raise TopicNotFoundError(f"{error}; or pass create= to create it") from None
+        last = {} if self._append else self._target.last_records()
+        with self._source.reader(self._request) as reader:
+            if last and "partition" not in reader.schema.names:
+                raise ValueError(
+                    f"{self._target.name} has records already, and the source has no column partition by which a copy "
+                    "continues: name an empty topic, or pass append= to write after them"
+                )
+            lacking = after_last(self._checked(self._edited(reader), partitions), last)
+            self._target.write(done.noted(lacking, advance), reader.schema)
+        return Copied(done.rows, done.ends, [])
+
+    def verify(self, copied: Copied) -> tuple[Comparison, pa.Schema, Iterator[pa.RecordBatch]]:
+        """Compare the target with the source, up to what was copied, as :func:`letterhead.sources.comparison.compare` does."""
+        if self._append:
+            raise ValueError("append= and verify= exclude each other: the target has other records, too")
+        reader = self._source.reader(self._request)
+        first = Reader(reader.schema, lambda: _until(self._edited(reader), copied.ends))
+        if isinstance(self._target, Path):
+            request = RowRequest(limits=self._request.limits)
+            return compare(first, TableFile(str(self._target)).reader(request), order="offset")
+        second = self._target.reader()
+        columns = [name for name in _RECORD[1:] if name in reader.schema.names]
+        return compare(first, second, columns=columns, order="position")
+
+    def _edited(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if len(batch):
+                yield batch if self._edit is None else self._edit.apply(batch)
+
+    def _checked(self, batches: Iterable[pa.RecordBatch], partitions: int) -> Iterator[pa.RecordBatch]:
+        """Raise ValueError if a record is of a partition that the topic lacks, or has no timestamp."""
+        import pyarrow.compute as pc
+
+        for batch in batches:
+            if "timestamp" in batch.schema.names and batch.column("timestamp").null_count:
+                raise ValueError(
+                    "a record has no timestamp, and a broker would give it the time of the copy: leave out such records by "
+                    "where='timestamp is not null'"
+                )
+            if "partition" in batch.schema.names:
+                most = pc.max(batch.column("partition")).as_py()
+                if most is not None and most >= partitions:
+                    raise ValueError(
+                        f"the source has a partition {most}, and the topic has {partitions}: create a topic with "
+                        f"{most + 1} partitions or more"
+                    )
+            yield batch
+
+    def _start(self, source: LogSource, ends: Mapping[int, int]) -> OffsetSpec:
+        """Return where to begin: after the copied records of a partition, or where the request says."""
+        start = self._request.start
+        if isinstance(start, Mapping):
+            return {**start, **ends}
+        return {number: ends.get(number, start) for number in source.partition_numbers(self._request)}
+
+    def _source_partitions(self) -> int:
+        if isinstance(self._source, LogSource):
+            return max(self._source.partition_numbers(self._request)) + 1
+        if "partition" not in (self._request.columns or ()):
+            raise ValueError("how many partitions the source had is not known: pass create= with their number")
+        import pyarrow.compute as pc
+
+        most = 0
+        with self._source.reader(replace(self._request, columns=("partition",), where=None)) as reader:
+            for batch in reader:
+                most = max(most, pc.max(batch.column("partition")).as_py() or 0)
+        return most + 1
+
+    def _description(self) -> dict[str, Any]:
+        request = self._request
+        return {
+            "source": self._source.topic if isinstance(self._source, KafkaTopic) else self._source.name,
+            "headers": None if not request.headers else str(request.headers),
+            "where": None if request.where is None else str(request.where),
+            "edit": None if self._edit is None else [*self._edit.text],
+        }
+
+
+class _Done:
+    """Counts what was copied."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.ends: dict[int, int] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the rows of a batch, and note the offsets after them."""
+        self.rows += len(batch)
+        if "offset" not in batch.schema.names or "partition" not in batch.schema.names:
+            return
+        groups = batch.select(["partition", "offset"])
+        import pyarrow as pa
+
+        table = pa.Table.from_batches([groups]).group_by("partition").aggregate([("offset", "max")])
+        for partition, offset in zip(table["partition"].to_pylist(), table["offset_max"].to_pylist(), strict=True):
+            self.ends[partition] = offset + 1
+
+    def noted(self, batches: Iterable[pa.RecordBatch], advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+        """Count batches as they are taken."""
+        for batch in batches:
+            yield batch
+            self.add(batch)
+            advance(len(batch))
+
+
+def _directory(target: str, source: Source, *, append: bool) -> Path:
+    if "://" in target:
+        raise ValueError(
+            f"a copy is written to a directory, or to a topic of Kafka ({SCHEME}host:port/topic), not to {target.partition('://')[0]}://"
+        )
+    path = Path(target)
+    if append:
+        raise ValueError("append= is for topics: a directory continues where its copy stopped")
+    if path.suffix.lower() in _FILES or path.is_file():
+        raise ValueError(
+            f"{target} is one file, which `letterhead read SOURCE --out FILE` writes: name a directory for a copy that can continue"
+        )
+    if not isinstance(source, LogSource):
+        raise ValueError(
+            f"{source.name} is no log, and cannot be copied to a directory: write it by `letterhead read --out`"
+        )
+    return path
+
+
+def _until(batches: Iterable[pa.RecordBatch], ends: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
+    """Leave out records that came after a copy."""
+    import pyarrow.compute as pc
+
+    for batch in batches:
+        if not ends or "offset" not in batch.schema.names:
+            yield batch
+            continue
+        for number in batch.column("partition").unique().to_pylist():
+            mask = pc.and_(
+                pc.equal(batch.column("partition"), number), pc.less(batch.column("offset"), ends.get(number, 0))
+            )
+            rows = batch.filter(mask)
+            if len(rows):
+                yield rows
+
+
+@documented
+def copy(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    headers: Columns | None = None,
+    where: Where | None = None,
+    start: OffsetSpec = "earliest",
+    end: OffsetSpec = "latest",
+    partitions: Iterable[int] | None = None,
+    create: bool | int = False,
+    append: bool = False,
+    settings: SettingsLike | None = None,
+    target_settings: SettingsLike | None = None,
+    limits: Limits | None = None,
+) -> Copied:
+    """Copy a topic or a log to a directory of Parquet files, or any records to a topic, each once.
+
+    Keys, values, headers with their order, repeats and nulls, timestamps and partitions are kept. A copy that was killed at
+    any point continues when it is called again, and has every record once: a directory after the last offset of its
+    files, a topic after the records that it has, of which the last one is compared with the source.
+
+    Parameters
+    ----------
+    source : str or path
+        A topic, log segments, or for a topic as target also a table, as :func:`letterhead.open` reads them.
+    target : str or path
+        A directory, or ``kafka://host:port/topic``.
+    {headers_as_columns} They stand beside the column ``headers``.
+    where : Condition or str, optional
+        Which records to copy.
+    start, end : int, str, datetime or mapping, default "earliest" and "latest"
+        Of logs: where to begin and to stop, as in :func:`letterhead.read.topic`.
+    partitions : iterable of int, optional
+        Partitions to copy; by default all.
+    create : bool or int, default False
+        Whether to create the topic if it does not exist, with as many partitions as the source has, or with this number.
+    append : bool, default False
+        Whether to write after the records that a topic has. Such a copy does not continue: called again, it copies again.
+    settings : mapping of str to str, or path, optional
+        Settings of the connection, as in :func:`letterhead.read.topic`.
+    target_settings : mapping of str to str, or path, optional
+        Settings of the connection to the target; by default the same.
+    {limits}
+
+    Returns
+    -------
+    Copied
+        The number of records that were written, and the offset of each partition after them.
+
+    Raises
+    ------
+    ValueError
+        If the target is not a copy of the source, or was made with other options.
+    DeliveryError
+        If a broker refuses a record: nothing is written after it.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> lh.copy("tests/samples/orders-0", directory, headers={"tenant": "string"}).rows
+    10000
+    >>> lh.copy("tests/samples/orders-0", directory, headers={"tenant": "string"}).rows
+    0
+    >>> lh.open(directory, where="tenant = 'acme'").read_all().num_rows
+    2022
+    """
+    with needed("copying", "'letterhead[arrow]'"):
+        import pyarrow  # noqa: F401
+    from letterhead.kafka.settings import reader_values
+
+    opened = open_sources([os.fspath(source)])
+    request = RowRequest(
+        headers=headers,
+        where=where,
+        start=start,
+        end=end,
+        partitions=None if partitions is None else frozenset(partitions),
+        limits=limits,
+        settings=reader_values(settings),
+    )
+    check_options(opened, request)
+    own = None if target_settings is None else reader_values(target_settings)
+    copying = Copying(opened[0], request, os.fspath(target), append=append, settings=own)
+    if create is not False:
+        copying.create(None if create is True else create)
+    return copying.run()

@@ -1,0 +1,190 @@
+"""A topic of Kafka as the target of a copy: :class:`TopicTarget`.
+
+Records of a partition are appended in order, each once, so that those that a topic has tell how far a copy came: the last one
+is compared with the record of the source at the same position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from letterhead._optional_dependencies import needed
+from letterhead._row_request import RowRequest
+from letterhead.errors import TopicNotFoundError
+from letterhead.reader import Reader
+from letterhead.sources.base import Logins
+from letterhead.sources.kafka import KafkaAddress, KafkaTopic
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["TopicTarget"]
+
+COLUMNS = ("partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
+"""What a copy of a record has, or is checked by."""
+
+_CHUNK_ROWS = 100_000
+
+_BATCH_BYTES = 1_000_000
+
+_EXACT = {"enable.gapless.guarantee": "true", "message.max.bytes": "1000000000"}
+"""Settings with which nothing is sent after a record that failed, and brokers decide which records are too large."""
+
+
+class TopicTarget:
+    """Appends records to their partitions of a topic.
+
+    Parameters
+    ----------
+    name : str
+        Address of the topic.
+    settings : mapping
+        Settings of the connection.
+    logins : Logins
+        Returns passwords that the settings lack.
+    timeout_ms : int or None
+        How long a request may take.
+    """
+
+    def __init__(self, name: str, settings: Mapping[str, Any], logins: Logins, timeout_ms: int | None) -> None:
+        address = KafkaAddress.parse(name)
+        if address.topic is None or address.partition is not None:
+            raise ValueError(f"a copy is written to a whole topic, kafka://host:port/topic, not to {name}")
+        self.name = name
+        self.topic = address.topic
+        self._servers = address.servers
+        self._settings = logins.kafka_settings(settings, has_servers=address.servers is not None)
+        self._timeout_ms = timeout_ms
+        self._request = RowRequest(settings=self._settings, timeout_ms=timeout_ms)
+        self._source = KafkaTopic(name, address, Logins())
+
+    def partitions(self) -> int:
+        """Return the number of partitions; raise TopicNotFoundError if there is no such topic."""
+        return len(self._source.partition_numbers(self._request))
+
+    def reader(self) -> Reader:
+        """Return a stream of the records."""
+        return self._source.reader(replace(self._request, columns=COLUMNS))
+
+    def create(self, partitions: int) -> None:
+        """Create the topic, if it does not exist."""
+        try:
+            self.partitions()
+        except TopicNotFoundError:
+            pass
+        else:
+            return
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import NewTopic
+
+        admin = self._admin()  # it answers while it exists
+        created = admin.create_topics([NewTopic(self.topic, partitions)])
+        try:
+            created[self.topic].result()
+        except KafkaException as error:
+            raise ValueError(f"topic {self.topic!r} cannot be created: {error.args[0].str()}") from None
+
+    def _admin(self) -> Any:
+        with needed("copying to a topic", "'letterhead[arrow,produce]'"):
+            from confluent_kafka.admin import AdminClient
+
+        from letterhead.kafka.producer import client_options
+        from letterhead.kafka.settings import writer_settings
+
+        return AdminClient(client_options(writer_settings(self._servers, self._settings, timeout_ms=self._timeout_ms)))
+
+    def _batch_bytes(self) -> int:
+        """Return how large batches may be: brokers refuse a batch with all its records, not the largest record."""
+        admin = self._admin()
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import ConfigResource, ResourceType
+
+        [described] = admin.describe_configs([ConfigResource(ResourceType.TOPIC, self.topic)]).values()
+        try:
+            limit = int(described.result()["max.message.bytes"].value)
+        except KafkaException:  # the user may not see the settings
+            return _BATCH_BYTES
+        return min(_BATCH_BYTES, max(1, limit * 9 // 10))
+
+    def last_records(self) -> dict[int, dict[str, Any]]:
+        """Return the last record of each partition that has one."""
+        request = replace(self._request, columns=COLUMNS, last=1)
+        with self._source.reader(request) as reader:
+            return {record["partition"]: record for record in reader.read_all().to_pylist()}
+
+    def write(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+        """Append records; raise DeliveryError if a broker refuses one, after which nothing is sent."""
+        import pyarrow as pa
+
+        from letterhead import write
+
+        names = [name for name in ("partition", "timestamp", "key", "value", "headers") if name in schema.names]
+        settings = {**self._settings, **_EXACT, "batch.size": str(self._batch_bytes())}
+        for chunk in _chunks(batches):
+            write.topic(
+                pa.Table.from_batches([batch.select(names) for batch in chunk]),
+                self.topic,
+                bootstrap_servers=self._servers,
+                settings=settings,
+                partition="partition" if "partition" in names else None,
+                timeout_ms=self._timeout_ms,
+            )
+
+
+def after_last(batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a source that a target lacks, whose last records are known.
+
+    Raises
+    ------
+    ValueError
+        If the target has other records than the source.
+    """
+    import pyarrow.compute as pc
+
+    present = {partition: record["offset"] + 1 for partition, record in last.items()}
+    for batch in batches:
+        if not any(present.values()):
+            yield batch
+            continue
+        partitions = batch.column("partition")
+        for number in partitions.unique().to_pylist():
+            rows = batch.filter(pc.equal(partitions, number))
+            count = present.get(number, 0)
+            skipped = min(count, len(rows))
+            if count and skipped == count:
+                _check_same(rows.slice(count - 1, 1).to_pylist()[0], last[number])
+            present[number] = count - skipped
+            if skipped < len(rows):
+                yield rows.slice(skipped)
+    for partition, count in present.items():
+        if count:
+            raise ValueError(
+                f"partition {partition} of the target has {count:,} records more than the source: it is no copy of it; name "
+                "another topic, or pass append= to write after what it has"
+            )
+
+
+def _check_same(record: Mapping[str, Any], copied: Mapping[str, Any]) -> None:
+    """Raise ValueError if the last record of a target is not the one of the source at its position."""
+    names = ["key", "value", *([] if copied["timestamp_type"] else ["timestamp"])]
+    same = all(record.get(name) == copied[name] for name in names if name in record)
+    if not same or (record.get("headers") or []) != (copied["headers"] or []):
+        raise ValueError(
+            f"offset {copied['offset']} of partition {copied['partition']} of the target is not the record that the source has "
+            "at this position: it is no copy of it; name another topic, or pass append= to write after what it has"
+        )
+
+
+def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    chunk: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        chunk.append(batch)
+        rows += len(batch)
+        if rows >= _CHUNK_ROWS:
+            yield chunk
+            chunk, rows = [], 0
+    if chunk:
+        yield chunk

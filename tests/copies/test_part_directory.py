@@ -1,0 +1,196 @@
+"""Copies of logs to a directory of Parquet files: what is written, and how a copy continues."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from command import Result
+from letterhead.copies import part_directory
+from letterhead.copies.copying import Copying
+from letterhead.copies.part_directory import PartDirectory
+from letterhead.sources.recognition import open_sources
+
+Run = Callable[..., Result]
+
+KILLED = """
+import sys
+from letterhead.copies import part_directory
+part_directory._PART_ROWS = 1000
+import letterhead as lh
+write = part_directory.PartDirectory.write
+parts = 0
+def slow(self, batch):
+    for start in range(0, len(batch), 700):
+        write(self, batch.slice(start, 700))
+        print(len(self.ends), flush=True)
+        sys.stdin.readline()
+part_directory.PartDirectory.write = slow
+lh.copy(sys.argv[1], sys.argv[2])
+"""
+
+
+def parts(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir() if path.suffix == ".parquet" and path.name[0] == "p")
+
+
+def copied(directory: Path) -> pa.Table:
+    return lh.open(directory).read_all().combine_chunks()
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_directory, "_PART_ROWS", 3000)
+
+
+def test_copy_equals_its_log_and_has_typed_columns(samples: Path, tmp_path: Path) -> None:
+    target = tmp_path / "copy"
+    result = lh.copy(samples / "orders-0", target, headers={"tenant": "string", "retry": "int32"})
+    assert (result.rows, result.ends) == (10_000, {0: 10_000})
+    table = copied(target)
+    log = lh.open(samples / "orders-0").read_all()
+    assert table.select(log.column_names).equals(log.combine_chunks())
+    typed = lh.open(samples / "orders-0", columns=[], headers={"tenant": "string", "retry": "int32"}).read_all()
+    assert table.select(typed.column_names).equals(typed.combine_chunks())
+    assert lh.copy(samples / "orders-0", target, headers={"tenant": "string", "retry": "int32"}).rows == 0
+
+
+def test_copy_that_is_killed_has_every_record_once(samples: Path, tmp_path: Path) -> None:
+    target = tmp_path / "copy"
+    for steps in (1, 2, 3, 7, 100):
+        process = subprocess.Popen(
+            [sys.executable, "-c", KILLED, samples / "orders-0", target],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for _ in range(steps):
+            if not process.stdout.readline():
+                break
+            process.stdin.write("\n")
+            process.stdin.flush()
+        else:
+            process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert process.returncode == 0
+    assert len(parts(target)) > 3
+    assert not [path for path in target.iterdir() if path.name.endswith(".unfinished")]
+    assert copied(target)["offset"].to_pylist() == list(range(10_000))
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_truncated_last_file_is_set_aside_and_copied_again(samples: Path, tmp_path: Path) -> None:
+    source, target = samples / "orders-0", tmp_path / "copy"
+    description = {"source": str(source), "headers": None, "where": None, "edit": None}
+    with lh.open(source) as reader, PartDirectory(target, description) as directory:
+        for batch in reader:
+            for start in range(0, len(batch), 1000):
+                directory.write(batch.slice(start, 1000))
+        directory.finish()
+    last = target / parts(target)[-1]
+    os.truncate(last, last.stat().st_size // 2)
+    assert lh.copy(source, target).remarks == [
+        f"{last.name} was damaged: it is _damaged-{last.name} now, and its offsets are copied again"
+    ]
+    assert copied(target)["offset"].to_pylist() == list(range(10_000))
+    first = target / parts(target)[0]
+    os.truncate(first, 10)
+    with pytest.raises(ValueError, match=f"{first.name} is damaged: remove it"):
+        lh.copy(source, target)
+
+
+def test_directory_of_another_copy_is_refused(samples: Path, tmp_path: Path) -> None:
+    target = tmp_path / "copy"
+    lh.copy(samples / "orders-0", target, where="offset < 100")
+    assert copied(target).num_rows == 100
+    with pytest.raises(ValueError, match=r"is a copy with where .*offset < 100.*, not null: pass the same options"):
+        lh.copy(samples / "orders-0", target)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("")
+    with pytest.raises(ValueError, match=r"is not empty, and no copy: it has 'notes\.txt'"):
+        lh.copy(samples / "orders-0", tmp_path / "other")
+    assert [path.name for path in (tmp_path / "other").iterdir() if not path.name.startswith("_")] == ["notes.txt"]
+
+
+def test_two_processes_do_not_copy_to_one_directory(samples: Path, tmp_path: Path) -> None:
+    lh.copy(samples / "orders-0", tmp_path / "copy")
+    with (tmp_path / "copy" / "_copy.lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(ValueError, match="another process is copying"):
+            lh.copy(samples / "orders-0", tmp_path / "copy")
+
+
+def test_error_leaves_complete_files_alone(samples: Path, tmp_path: Path) -> None:
+    with pytest.raises(lh.DecodeError):
+        lh.copy(samples / "orders-0", tmp_path / "copy", headers={"tenant": "int32"})
+    assert parts(tmp_path / "copy") == []
+    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["_copy.json", "_copy.lock"]
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "message"),
+    [
+        ("orders.parquet", {}, "is one file, which `letterhead read SOURCE --out FILE` writes"),
+        ("s3://bucket/copy", {}, "not to s3://"),
+        ("copy", {"append": True}, "append= is for topics"),
+        ("copy", {"create": True}, "create= is for topics"),
+    ],
+)
+def test_target_that_is_no_directory_is_refused(
+    target: str, options: dict[str, Any], message: str, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        lh.copy(samples / "orders-0", target, **options)
+    with pytest.raises(ValueError, match="is no log, and cannot be copied to a directory"):
+        lh.copy(samples / "orders-0.parquet", "copy")
+
+
+def test_command_copies_edits_and_verifies(run: Run, samples: Path, tmp_path: Path) -> None:
+    options = ["--edit", "drop retry", "--where", "tenant = 'acme'", "--verify"]
+    result = run("copy", samples / "orders-0", tmp_path / "copy", *options)
+    assert result.code == 0, result.err
+    assert result.lines == [f"no record differs; {copied(tmp_path / 'copy').num_rows:,} equal"]
+    keys = {header["key"] for row in copied(tmp_path / "copy")["headers"].to_pylist() for header in row}
+    assert "tenant" in keys
+    assert "retry" not in keys
+    assert json.loads(run("copy", samples / "orders-0", tmp_path / "copy", *options[:4], "--json").out)["rows"] == 0
+
+
+def test_verification_finds_what_was_changed_afterwards(run: Run, samples: Path, tmp_path: Path) -> None:
+    assert run("copy", samples / "orders-0", tmp_path / "copy").code == 0
+    [name] = parts(tmp_path / "copy")
+    table = pq.read_table(tmp_path / "copy" / name)
+    pq.write_table(table.slice(1), tmp_path / "copy" / name)
+    result = run("copy", samples / "orders-0", tmp_path / "copy", "--verify")
+    assert result.code == 1
+    assert result.lines[-1] == "1 only in the first source; 9,999 equal"
+
+
+def test_errors_of_values_are_a_column(run: Run, samples: Path, tmp_path: Path) -> None:
+    options = ["--headers", "tenant:int32", "--errors", "column"]
+    assert run("copy", samples / "orders-0", tmp_path / "copy", *options).code == 0
+    assert copied(tmp_path / "copy")["error"].null_count < 10_000
+    refused = run("copy", samples / "orders-0", tmp_path / "other", "--errors", "null")
+    assert (refused.code, refused.out) == (2, "")
+
+
+def test_a_copy_ends_and_is_of_all_records(samples: Path, tmp_path: Path) -> None:
+    [source] = open_sources([str(samples / "orders-0")])
+    from letterhead._row_request import RowRequest
+
+    for request in (RowRequest(last=1), RowRequest(follow=True)):
+        with pytest.raises(ValueError, match="a copy is of all records, and ends"):
+            Copying(source, request, str(tmp_path / "copy"))

@@ -1,0 +1,164 @@
+"""Copies of topics: exact, continued after a kill, verified, and restored."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from command import Result
+from topics import ODD, Record
+from written import TOPICS, create_with, numbered, producer, send, write_all
+
+pytestmark = pytest.mark.broker
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def odd(broker: str) -> Iterator[str]:
+    """Topics with every codec, deleted heads, times of brokers, gaps, and transactions, of which one is open."""
+    producers = write_all(broker, "copied-", 100)
+    yield f"kafka://{broker}/copied-"
+    producers.clear()
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_topic_is_copied_exactly_to_files_and_back(topic: str, run: Run, odd: str, broker: str, tmp_path: Path) -> None:
+    directory, restored = tmp_path / "copy", f"kafka://{broker}/restored-{topic}"
+    assert run("copy", odd + topic, directory, "--verify").code == 0
+    assert run("diff", odd + topic, directory).code == 0
+    result = run("copy", directory, restored, "--create", "--verify")
+    assert result.code == 0, result.out + result.err
+    assert run("diff", odd + topic, restored, "--by", "position", "--columns", "key,value,headers,timestamp").code == 0
+    assert "0 rows copied" in run("copy", directory, restored).err
+
+
+def test_committed_records_alone_are_copied(run: Run, odd: str, broker: str) -> None:
+    source, target = f"{odd}transactions", f"kafka://{broker}/copied-committed"
+    assert run("copy", source, target, "--committed", "--create", "--verify").code == 0
+    committed = lh.open(source, isolation_level="read_committed").read_all()
+    assert 0 < committed.num_rows < lh.open(source).read_all().num_rows
+    assert lh.open(target).read_all()["value"].equals(committed["value"])
+
+
+def test_new_records_are_copied_by_the_same_call(broker: str, tmp_path: Path) -> None:
+    create_with(broker, "growing", 2)
+    source, target, directory = f"kafka://{broker}/growing", f"kafka://{broker}/grown", tmp_path / "copy"
+    for turn, partition in enumerate((0, 1, 0)):
+        send(producer(broker), "growing", numbered(20, 100 * turn), partition)
+        new = len(numbered(20))
+        assert lh.copy(source, target, create=True).rows == new
+        assert lh.copy(source, directory).rows == new
+    first, second = (lh.open(name).read_all().num_rows for name in (target, directory))
+    assert first == second == 3 * len(numbered(20))
+
+
+def test_topic_that_is_no_copy_is_refused_and_appended_to_on_request(run: Run, broker: str) -> None:
+    create_with(broker, "one", 1)
+    create_with(broker, "two", 1)
+    send(producer(broker), "one", numbered(5))
+    send(producer(broker), "two", numbered(3, 50))
+    source, target = f"kafka://{broker}/one", f"kafka://{broker}/two"
+    before = lh.open(target).read_all().num_rows
+    refused = run("copy", source, target)
+    assert refused.code == 2
+    assert "is not the record that the source has at this position" in refused.err
+    assert "--append" in refused.err
+    assert lh.open(target).read_all().num_rows == before
+    longer = run("copy", target, source)
+    assert longer.code == 2
+    assert run("copy", source, target, "--append").code == 0
+    appended = lh.open(target).read_all()["value"].to_pylist()[before:]
+    assert appended == [record.value for record in numbered(5)]
+
+
+def test_record_that_a_broker_refuses_ends_the_copy_without_a_gap(run: Run, broker: str) -> None:
+    create_with(broker, "large", 1)
+    records = [*numbered(5), Record(b"large", random.Random(1).randbytes(200_000), []), *ODD]
+    send(producer(broker), "large", records)
+    create_with(broker, "small", 1, max_message_bytes="100000")
+    source, target = f"kafka://{broker}/large", f"kafka://{broker}/small"
+    refused = run("copy", source, target)
+    assert refused.code != 0
+    assert "too large" in refused.err.lower()
+    sent = [record.value for record in records]
+    present = lh.open(target).read_all()["value"].to_pylist()
+    assert present == sent[: len(present)]
+    assert len(present) <= len(numbered(5))
+    set_topic(broker, "small", max_message_bytes="1000000")
+    assert run("copy", source, target, "--verify").code == 0
+
+
+def test_topic_with_fewer_partitions_is_refused(run: Run, broker: str) -> None:
+    create_with(broker, "wide", 3)
+    create_with(broker, "narrow", 2)
+    send(producer(broker), "wide", numbered(5), 2)
+    result = run("copy", f"kafka://{broker}/wide", f"kafka://{broker}/narrow")
+    assert (result.code, "create a topic with 3 partitions or more" in result.err) == (2, True)
+    missing = run("copy", f"kafka://{broker}/wide", f"kafka://{broker}/missing")
+    assert "--create" in missing.err
+    assert run("copy", f"kafka://{broker}/wide", f"kafka://{broker}/missing", "--create", "--partitions", "4").code == 0
+    rows = [json.loads(line) for line in run("read", f"kafka://{broker}", "--json").lines]
+    assert [row["partitions"] for row in rows if row["topic"] == "missing"] == [4]
+
+
+def test_table_is_copied_by_its_partitions_or_by_keys(broker: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"key":"a","value":"1","headers":{"tenant":"acme"}}\n{"key":"b","value":"2"}\n')
+    create_with(broker, "keyed", 3)
+    target = f"kafka://{broker}/keyed"
+    assert lh.copy(path, target).rows == 2
+    table = lh.open(target).read_all().sort_by("key")
+    assert table["value"].to_pylist() == [b"1", b"2"]
+    assert table["headers"].to_pylist() == [[{"key": "tenant", "value": b"acme"}], []]
+    with pytest.raises(ValueError, match="the source has no column partition by which a copy continues"):
+        lh.copy(path, target)
+    path.write_text('{"partition":2,"timestamp":null,"key":"a"}\n')
+    with pytest.raises(ValueError, match="a record has no timestamp"):
+        lh.copy(path, target, append=True)
+
+
+@pytest.mark.parametrize("form", ["files", "topic"])
+def test_copy_that_is_killed_again_and_again_has_every_record_once(form: str, broker: str, tmp_path: Path) -> None:
+    source = f"kafka://{broker}/killed-{form}"
+    create_with(broker, f"killed-{form}", 2)
+    values = pa.array([b"%d" % number for number in range(200_000)])
+    table = pa.table(
+        {"value": values, "partition": pa.array([number % 2 for number in range(len(values))], pa.int32())}
+    )
+    lh.write.topic(table, f"killed-{form}", bootstrap_servers=broker, partition="partition")
+    target = str(tmp_path / "copy") if form == "files" else f"kafka://{broker}/killed-copy"
+    command = [sys.executable, "-m", "letterhead", "copy", source, target, *(["--create"] if form == "topic" else [])]
+    chance = random.Random(form)
+    for kill in (True,) * 5 + (False,):
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            process.wait(chance.uniform(0.5, 2.5) if kill else 300)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        _, errors = process.communicate()
+        assert process.returncode in (0, -signal.SIGKILL), errors
+    assert process.returncode == 0
+    assert lh.open(target).read_all()["value"].combine_chunks().sort().equals(values.sort())
+
+
+def set_topic(broker: str, topic: str, **settings: str) -> None:
+    from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+    entries = [
+        ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in settings.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    admin = AdminClient({"bootstrap.servers": broker})
+    for done in admin.incremental_alter_configs([resource]).values():
+        done.result(60)
