@@ -12,7 +12,7 @@ from letterhead._optional_dependencies import needed
 from letterhead._row_request import RowRequest
 from letterhead._shared_parameters import documented
 from letterhead.copies.part_directory import PartDirectory
-from letterhead.copies.topic_target import TopicTarget, after_last
+from letterhead.copies.topic_target import WRITTEN, TopicTarget, after_last
 from letterhead.errors import TopicNotFoundError
 from letterhead.reader import Reader
 from letterhead.sources.base import Logins, LogSource, Source, check_options
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from letterhead.where.conditions import Where
 
 __all__ = ["Copied", "Copying", "Edit", "copy"]
-
-_RECORD = ("partition", "timestamp", "key", "value", "headers")
-"""Columns of a record that a topic has."""
 
 _FILES = (".parquet", ".pq", ".arrow", ".arrows", ".feather", ".jsonl", ".ndjson", ".json", ".csv", ".gz", ".zst")
 
@@ -99,7 +96,7 @@ class Copying:
             self._target = _directory(target, source, append=append)
         whole = source.chosen_columns(replace(request, columns=None, headers=None))
         columns = (
-            whole if isinstance(self._target, Path) else tuple(name for name in whole if name in (*_RECORD, "offset"))
+            whole if isinstance(self._target, Path) else tuple(name for name in whole if name in (*WRITTEN, "offset"))
         )
         if not {"key", "value", "headers"} & {*columns}:
             raise ValueError(f"{source.name} has no records: it has neither a column key, nor value or headers")
@@ -139,7 +136,7 @@ class Copying:
                     "continues: name an empty topic, or pass append= to write after them"
                 )
             lacking = after_last(self._checked(self._edited(reader), partitions), last)
-            self._target.write(done.noted(lacking, advance), reader.schema)
+            self._target.write(done.noted(lacking, advance), None if self._append else last)
         return Copied(done.rows, done.ends, [])
 
     def verify(self, copied: Copied) -> tuple[Comparison, pa.Schema, Iterator[pa.RecordBatch]]:
@@ -152,7 +149,7 @@ class Copying:
             request = RowRequest(limits=self._request.limits)
             return compare(first, TableFile(str(self._target)).reader(request), order="offset")
         second = self._target.reader()
-        columns = [name for name in _RECORD[1:] if name in reader.schema.names]
+        columns = [name for name in WRITTEN[1:] if name in reader.schema.names]
         return compare(first, second, columns=columns, order="position")
 
     def _edited(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -325,9 +322,7 @@ def copy(
     Raises
     ------
     ValueError
-        If the target is not a copy of the source, or was made with other options.
-    DeliveryError
-        If a broker refuses a record: nothing is written after it.
+        If the target is not a copy of the source, or was made with other options; or if a broker refuses a record.
 
     Examples
     --------

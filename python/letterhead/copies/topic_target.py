@@ -16,6 +16,7 @@ from letterhead.errors import TopicNotFoundError
 from letterhead.reader import Reader
 from letterhead.sources.base import Logins
 from letterhead.sources.kafka import KafkaAddress, KafkaTopic
+from letterhead.written import DeliveryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +25,9 @@ __all__ = ["TopicTarget"]
 
 COLUMNS = ("partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
 """What a copy of a record has, or is checked by."""
+
+WRITTEN = ("partition", "timestamp", "key", "value", "headers")
+"""Columns of a record that a topic has."""
 
 _CHUNK_ROWS = 100_000
 
@@ -114,23 +118,58 @@ class TopicTarget:
         with self._source.reader(request) as reader:
             return {record["partition"]: record for record in reader.read_all().to_pylist()}
 
-    def write(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
-        """Append records; raise DeliveryError if a broker refuses one, after which nothing is sent."""
+    def write(self, batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str, Any]] | None) -> None:
+        """Append records after the last ones, if these are known.
+
+        Raises
+        ------
+        ValueError
+            If a broker refuses a record, after which nothing is sent to its partition; or if records of another writer came in
+            between.
+        """
         import pyarrow as pa
 
         from letterhead import write
 
-        names = [name for name in ("partition", "timestamp", "key", "value", "headers") if name in schema.names]
+        ends = {} if last is None else {partition: record["offset"] + 1 for partition, record in last.items()}
+        unknown: set[int] = set()
         settings = {**self._settings, **_EXACT, "batch.size": str(self._batch_bytes())}
         for chunk in _chunks(batches):
-            write.topic(
-                pa.Table.from_batches([batch.select(names) for batch in chunk]),
-                self.topic,
-                bootstrap_servers=self._servers,
-                settings=settings,
-                partition="partition" if "partition" in names else None,
-                timeout_ms=self._timeout_ms,
-            )
+            table = pa.Table.from_batches(chunk)
+            names = [name for name in WRITTEN if name in table.schema.names]
+            try:
+                written = write.topic(
+                    table.select(names),
+                    self.topic,
+                    bootstrap_servers=self._servers,
+                    settings=settings,
+                    partition="partition" if "partition" in names else None,
+                    timeout_ms=self._timeout_ms,
+                )
+            except DeliveryError as error:
+                raise _refused(error, table) from error
+            for appended in written.batches if last is not None else ():
+                if appended.offset < 0:  # a broker recognized a repeated request
+                    unknown.add(appended.partition)
+                if appended.partition in unknown:
+                    continue
+                if appended.offset != ends.get(appended.partition, 0):
+                    raise ValueError(
+                        f"records of another writer came between those of the copy, before offset {appended.offset} of "
+                        f"partition {appended.partition}: stop it, and copy to a new topic"
+                    )
+                ends[appended.partition] = appended.offset + appended.rows
+
+
+def _refused(error: DeliveryError, table: pa.Table) -> ValueError:
+    """Return the error for a record that was not written, which names its place in the source."""
+    row, reason = next(iter(error.errors.items()))
+    record = table.slice(row, 1).select([name for name in ("partition", "offset") if name in table.schema.names])
+    place = " of ".join(f"{name} {value}" for name, value in reversed(record.to_pylist()[0].items()))
+    return ValueError(
+        f"the record at {place or f'row {row}'} was not written: {reason}; nothing after it in its partition is: call again "
+        "to continue with it"
+    )
 
 
 def after_last(batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
