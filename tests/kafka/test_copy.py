@@ -53,6 +53,17 @@ def test_committed_records_alone_are_copied(run: Run, odd: str, broker: str) -> 
     assert lh.open(target).read_all()["value"].equals(committed["value"])
 
 
+def test_internal_topic_is_copied_as_it_is(run: Run, broker: str, tmp_path: Path) -> None:
+    create_with(broker, "grouped", 1)
+    send(producer(broker), "grouped", numbered(3))
+    assert run("read", f"kafka://{broker}/grouped", "--commit-group", "copied", "--json").code == 0
+    source = f"kafka://{broker}/__consumer_offsets"
+    assert run("copy", source, tmp_path / "copy", "--verify").code == 0
+    table = lh.open(tmp_path / "copy", where="value is not null").read_all()
+    assert table.num_rows
+    assert {"key", "value", "headers"} <= {*table.column_names}
+
+
 def test_new_records_are_copied_by_the_same_call(broker: str, tmp_path: Path) -> None:
     create_with(broker, "growing", 2)
     source, target, directory = f"kafka://{broker}/growing", f"kafka://{broker}/grown", tmp_path / "copy"

@@ -84,6 +84,8 @@ def copy_command(
     """
     from letterhead.copies.copying import Copying
 
+    if append and verify:
+        raise Failure("--append and --verify exclude each other: the target has other records, too")
     [opened] = open_sources([source], request)
     request = checked_request([opened], replace(request, limits=limits))
     if value_errors is not Errors.raise_ and (headers is None or request.where is not None):

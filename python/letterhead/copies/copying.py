@@ -94,7 +94,8 @@ class Copying:
             )
         else:
             self._target = _directory(target, source, append=append)
-        whole = source.chosen_columns(replace(request, columns=None, headers=None))
+        # Records of internal topics are copied as they are, not decoded.
+        whole = source.record_columns if isinstance(source, LogSource) else source.default_columns(request)
         columns = (
             whole if isinstance(self._target, Path) else tuple(name for name in whole if name in (*WRITTEN, "offset"))
         )
@@ -164,8 +165,8 @@ class Copying:
         for batch in batches:
             if "timestamp" in batch.schema.names and batch.column("timestamp").null_count:
                 raise ValueError(
-                    "a record has no timestamp, and a broker would give it the time of the copy: leave out such records by "
-                    "where='timestamp is not null'"
+                    "a record has no timestamp, and a broker would give it the time of the copy: write a table with the times "
+                    "that such records should have, and copy that"
                 )
             if "partition" in batch.schema.names:
                 most = pc.max(batch.column("partition")).as_py()
