@@ -14,7 +14,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::{Code, counted};
+use crate::error::{Code, format_count};
 use crate::value::{ByteOrder, InvalidValue, Value, invalid, read_bytes};
 use crate::value_type::Scalar;
 
@@ -93,7 +93,7 @@ static CONSTRUCTORS: [Option<Constructor>; 256] = {
 };
 
 /// AMQP's names of types that are not single values.
-fn unsupported(code: u8) -> Option<&'static str> {
+fn unsupported_type(code: u8) -> Option<&'static str> {
     Some(match code {
         0x00 => "a described type",
         0x74 => "a decimal32",
@@ -147,18 +147,18 @@ pub fn read<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Option<Value<'a>>, Bo
             value(scalar, code, content).map(Some).map_err(|invalid| invalid.shift(head))
         }
         Some(Opened::Null) => Ok(None),
-        None => Err(unopened(scalar, bytes)),
+        None => Err(open_error(scalar, bytes)),
     }
 }
 
 /// Reason why a primitive was not opened.
 #[cold]
-fn unopened(scalar: Scalar, bytes: &[u8]) -> Box<InvalidValue> {
+fn open_error(scalar: Scalar, bytes: &[u8]) -> Box<InvalidValue> {
     let Some((&code, rest)) = bytes.split_first() else {
         return invalid(Code::Truncated, || "no bytes where AMQP has at least the code of a type".into());
     };
     let Some(constructor) = &CONSTRUCTORS[usize::from(code)] else {
-        return invalid(Code::UnknownType, || match unsupported(code) {
+        return invalid(Code::UnknownType, || match unsupported_type(code) {
             Some(name) => format!("the value is {name}, which is no single value"),
             None => format!("the value is of code {code:#04x}, which AMQP does not have"),
         });
@@ -226,7 +226,7 @@ fn wrong_end(constructor: &Constructor, rest: &[u8]) -> Box<InvalidValue> {
             let len = len.iter().fold(0, |len, byte| len << 8 | usize::from(*byte));
             let there = rest.len() - width;
             if len > there {
-                return truncated(format!("{} announced and {there} there", counted(len, "byte")));
+                return truncated(format!("{} announced and {there} there", format_count(len, "byte")));
             }
             width + len
         }
@@ -234,7 +234,7 @@ fn wrong_end(constructor: &Constructor, rest: &[u8]) -> Box<InvalidValue> {
     match rest.len().checked_sub(end) {
         None => truncated(format!("the bytes end inside the {}", constructor.name)),
         Some(more) => {
-            let message = || format!("{} after the {}", counted(more, "byte"), constructor.name);
+            let message = || format!("{} after the {}", format_count(more, "byte"), constructor.name);
             invalid(Code::TrailingBytes, message).shift(1 + end)
         }
     }

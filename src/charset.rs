@@ -25,7 +25,7 @@ const REVERSED_MARK: char = '\u{fffe}';
 impl Charset {
     pub const ALL: [Charset; 3] = [Charset::Utf16(ByteOrder::Little), Charset::Utf16(ByteOrder::Big), Charset::Latin1];
 
-    pub fn named(name: &str) -> Option<Charset> {
+    pub fn from_name(name: &str) -> Option<Charset> {
         Charset::ALL.into_iter().find(|charset| charset.name() == name)
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::Range;
 
-use crate::error::{Code, counted};
+use crate::error::{Code, format_count};
 use crate::kernel::Span;
 use crate::log::{Log, Result, Stop};
 use crate::value::ByteOrder;
@@ -84,7 +84,7 @@ impl<'a> Cursor<'a> {
     pub fn bytes<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<&'a [u8]> {
         let start = self.offset();
         let bytes = self.take(len, field, log)?;
-        log.label(start, self.offset(), field, || counted(len, "byte"));
+        log.label(start, self.offset(), field, || format_count(len, "byte"));
         Ok(bytes)
     }
 
@@ -174,7 +174,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns a cursor over no bytes, at the same position.
-    pub fn nothing(&self) -> Cursor<'a> {
+    pub fn empty(&self) -> Cursor<'a> {
         Cursor { end: self.next, ..*self }
     }
 
@@ -236,7 +236,7 @@ impl<'a> Cursor<'a> {
         match self.remaining() {
             0 => Ok(()),
             left => log.error(Code::TrailingBytes, Some(self.offset()), || {
-                format!("{} left after the {last}", counted(left, "byte"))
+                format!("{} left after the {last}", format_count(left, "byte"))
             }),
         }
     }
@@ -297,5 +297,5 @@ fn negative<R: Log>(value: i32, byte: usize, field: &'static str, log: &mut R) -
 
 fn too_short(field: &str, needed: usize, left: usize) -> String {
     let are = if left == 1 { "is" } else { "are" };
-    format!("{field} takes {} and {left} {are} left", counted(needed, "byte"))
+    format!("{field} takes {} and {left} {are} left", format_count(needed, "byte"))
 }

@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use crate::error::Code;
 use crate::number::fitting;
-use crate::value::{ByteOrder, Checks, InvalidValue, Value, bits_of, invalid, read_bytes, sized, wrong_size};
+use crate::value::{ByteOrder, Checks, InvalidValue, Value, bits_of, invalid, read_bytes, read_fixed, wrong_size};
 use crate::value_type::{Scalar, ValueType};
 
 /// How a value is encoded.
@@ -153,7 +153,11 @@ fn uuid_from_text(text: &str) -> Option<String> {
 }
 
 /// Returns the bits of a typed value from its encoding without types; the inverse of [`untyped`].
-pub fn typed(value_type: ValueType, bytes: &[u8], encoding: Encoding) -> Result<Cow<'_, [u8]>, Box<InvalidValue>> {
+pub fn decode_value(
+    value_type: ValueType,
+    bytes: &[u8],
+    encoding: Encoding,
+) -> Result<Cow<'_, [u8]>, Box<InvalidValue>> {
     let ValueType::Named(scalar) = value_type else { return Ok(Cow::Borrowed(bytes)) };
     match encoding {
         Encoding::Bytes(order) => {
@@ -166,7 +170,7 @@ pub fn typed(value_type: ValueType, bytes: &[u8], encoding: Encoding) -> Result<
 
 fn text_bits(scalar: Scalar, bytes: &[u8]) -> Result<Vec<u8>, Box<InvalidValue>> {
     if scalar == Scalar::Uint128
-        && let Some(number) = wide_unsigned(bytes)
+        && let Some(number) = parse_wide_unsigned(bytes)
     {
         return Ok(number.to_be_bytes().to_vec());
     }
@@ -190,7 +194,7 @@ fn text_bits(scalar: Scalar, bytes: &[u8]) -> Result<Vec<u8>, Box<InvalidValue>>
 }
 
 /// Parses an unsigned number of 128 bits, which `read_text` cannot represent.
-fn wide_unsigned(bytes: &[u8]) -> Option<u128> {
+fn parse_wide_unsigned(bytes: &[u8]) -> Option<u128> {
     std::str::from_utf8(bytes).ok().filter(|text| is_digits(text))?.parse().ok()
 }
 
@@ -206,7 +210,7 @@ fn does_not_fit(scalar: Scalar) -> Box<InvalidValue> {
 /// The bytes of a typed value for a format without types. `bits` are big-endian.
 ///
 /// Returns an error if the bits are not a value of the type.
-pub fn untyped<'a>(
+pub fn encode_value<'a>(
     value_type: ValueType,
     bits: &'a [u8],
     encoding: Encoding,
@@ -237,7 +241,7 @@ pub fn text_of(value_type: ValueType, bits: &[u8]) -> Option<String> {
 fn text_of_scalar(scalar: Scalar, bits: &[u8]) -> Result<String, Box<InvalidValue>> {
     if scalar == Scalar::Uint128 {
         // A column cannot hold the number, but text can.
-        return Ok(u128::from_be_bytes(sized(scalar, ByteOrder::Big, bits)?).to_string());
+        return Ok(u128::from_be_bytes(read_fixed(scalar, ByteOrder::Big, bits)?).to_string());
     }
     Ok(match read_bytes(scalar, ByteOrder::Big, bits)? {
         Value::Bool(flag) => flag.to_string(),

@@ -90,7 +90,7 @@ impl ErrorDetail {
     }
 
     /// Adds the format, and the row if there are several messages.
-    pub fn located(self, direction: Direction, format: &'static str, row: Option<usize>) -> Error {
+    pub fn into_error(self, direction: Direction, format: &'static str, row: Option<usize>) -> Error {
         Error::Headers(direction, Box::new(Located { format, row, error: self }))
     }
 }
@@ -212,7 +212,7 @@ pub fn interrupted() -> Error {
 }
 
 /// Formats a count with its unit: `1 byte`, `2 bytes`.
-pub fn counted(count: usize, what: &str) -> String {
+pub fn format_count(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")
 }
@@ -223,7 +223,7 @@ pub fn bad_length(part: &str, len: usize, max: usize) -> (Code, String) {
     match (len, part) {
         (0, "key") => (Code::EmptyKey, "the key has no bytes".into()),
         (0, _) => (Code::EmptyValue, format!("the {part} has no bytes")),
-        _ => (Code::TooLong, format!("{part} of {} is longer than {max}", counted(len, "byte"))),
+        _ => (Code::TooLong, format!("{part} of {} is longer than {max}", format_count(len, "byte"))),
     }
 }
 

@@ -75,7 +75,7 @@ formats! {
 
 impl Format {
     /// The format of this name, or an error that suggests the nearest.
-    pub fn named(name: &str) -> Result<Format, Error> {
+    pub fn from_name(name: &str) -> Result<Format, Error> {
         let names = Format::ALL.iter().map(|format| format.info().name);
         Format::ALL
             .iter()

@@ -24,7 +24,7 @@ pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<Inval
     if scalar == Scalar::String {
         let text = read_bytes(scalar, ByteOrder::Big, bytes)?;
         // Text that was written without JSON quotes may begin with a quote.
-        return Ok(Some(match unquoted(bytes) {
+        return Ok(Some(match unquote(bytes) {
             Some(unquoted) => Value::Text(Cow::Owned(unquoted)),
             None => text,
         }));
@@ -32,7 +32,7 @@ pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<Inval
     if scalar == Scalar::Binary {
         return read_list(bytes.trim_ascii());
     }
-    let Some(text) = unquoted(bytes.trim_ascii()) else {
+    let Some(text) = unquote(bytes.trim_ascii()) else {
         return match bytes.trim_ascii() {
             b"null" => Ok(None),
             // Quotes of text are optional, but a number must be valid JSON: not `007`, `.5` or `NaN`.
@@ -56,7 +56,7 @@ fn read_list(text: &[u8]) -> Result<Option<Value<'_>>, Box<InvalidValue>> {
         return Ok(None);
     }
     let bad = || invalid(Code::BadText, || "the text is not a JSON list of bytes, or Base64 in quotes".into());
-    let bytes = match unquoted(text) {
+    let bytes = match unquote(text) {
         Some(base64) => BaseEncoding::Base64.read(base64.as_bytes()).map_err(|_| bad())?,
         None => {
             let numbers: Vec<i16> = serde_json::from_slice(text).map_err(|_| bad())?;
@@ -71,7 +71,7 @@ fn read_list(text: &[u8]) -> Result<Option<Value<'_>>, Box<InvalidValue>> {
 }
 
 /// The text of a JSON string, after which only white space may follow; `None` for anything else.
-fn unquoted(bytes: &[u8]) -> Option<String> {
+fn unquote(bytes: &[u8]) -> Option<String> {
     let string = bytes.starts_with(b"\"").then(|| bytes.trim_ascii_end())?;
     serde_json::from_slice(string).ok()
 }

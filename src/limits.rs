@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use crate::codec::{Codec, CodecError, decompress_into};
-use crate::error::{Code, Direction, Error, counted};
+use crate::error::{Code, Direction, Error, format_count};
 use crate::log::{BatchCounts, CollectErrors, Log, Result, Stop};
 
 macro_rules! limits {
@@ -74,7 +74,7 @@ impl Limit {
     }
 
     /// The message about a limit that is exceeded, with the remedy.
-    pub fn exceeded(&self, what: &str, max: usize) -> String {
+    pub fn describe_excess(&self, what: &str, max: usize) -> String {
         format!("{what} the limit of {max}: raise {} in limits= or {}", self.name, self.variable)
     }
 }
@@ -87,7 +87,7 @@ impl Limits {
             return Ok(());
         }
         Err(too_many(log, self.message_bytes, MESSAGE_BYTES, self.message_bytes, || {
-            format!("the input has {}, over", counted(len, "byte"))
+            format!("the input has {}, over", format_count(len, "byte"))
         }))
     }
 
@@ -95,7 +95,7 @@ impl Limits {
     pub fn check_size(&self, len: usize, format: &'static str) -> Result<(), Error> {
         let mut log = CollectErrors::default();
         let checked = self.check_message_bytes(len, &mut log);
-        log.ended(checked, Direction::Decode, format)
+        log.finish_parse(checked, Direction::Decode, format)
     }
 
     /// Rejects a number of headers, which is declared at `byte`.
@@ -104,7 +104,7 @@ impl Limits {
         if count <= self.headers {
             return Ok(());
         }
-        Err(too_many(log, byte, HEADERS, self.headers, || format!("{} declared, over", counted(count, "header"))))
+        Err(too_many(log, byte, HEADERS, self.headers, || format!("{} declared, over", format_count(count, "header"))))
     }
 
     /// Rejects the header with this index, in formats that do not declare the number of headers.
@@ -158,13 +158,13 @@ impl Limits {
     #[cold]
     fn value_too_large(&self, log: &mut CollectErrors) -> Stop {
         log.end_over_limit(match log.counts().messages > self.records {
-            true => RECORDS.exceeded("the value has more records than", self.records),
-            false => OUTPUT_BYTES.exceeded("the records of the value take more bytes than", self.output_bytes),
+            true => RECORDS.describe_excess("the value has more records than", self.records),
+            false => OUTPUT_BYTES.describe_excess("the records of the value take more bytes than", self.output_bytes),
         })
     }
 }
 
 #[cold]
 fn too_many<R: Log>(log: &mut R, byte: usize, limit: Limit, max: usize, what: impl FnOnce() -> String) -> Stop {
-    log.fatal(Code::LimitExceeded, Some(byte), || limit.exceeded(&what(), max))
+    log.fatal(Code::LimitExceeded, Some(byte), || limit.describe_excess(&what(), max))
 }

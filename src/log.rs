@@ -179,20 +179,20 @@ pub trait Report: Sized {
 
 impl Report for ErrorDetail {
     fn left_out(limit: usize) -> Self {
-        ErrorDetail::of_message(Code::LimitExceeded, REPORTS.exceeded("there are more errors than", limit))
+        ErrorDetail::of_message(Code::LimitExceeded, REPORTS.describe_excess("there are more errors than", limit))
     }
 }
 
 impl Report for Loss {
     fn left_out(limit: usize) -> Self {
-        Loss::of_message(Code::LimitExceeded, REPORTS.exceeded("there are more losses than", limit))
+        Loss::of_message(Code::LimitExceeded, REPORTS.describe_excess("there are more losses than", limit))
     }
 }
 
 impl Label {
     /// The last entry of a truncated list, for the rest of the message.
     pub fn left_out(start: usize, end: usize, limit: usize) -> Self {
-        let text = REPORTS.exceeded("there are more labels than", limit);
+        let text = REPORTS.describe_excess("there are more labels than", limit);
         Label { start, end, field: "not shown", header: None, text }
     }
 }
@@ -230,7 +230,7 @@ impl CollectErrors {
     }
 
     /// A log that also labels every byte.
-    pub fn labelled(reports: usize) -> Self {
+    pub fn with_labels(reports: usize) -> Self {
         CollectErrors { labels: Some(Vec::new()), ..CollectErrors::new(OnLoss::Raise, reports) }
     }
 
@@ -377,11 +377,16 @@ impl CollectErrors {
     }
 
     /// Returns the result of a parse, or its first error. A parse that stopped without an error is an internal error.
-    pub fn ended<T>(&mut self, parsed: Result<T>, direction: Direction, format: &'static str) -> Result<T, Error> {
+    pub fn finish_parse<T>(
+        &mut self,
+        parsed: Result<T>,
+        direction: Direction,
+        format: &'static str,
+    ) -> Result<T, Error> {
         match (self.errors.drain(..).next(), parsed) {
             (None, Ok(value)) => Ok(value),
             (None, Err(Stop)) => Err(no_reason(format)),
-            (Some(error), _) => Err(error.located(direction, format, None)),
+            (Some(error), _) => Err(error.into_error(direction, format, None)),
         }
     }
 
@@ -399,7 +404,7 @@ impl CollectErrors {
     pub fn reject_losses(&self, format: &'static str) -> Result<(), Error> {
         match (self.on_loss, self.losses.first()) {
             (OnLoss::Raise, Some(loss)) => {
-                Err(ErrorDetail::from(loss.clone()).located(Direction::Convert, format, None))
+                Err(ErrorDetail::from(loss.clone()).into_error(Direction::Convert, format, None))
             }
             _ => Ok(()),
         }

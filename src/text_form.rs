@@ -61,7 +61,7 @@ impl TextForm {
     pub fn parse(name: &str, suffix: &str) -> Option<TextForm> {
         Some(match (name, suffix) {
             ("timestamp", "iso") => TextForm::Iso(Unit::Microsecond),
-            ("timestamp", unit) => TextForm::Epoch(Unit::named(unit)?),
+            ("timestamp", unit) => TextForm::Epoch(Unit::from_name(unit)?),
             ("date", "text") => TextForm::Date,
             (name, "text") => TextForm::Decimal(DecimalType::parse(name)?),
             _ => return None,
@@ -92,7 +92,7 @@ impl TextForm {
 impl Unit {
     const ALL: [Unit; 4] = [Unit::Second, Unit::Millisecond, Unit::Microsecond, Unit::Nanosecond];
 
-    pub fn named(name: &str) -> Option<Unit> {
+    pub fn from_name(name: &str) -> Option<Unit> {
         Unit::ALL.into_iter().find(|unit| unit.name() == name)
     }
 

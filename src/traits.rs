@@ -524,7 +524,7 @@ pub trait MessageReceiver {
 
     /// Called after the receiver has stopped at a message, with the position after it. Not called after a frame's only
     /// message.
-    fn stopped(&mut self, _before: FramePosition) {}
+    fn stop_before(&mut self, _before: FramePosition) {}
 
     /// The position at which reading resumes in the first frame, whose checksum was verified before; `None` to read it
     /// from its beginning.

@@ -87,7 +87,7 @@ impl Type {
         if let Some(form) = suffix.and_then(|suffix| TextForm::parse(name, suffix)) {
             return plain(Scalar::String, Coding::Text(form));
         }
-        let scalar = Scalar::named(name)
+        let scalar = Scalar::from_name(name)
             .ok_or_else(|| unknown_name("type", name, Scalar::ALL.iter().map(|scalar| scalar.name())))?;
         let coding = match suffix {
             None | Some("be") => Coding::Plain(Encoding::Bytes(ByteOrder::Big)),
@@ -99,7 +99,7 @@ impl Type {
             Some("connect") => Coding::Connect,
             Some("varlen") => Coding::Varlen,
             Some("amqp") => Coding::Amqp,
-            Some(other) => match Charset::named(other) {
+            Some(other) => match Charset::from_name(other) {
                 Some(charset) => Coding::Charset(charset),
                 None => return Err(unknown_name("suffix of a type", other, SUFFIXES.into_iter())),
             },

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::{Code, counted};
+use crate::error::{Code, format_count};
 use crate::value_type::{Scalar, ValueType};
 
 /// Byte order of numbers.
@@ -68,7 +68,11 @@ pub fn invalid(code: Code, message: impl FnOnce() -> String) -> Box<InvalidValue
 }
 
 /// Returns the bytes of a type with this width in big-endian order.
-pub fn sized<const N: usize>(scalar: Scalar, order: ByteOrder, bytes: &[u8]) -> Result<[u8; N], Box<InvalidValue>> {
+pub fn read_fixed<const N: usize>(
+    scalar: Scalar,
+    order: ByteOrder,
+    bytes: &[u8],
+) -> Result<[u8; N], Box<InvalidValue>> {
     let mut array: [u8; N] = bytes.try_into().map_err(|_| wrong_size(scalar, bytes.len()))?;
     if order == ByteOrder::Little {
         array.reverse();
@@ -79,13 +83,13 @@ pub fn sized<const N: usize>(scalar: Scalar, order: ByteOrder, bytes: &[u8]) -> 
 #[cold]
 pub fn wrong_size(scalar: Scalar, len: usize) -> Box<InvalidValue> {
     let (name, width) = (scalar.name(), scalar.width().unwrap_or_default());
-    invalid(Code::WrongSize, || format!("{} where {name} takes {width}", counted(len, "byte")))
+    invalid(Code::WrongSize, || format!("{} where {name} takes {width}", format_count(len, "byte")))
 }
 
 pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<Value<'a>, Box<InvalidValue>> {
     macro_rules! int {
         ($type:ty) => {
-            Ok(Value::Int(<$type>::from_be_bytes(sized(scalar, order, bytes)?) as i64))
+            Ok(Value::Int(<$type>::from_be_bytes(read_fixed(scalar, order, bytes)?) as i64))
         };
     }
     match scalar {
@@ -94,13 +98,13 @@ pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Resu
             Box::new(InvalidValue { code: Code::ValueNotUtf8, byte, message: "the value is not UTF-8".into() })
         }),
         Scalar::Binary => Ok(Value::Bytes(Cow::Borrowed(bytes))),
-        Scalar::Bool => match sized::<1>(scalar, order, bytes)? {
+        Scalar::Bool => match read_fixed::<1>(scalar, order, bytes)? {
             [0] => Ok(Value::Bool(false)),
             [1] => Ok(Value::Bool(true)),
             [_] => Err(invalid(Code::BadBool, || "the byte is not a boolean: 0 or 1".into())),
         },
         Scalar::Char => {
-            let unit = u16::from_be_bytes(sized(scalar, order, bytes)?);
+            let unit = u16::from_be_bytes(read_fixed(scalar, order, bytes)?);
             let character = char::from_u32(u32::from(unit))
                 .ok_or_else(|| invalid(Code::OutOfRange, || "half of a surrogate pair is no character".into()))?;
             Ok(Value::Text(Cow::Owned(character.to_string())))
@@ -109,20 +113,20 @@ pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Resu
         Scalar::Int16 => int!(i16),
         Scalar::Int32 => int!(i32),
         Scalar::Int64 | Scalar::TimestampMs => int!(i64),
-        Scalar::Int128 => Ok(Value::Wide(i128::from_be_bytes(sized(scalar, order, bytes)?))),
+        Scalar::Int128 => Ok(Value::Wide(i128::from_be_bytes(read_fixed(scalar, order, bytes)?))),
         Scalar::Uint8 => int!(u8),
         Scalar::Uint16 => int!(u16),
         Scalar::Uint32 => int!(u32),
-        Scalar::Uint64 => Ok(Value::Wide(u64::from_be_bytes(sized(scalar, order, bytes)?).into())),
+        Scalar::Uint64 => Ok(Value::Wide(u64::from_be_bytes(read_fixed(scalar, order, bytes)?).into())),
         Scalar::Uint128 => {
             // A number above i128 has more than 38 digits, which is the same error.
-            let number = u128::from_be_bytes(sized(scalar, order, bytes)?);
+            let number = u128::from_be_bytes(read_fixed(scalar, order, bytes)?);
             Ok(Value::Wide(i128::try_from(number).unwrap_or(i128::MAX)))
         }
-        Scalar::Float32 => Ok(Value::Float32(f32::from_be_bytes(sized(scalar, order, bytes)?))),
-        Scalar::Float64 => Ok(Value::Float64(f64::from_be_bytes(sized(scalar, order, bytes)?))),
+        Scalar::Float32 => Ok(Value::Float32(f32::from_be_bytes(read_fixed(scalar, order, bytes)?))),
+        Scalar::Float64 => Ok(Value::Float64(f64::from_be_bytes(read_fixed(scalar, order, bytes)?))),
         Scalar::Uuid => {
-            let digits = uuid_digits(sized(scalar, order, bytes)?);
+            let digits = uuid_digits(read_fixed(scalar, order, bytes)?);
             Ok(Value::Text(Cow::Owned(digits.iter().map(|digit| char::from(*digit)).collect())))
         }
     }

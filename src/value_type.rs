@@ -15,7 +15,7 @@ macro_rules! scalars {
                 match self { $(Scalar::$variant => $name),* }
             }
 
-            pub fn named(name: &str) -> Option<Scalar> {
+            pub fn from_name(name: &str) -> Option<Scalar> {
                 match name { $($name => Some(Scalar::$variant),)* _ => None }
             }
 
@@ -98,7 +98,7 @@ impl ValueType {
     pub fn padded_name(self) -> ([u8; MAX_NAME_LEN], usize) {
         match self {
             ValueType::Named(scalar) => PADDED[scalar as usize],
-            ValueType::Unnamed(_) => padded(&self.name()),
+            ValueType::Unnamed(_) => pad_name(&self.name()),
         }
     }
 
@@ -113,7 +113,7 @@ impl ValueType {
 
     /// Parses the result of `name`.
     pub fn parse(name: &str) -> Option<ValueType> {
-        ValueType::from_padded(padded(name).0, name.len()).or_else(|| ValueType::parse_unnamed(name))
+        ValueType::from_padded(pad_name(name).0, name.len()).or_else(|| ValueType::parse_unnamed(name))
     }
 
     /// The type whose name is the first `name_len` bytes; `None` for codes without a name.
@@ -146,14 +146,14 @@ const PADDED: [([u8; MAX_NAME_LEN], usize); Scalar::ALL.len()] = {
     let mut table = [([0; MAX_NAME_LEN], 0); Scalar::ALL.len()];
     let mut index = 0;
     while index < table.len() {
-        table[index] = padded(Scalar::ALL[index].name());
+        table[index] = pad_name(Scalar::ALL[index].name());
         index += 1;
     }
     table
 };
 
 /// A name, truncated if it is longer than the longest name of a type.
-const fn padded(name: &str) -> ([u8; MAX_NAME_LEN], usize) {
+const fn pad_name(name: &str) -> ([u8; MAX_NAME_LEN], usize) {
     let bytes = name.as_bytes();
     let mut out = [0; MAX_NAME_LEN];
     let mut len = 0;

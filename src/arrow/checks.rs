@@ -27,13 +27,13 @@ fn check(data: &ArrayData, rows: Range<usize>) -> Checked {
         return Ok(());
     }
     match data.data_type() {
-        DataType::Binary => spanned::<i32>(data, rows, 1).map(drop),
-        DataType::LargeBinary => spanned::<i64>(data, rows, 1).map(drop),
+        DataType::Binary => check_span::<i32>(data, rows, 1).map(drop),
+        DataType::LargeBinary => check_span::<i64>(data, rows, 1).map(drop),
         DataType::Utf8 => check_text::<i32>(data, rows),
         DataType::LargeUtf8 => check_text::<i64>(data, rows),
         DataType::BinaryView | DataType::Utf8View => check_views(data, rows),
-        DataType::List(_) | DataType::Map(..) => check(child(data)?, spanned::<i32>(data, rows, 0)?),
-        DataType::LargeList(_) => check(child(data)?, spanned::<i64>(data, rows, 0)?),
+        DataType::List(_) | DataType::Map(..) => check(child(data)?, check_span::<i32>(data, rows, 0)?),
+        DataType::LargeList(_) => check(child(data)?, check_span::<i64>(data, rows, 0)?),
         DataType::Struct(_) => {
             let rows = data.offset() + rows.start..data.offset() + rows.end;
             data.child_data().iter().try_for_each(|child| match rows.end <= child.len() {
@@ -63,7 +63,7 @@ fn child(data: &ArrayData) -> Result<&ArrayData, String> {
 }
 
 /// Returns the range of bytes or elements of rows, whose offsets must not decrease or exceed the buffer or the child.
-fn spanned<O: ArrowNativeType + PartialOrd>(
+fn check_span<O: ArrowNativeType + PartialOrd>(
     data: &ArrayData,
     rows: Range<usize>,
     values: usize,
@@ -85,7 +85,7 @@ fn offsets<'a, O: ArrowNativeType>(data: &'a ArrayData, rows: &Range<usize>) -> 
 }
 
 fn check_text<O: ArrowNativeType + PartialOrd>(data: &ArrayData, rows: Range<usize>) -> Checked {
-    let span = spanned::<O>(data, rows.clone(), 1)?;
+    let span = check_span::<O>(data, rows.clone(), 1)?;
     let (values, start) = (&data.buffers()[1][span.clone()], span.start);
     let not_text = || malformed(data.data_type(), "text is not UTF-8");
     if is_ascii(values) {

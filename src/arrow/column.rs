@@ -275,7 +275,7 @@ impl Column {
     }
 
     /// Converts a number to the wider type of this column.
-    pub fn widened<'v>(&self, value: Value<'v>) -> Value<'v> {
+    pub fn widen<'v>(&self, value: Value<'v>) -> Value<'v> {
         match (value, &self.data) {
             (Value::Int(number), Data::Decimal(_) | Data::Uint64(_)) => Value::Wide(number.into()),
             (Value::Float32(number), Data::Float64(_)) => Value::Float64(number.into()),

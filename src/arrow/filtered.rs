@@ -193,7 +193,7 @@ impl Selected {
                 failed |= is_failed;
             }
         }
-        let errors = errors.filter(|_| failed).map(|errors| attributed(&taken(&errors, &selected), &verdicts));
+        let errors = errors.filter(|_| failed).map(|errors| attribute_errors(&taken(&errors, &selected), &verdicts));
         selected.iter_mut().for_each(|row| *row += input.from);
         Ok(Selected { rows: selected, errors, until })
     }
@@ -216,7 +216,7 @@ fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
 }
 
 /// Names the condition in those errors of rows that leave it undecided.
-fn attributed(errors: &ArrayRef, verdicts: &[Verdict]) -> ArrayRef {
+fn attribute_errors(errors: &ArrayRef, verdicts: &[Verdict]) -> ArrayRef {
     let (element, offsets, values, nulls) = errors.as_list::<i32>().clone().into_parts();
     let (fields, mut columns, valid) = values.as_struct().clone().into_parts();
     let Some((column_index, _)) = fields.find("column") else { return Arc::clone(errors) };

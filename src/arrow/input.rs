@@ -57,7 +57,7 @@ impl<'a> Bytes<'a> {
             Bytes::Large(array) => {
                 array.is_valid(row).then(|| Cursor::within(array.value_data(), value_range(array.value_offsets(), row)))
             }
-            Bytes::View(array) => array.is_valid(row).then(|| viewed(array, row)),
+            Bytes::View(array) => array.is_valid(row).then(|| view_cursor(array, row)),
         }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Bytes<'a> {
 
 /// A cursor over a value in the buffer of its view, or in the buffer of views. Kernels need bytes after a value.
 #[inline(always)]
-fn viewed(array: &BinaryViewArray, row: usize) -> Cursor<'_> {
+fn view_cursor(array: &BinaryViewArray, row: usize) -> Cursor<'_> {
     let ByteView { length, buffer_index, offset, .. } = ByteView::from(array.views()[row]);
     let (buffer, start) = match length {
         0..=MAX_INLINE_VIEW_LEN => (array.views().inner(), size_of::<u128>() * row + size_of::<u32>()),

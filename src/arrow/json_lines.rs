@@ -261,7 +261,7 @@ impl TypedNode<'_> {
         match (&self.node, self.types) {
             (Node::Bytes(bytes), Some(types)) => match (bytes.get(row), types.get(row)) {
                 (None, _) => out.null(),
-                (Some(bits), Some(name)) => out.typed(name, bits),
+                (Some(bits), Some(name)) => out.typed_value(name, bits),
                 // Text would be read as a value of type string.
                 (Some(bits), None) => out.base64(bits),
             },

@@ -120,8 +120,8 @@ impl Buffer {
     }
 
     /// Writes a key or value with a type.
-    pub fn typed(&mut self, type_name: &str, bits: &[u8]) {
-        let value = Scalar::named(type_name).and_then(|scalar| {
+    pub fn typed_value(&mut self, type_name: &str, bits: &[u8]) {
+        let value = Scalar::from_name(type_name).and_then(|scalar| {
             let value = read_bytes(scalar, ByteOrder::Big, bits).ok()?;
             Some((scalar, value))
         });
@@ -198,7 +198,7 @@ impl Buffer {
             return self.plain(bytes);
         }
         match text_of(bytes) {
-            Some(text) => self.escaped(text),
+            Some(text) => self.escaped_text(text),
             None => self.base64(bytes),
         }
     }
@@ -207,7 +207,7 @@ impl Buffer {
     pub fn text(&mut self, text: &str) {
         match is_plain(text.as_bytes()) {
             true => self.plain(text.as_bytes()),
-            false => self.escaped(text),
+            false => self.escaped_text(text),
         }
     }
 
@@ -219,7 +219,7 @@ impl Buffer {
         self.raw(b"\"");
     }
 
-    fn escaped(&mut self, text: &str) {
+    fn escaped_text(&mut self, text: &str) {
         self.raw(b"\"");
         let mut copied = 0;
         for (offset, char) in text.char_indices() {

@@ -181,7 +181,7 @@ pub trait Work: Send + Sync {
     fn output_type(&self) -> Result<DataType, Error>;
 
     /// Returns a column in the shape that [`Work::apply`] reads.
-    fn shaped(&self, column: ArrayRef) -> Result<ArrayRef, Error> {
+    fn reshape(&self, column: ArrayRef) -> Result<ArrayRef, Error> {
         Ok(column)
     }
 

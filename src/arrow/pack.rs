@@ -22,7 +22,7 @@ use super::sink::{Row, parse_row};
 use super::{Input, Operation, Output, schema};
 use crate::base_encoding::BaseEncoding;
 use crate::charset::Charset;
-use crate::encoding::{Encoding, in_range, is_integer, read_text, typed, untyped};
+use crate::encoding::{Encoding, decode_value, encode_value, in_range, is_integer, read_text};
 use crate::error::{Code, Direction, Error, ErrorDetail, bad_length};
 use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::{BinaryValues, Values as _};
@@ -65,7 +65,7 @@ impl Operation for Pack {
         for column in &self.columns {
             let PackedColumn::Values { key, type_, .. } = column else { continue };
             writable_key(key, format)?;
-            stored(*type_, format)
+            stored_type(*type_, format)
                 .map_err(|message| Error::Value(format!("{}: header {key}: {message}", format.name)))?;
         }
         Ok(schema::headers_type(format, false))
@@ -86,12 +86,12 @@ impl Pack {
                 let encode = || {
                     let encoded = encode(column.as_ref(), *type_, format, *lists, self.truncates)?;
                     match split {
-                        Some(separator) => encoded.joined(separator, self.skips_nulls, format),
+                        Some(separator) => encoded.join(separator, self.skips_nulls, format),
                         None => Ok(encoded),
                     }
                 };
                 let encoded = memory::hold(encode).unwrap_or_else(|held| held.resume(&key.to_string()));
-                encoded.map(Some).map_err(|error| error.located(key, format, input.rows_before))
+                encoded.map(Some).map_err(|error| error.into_error(key, format, input.rows_before))
             }
         });
         let encoded: Vec<_> = encoded.collect::<Result<_, Error>>()?;
@@ -118,7 +118,7 @@ impl Pack {
 }
 
 /// The type that a format stores with values of a type, if it stores types.
-fn stored(type_: Type, format: &Info) -> Result<Option<ValueType>, String> {
+fn stored_type(type_: Type, format: &Info) -> Result<Option<ValueType>, String> {
     if !matches!(type_.coding, Coding::Plain(_) | Coding::Guid | Coding::Text(_) | Coding::Charset(_)) {
         return Err("the type can be read, but not written".into());
     }
@@ -153,7 +153,7 @@ struct EncodedColumn<'a> {
 
 impl<'a> EncodedColumn<'a> {
     /// Joins the elements of each list by a separator.
-    fn joined(self, separator: &[u8], skips_nulls: bool, format: &Info) -> Result<EncodedColumn<'a>, Failed> {
+    fn join(self, separator: &[u8], skips_nulls: bool, format: &Info) -> Result<EncodedColumn<'a>, Failed> {
         let Some(lists) = self.lists else { return Ok(self) };
         let (mut values, mut joined, mut has_value) = (BinaryValues::default(), Vec::new(), Vec::new());
         let separators = Finder::new(separator);
@@ -244,7 +244,7 @@ enum Failed {
 }
 
 impl Failed {
-    fn located(self, key: &RequestedKey, format: &Info, rows_before: usize) -> Error {
+    fn into_error(self, key: &RequestedKey, format: &Info, rows_before: usize) -> Error {
         match self {
             Failed::Type(message) => Error::Type(format!("header {key}: {message}")),
             Failed::Value(row, error) => {
@@ -252,7 +252,7 @@ impl Failed {
                     key: Some(key.to_string()),
                     ..ErrorDetail::of_message(error.code, format!("header {key}: {}", error.message))
                 };
-                detail.located(Direction::Encode, format.name, Some(rows_before + row))
+                detail.into_error(Direction::Encode, format.name, Some(rows_before + row))
             }
         }
     }
@@ -288,7 +288,7 @@ fn encode<'a>(
         Some(lists) => elements_of(lists, 0).start..elements_of(lists, lists.len() - 1).end,
         None => 0..array.len(),
     };
-    let value_type = stored(type_, format).map_err(Failed::Type)?;
+    let value_type = stored_type(type_, format).map_err(Failed::Type)?;
     // A format with types has one encoding for each type. There, a UUID is bytes in the requested order, as are bytes
     // that are written as text.
     let has_own = matches!(value_type, None | Some(ValueType::Named(Scalar::Binary))) || type_.base.is_some();
@@ -419,9 +419,9 @@ impl ValueWriter {
                     };
                     let failed = |error| Failed::Value(index, error);
                     read_text(scalar, text).map_err(failed)?;
-                    let bits = typed(value_type, text, Encoding::Text).map_err(failed)?;
+                    let bits = decode_value(value_type, text, Encoding::Text).map_err(failed)?;
                     let bits = self.type_.in_order(bits);
-                    let bytes = untyped(value_type, &bits, self.encoding).map_err(failed)?;
+                    let bytes = encode_value(value_type, &bits, self.encoding).map_err(failed)?;
                     self.values.push(&bytes);
                 }
                 Ok(())
@@ -550,7 +550,7 @@ impl ValueWriter {
                 Encoding::Bytes(ByteOrder::Big) => self.values.push(bytes),
                 Encoding::Bytes(ByteOrder::Little) => self.values.push(&bits.to_le_bytes()[..width]),
                 Encoding::Text => {
-                    let text = untyped(value_type, bytes, Encoding::Text);
+                    let text = encode_value(value_type, bytes, Encoding::Text);
                     self.values.push(&text.map_err(failed)?);
                 }
             }

@@ -22,7 +22,7 @@ use crate::formats::headers::iggy::Iggy;
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::buffer::Progress;
-use crate::kernel::encode::{max_bytes, max_converted};
+use crate::kernel::encode::{max_bytes, max_converted_len};
 use crate::kernel::layout::{ReadableLayout, WireLayout};
 use crate::kernel::lists::{Bits, Columns, ListBlock, Names, Strings};
 use crate::kernel::scan::has_named_types;
@@ -246,7 +246,7 @@ impl<'a, F: WireLayout> ConvertedRows<'a, F> {
         fill_block::<L>(block, self.messages, next.rows, self.options, false);
         let limit = self.options.limits.headers;
         match block.rows().len() {
-            offered @ 1.. if max_converted::<L, F>(block) <= room => {
+            offered @ 1.. if max_converted_len::<L, F>(block) <= room => {
                 Appended { offered, appended: sink.append_converted::<L, F>(block, limit, next.progress) }
             }
             _ => Appended::NONE,

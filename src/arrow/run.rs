@@ -166,7 +166,9 @@ impl<S> Rows<S> {
             Some(target) if is_readable => (Direction::Encode, target),
             _ => (plan.direction, plan.format),
         };
-        self.apply_policy(plan, found, failed, log.take_errors(), |error| error.located(direction, format, Some(row)))
+        self.apply_policy(plan, found, failed, log.take_errors(), |error| {
+            error.into_error(direction, format, Some(row))
+        })
     }
 
     /// Appends a row that could not be read at all.
@@ -183,7 +185,7 @@ impl<S> Rows<S> {
     {
         self.begin_row(found);
         let failed = FailedRow { is_broken: true, is_damaged: true, is_appended: false, keeps_parts: S::KEEPS_PARTS };
-        self.apply_policy(plan, found, failed, errors, |error| error.located(plan.direction, plan.format, Some(row)))
+        self.apply_policy(plan, found, failed, errors, |error| error.into_error(plan.direction, plan.format, Some(row)))
     }
 
     /// Raises, keeps or drops a row with errors.
@@ -443,5 +445,5 @@ impl<'a, S: RowSink<'a>> RangeRun<'a, S> for RowRun<'_, 'a, S> {
 
 pub fn too_large(direction: Direction, format: &'static str, row: usize) -> Error {
     let error = ErrorDetail::of_message(Code::TooLarge, "this row alone passes the 2 GiB of an Arrow column");
-    error.located(direction, format, Some(row))
+    error.into_error(direction, format, Some(row))
 }

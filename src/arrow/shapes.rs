@@ -34,7 +34,7 @@ const MAX_ELEMENTS: usize = i32::MAX as usize;
 /// `drops_fields`: other fields of headers are ignored.
 pub fn plain(column: ArrayRef, format: &Info, drops_fields: bool) -> Result<ArrayRef, Error> {
     match column.data_type() {
-        DataType::Dictionary(..) => plain(decoded(&column)?, format, drops_fields),
+        DataType::Dictionary(..) => plain(expand_dictionary(&column)?, format, drops_fields),
         _ if format.class != Class::Headers => Ok(column),
         DataType::Map(..) => {
             let map = column.as_map();
@@ -45,31 +45,34 @@ pub fn plain(column: ArrayRef, format: &Info, drops_fields: bool) -> Result<Arra
         }
         DataType::List(_) => {
             let lists = column.as_list::<i32>();
-            changed(lists, drops_fields).unwrap_or(Ok(column))
+            convert_elements(lists, drops_fields).unwrap_or(Ok(column))
         }
         DataType::LargeList(_) => {
             let lists = column.as_list::<i64>();
-            changed(lists, drops_fields).unwrap_or(Ok(column))
+            convert_elements(lists, drops_fields).unwrap_or(Ok(column))
         }
         DataType::FixedSizeList(..) => plain(from_fixed(column.as_fixed_size_list())?, format, drops_fields),
         DataType::ListView(_) => {
             let views = column.as_list_view::<i32>();
             let ranges =
                 (0..views.len()).map(|row| (position(views.value_offset(row)), position(views.value_size(row))));
-            plain(gathered(&column, views.values(), ranges)?, format, drops_fields)
+            plain(gather_lists(&column, views.values(), ranges)?, format, drops_fields)
         }
         DataType::LargeListView(_) => {
             let views = column.as_list_view::<i64>();
             let ranges =
                 (0..views.len()).map(|row| (position(views.value_offset(row)), position(views.value_size(row))));
-            plain(gathered(&column, views.values(), ranges)?, format, drops_fields)
+            plain(gather_lists(&column, views.values(), ranges)?, format, drops_fields)
         }
         _ => Ok(column),
     }
 }
 
 /// Converts the elements of lists; `None` if they have the right shape, or are not headers.
-fn changed<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_fields: bool) -> Option<Result<ArrayRef, Error>> {
+fn convert_elements<O: OffsetSizeTrait>(
+    lists: &GenericListArray<O>,
+    drops_fields: bool,
+) -> Option<Result<ArrayRef, Error>> {
     let elements = lists.values();
     if let Some(headers) = elements.as_struct_opt() {
         let headers = headers_of(headers, drops_fields)?;
@@ -187,7 +190,7 @@ fn is_binary(data_type: &DataType) -> bool {
 /// Converts keys to text; a key that is not UTF-8 becomes null.
 fn text_of(keys: &ArrayRef) -> Result<ArrayRef, Error> {
     Ok(match keys.data_type() {
-        DataType::Dictionary(..) => return text_of(&decoded(keys)?),
+        DataType::Dictionary(..) => return text_of(&expand_dictionary(keys)?),
         DataType::Binary => {
             let keys = keys.as_binary::<i32>();
             Arc::new(StringArray::try_from_binary(keys.clone()).unwrap_or_else(|_| keys.iter().map(text).collect()))
@@ -213,7 +216,7 @@ fn text(key: Option<&[u8]>) -> Option<&str> {
 /// Converts values to bytes; text becomes UTF-8.
 fn bytes_of(values: &ArrayRef) -> Result<ArrayRef, Error> {
     Ok(match values.data_type() {
-        DataType::Dictionary(..) => return bytes_of(&decoded(values)?),
+        DataType::Dictionary(..) => return bytes_of(&expand_dictionary(values)?),
         DataType::Utf8 => Arc::new(BinaryArray::from(values.as_string::<i32>().clone())),
         DataType::LargeUtf8 => Arc::new(LargeBinaryArray::from(values.as_string::<i64>().clone())),
         DataType::Utf8View => Arc::new(values.as_string_view().clone().to_binary_view()),
@@ -222,18 +225,18 @@ fn bytes_of(values: &ArrayRef) -> Result<ArrayRef, Error> {
 }
 
 /// Expands a dictionary.
-fn decoded(column: &ArrayRef) -> Result<ArrayRef, Error> {
+fn expand_dictionary(column: &ArrayRef) -> Result<ArrayRef, Error> {
     let dictionary = column.as_any_dictionary();
     let values = dictionary.values();
     if values.is_empty() {
         return Ok(new_null_array(values.data_type(), column.len()));
     }
     let keys = dictionary.normalized_keys();
-    picked(values, (0..column.len()).map(|row| dictionary.keys().is_valid(row).then(|| keys[row])))
+    pick_values(values, (0..column.len()).map(|row| dictionary.keys().is_valid(row).then(|| keys[row])))
 }
 
 /// Copies single values of a column, or a null for each row without one.
-fn picked(values: &ArrayRef, rows: impl Iterator<Item = Option<usize>> + Clone) -> Result<ArrayRef, Error> {
+fn pick_values(values: &ArrayRef, rows: impl Iterator<Item = Option<usize>> + Clone) -> Result<ArrayRef, Error> {
     match values.data_type() {
         DataType::Utf8 => picked_bytes(values.as_string::<i32>(), rows),
         DataType::Binary => picked_bytes(values.as_binary::<i32>(), rows),
@@ -323,7 +326,7 @@ fn byte_len(values: &ArrayData, start: usize, len: usize) -> usize {
 }
 
 /// Converts list views to lists.
-fn gathered(
+fn gather_lists(
     views: &ArrayRef,
     values: &ArrayRef,
     ranges: impl Iterator<Item = (usize, usize)> + Clone,
@@ -358,8 +361,8 @@ fn from_alternating<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_field
         }
         ends.push(i32::try_from(pairs.len()).map_err(|_| too_large())?);
     }
-    let keys = picked(texts, pairs.iter().map(|(key, _)| *key))?;
-    let values = picked(texts, pairs.iter().map(|(_, value)| *value))?;
+    let keys = pick_values(texts, pairs.iter().map(|(key, _)| *key))?;
+    let values = pick_values(texts, pairs.iter().map(|(_, value)| *value))?;
     let headers = struct_with(vec![("key", keys), ("value", values)], None, Some(NO_VALUE))?;
     list(OffsetBuffer::new(ScalarBuffer::from(ends)), Arc::new(headers), lists.nulls(), drops_fields)
 }

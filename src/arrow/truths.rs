@@ -61,7 +61,7 @@ impl Test {
                 let elements = self.of_rows(&list.values().slice(first, last - first), None)?;
                 let ends = list.value_offsets().windows(2);
                 let ranges = ends.map(|ends| ends[0] as usize - first..ends[1] as usize - first);
-                Ok(collected(ranges.map(|range| quantifier.over(&elements, range)), column.len()))
+                Ok(collect_truths(ranges.map(|range| quantifier.over(&elements, range)), column.len()))
             }
             (DataType::Dictionary(..), _) => self.of_dictionary(column.as_any_dictionary()),
             // Unions and runs have no nulls of their own: each row is null if its value is.
@@ -86,7 +86,7 @@ impl Test {
         let (rows, values) = (column.len(), column.values());
         let of_null = Truth::of_null(self, 1);
         if values.is_empty() {
-            return Ok(collected((0..rows).map(|_| of_null), rows));
+            return Ok(collect_truths((0..rows).map(|_| of_null), rows));
         }
         memory::probe(rows.saturating_mul(size_of::<usize>()));
         let keys = column.normalized_keys();
@@ -96,7 +96,7 @@ impl Test {
         }
         let all = self.of_rows(values, None)?;
         let truth = |(row, key)| if column.is_null(row) { of_null } else { one(&all, key) };
-        Ok(collected(keys.into_iter().enumerate().map(truth), rows))
+        Ok(collect_truths(keys.into_iter().enumerate().map(truth), rows))
     }
 
     /// The truth for each row of a run-end encoded column.
@@ -112,7 +112,7 @@ impl Test {
         });
         let truths = truths.collect::<Result<Vec<_>, _>>()?;
         let rows = truths.len();
-        Ok(collected(truths.into_iter(), rows))
+        Ok(collect_truths(truths.into_iter(), rows))
     }
 
     fn of_values(&self, column: &dyn Array) -> Result<Vec<Truth>, Error> {
@@ -237,7 +237,7 @@ fn one(truths: &[Truth], row: usize) -> Truth {
 }
 
 /// Collects truths of one row each, 64 in an element.
-fn collected(truths: impl Iterator<Item = Truth>, rows: usize) -> Vec<Truth> {
+fn collect_truths(truths: impl Iterator<Item = Truth>, rows: usize) -> Vec<Truth> {
     let mut out = vec![Truth::default(); rows.div_ceil(ROWS)];
     for (row, truth) in truths.enumerate() {
         out[row / ROWS].yes |= truth.yes << (row % ROWS);

@@ -12,7 +12,7 @@ use crate::error::{Code, Error};
 use crate::json;
 use crate::text_form::{TextForm, Unit};
 use crate::types::{Coding, Type};
-use crate::value::{ByteOrder, InvalidValue, Value, guid_order, invalid, read_bytes, sized, uuid_digits};
+use crate::value::{ByteOrder, InvalidValue, Value, guid_order, invalid, read_bytes, read_fixed, uuid_digits};
 use crate::value_type::{Scalar, ValueType};
 
 /// The engine that reads a typed column. Spark lacks unsigned and 128-bit integers, and has times in microseconds.
@@ -122,7 +122,7 @@ impl Type {
             Coding::Plain(Encoding::Bytes(order)) => read_bytes(self.scalar, order, bytes)?,
             Coding::Plain(Encoding::Text) => read_text(self.scalar, bytes)?,
             Coding::Guid => {
-                let digits = uuid_digits(guid_order(sized(self.scalar, ByteOrder::Big, bytes)?));
+                let digits = uuid_digits(guid_order(read_fixed(self.scalar, ByteOrder::Big, bytes)?));
                 Value::Text(Cow::Owned(digits.iter().map(|digit| char::from(*digit)).collect()))
             }
             Coding::Any | Coding::Exists | Coding::Every => Value::Bytes(Cow::Borrowed(bytes)),
@@ -274,8 +274,7 @@ pub fn ddl(data_type: &DataType) -> String {
         DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => "timestamp".into(),
         DataType::List(element) => format!("array<{}>", ddl(element.data_type())),
         DataType::Struct(fields) => {
-            let fields: Vec<_> =
-                fields.iter().map(|f| format!("{}:{}", quoted(f.name()), ddl(f.data_type()))).collect();
+            let fields: Vec<_> = fields.iter().map(|f| format!("{}:{}", quote(f.name()), ddl(f.data_type()))).collect();
             format!("struct<{}>", fields.join(","))
         }
         // Spark has no such type.
@@ -284,7 +283,7 @@ pub fn ddl(data_type: &DataType) -> String {
 }
 
 /// A name in Spark's DDL, quoted if necessary.
-pub fn quoted(name: &str) -> String {
+pub fn quote(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if plain && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty() {
         name.to_string()

@@ -129,13 +129,13 @@ impl Frame {
             check(rest, block, "the checksum of a block does not hold")?;
         }
         match word & STORED {
-            0 => self.compressed(block, output)?,
+            0 => self.decompress_block(block, output)?,
             _ => output.extend(block)?,
         }
         Ok(true)
     }
 
-    fn compressed(&self, block: &[u8], output: &mut Output<'_>) -> Result {
+    fn decompress_block(&self, block: &[u8], output: &mut Output<'_>) -> Result {
         let max_len = self.max_block_len.min(block.len().saturating_mul(MAX_RATIO));
         let (limit, limited) = (output.too_large(), output.room() < max_len);
         output.fill(max_len.min(output.room()), |before, room| {

@@ -31,7 +31,7 @@ dispatch! {
 }
 
 /// Maximum number of bytes that converting a block of layout `S` to layout `F` appends, saturated at `usize::MAX`.
-pub fn max_converted<S: WireLayout, F: WireLayout>(block: &RowBlock<'_>) -> usize {
+pub fn max_converted_len<S: WireLayout, F: WireLayout>(block: &RowBlock<'_>) -> usize {
     max_written::<F>(block.byte_len(), block.byte_len() / S::MIN_LEN, block.rows().len())
 }
 
@@ -47,7 +47,7 @@ dispatch! {
         out: &mut BinaryValues,
     ) -> usize {
         let (before, rules) = (out.count(), Rules { refuses_nulls: true, ..rules });
-        let to = out.writer(block.rows().len(), max_converted::<S, F>(block), progress);
+        let to = out.writer(block.rows().len(), max_converted_len::<S, F>(block), progress);
         // SAFETY: the writer was made for this block.
         let done = unsafe {
             match S::MAX_COUNT {

@@ -182,7 +182,7 @@ impl Default for RowBlock<'_> {
 }
 
 /// Clears a vector and reuses its memory for elements with another lifetime.
-pub fn recycled<T, U>(mut memory: Vec<T>) -> Vec<U> {
+pub fn recycle<T, U>(mut memory: Vec<T>) -> Vec<U> {
     memory.clear();
     memory.into_iter().map(|_| unreachable!("it was cleared")).collect()
 }

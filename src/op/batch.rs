@@ -18,7 +18,7 @@ pub fn write<B: Builder>(messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Resu
     let Some(first) = messages.first() else {
         return Err(Error::Value(format!("{name} needs at least one message")));
     };
-    let rejected = |error: ErrorDetail| error.located(Direction::Encode, name, None);
+    let rejected = |error: ErrorDetail| error.into_error(Direction::Encode, name, None);
     let mut batch = B::new(&first.fields, codec).map_err(rejected)?;
     for (row, mut message) in messages.into_iter().enumerate() {
         let prepared = batch.prepare(&mut message.fields).map_err(rejected);

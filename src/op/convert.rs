@@ -165,11 +165,11 @@ pub fn convert_message(
     let mut log = CollectErrors::new(on_loss, read.limits.reports);
     let mut message = GatheredMessage::default();
     let gathered = (source.gather)(Cursor::new(data), read, EitherLog::Collect(&mut log), &mut message);
-    let presence = log.ended(gathered, Direction::Decode, source.name)?;
+    let presence = log.finish_parse(gathered, Direction::Decode, source.name)?;
     let mut data = Vec::new();
     let encoded = hand_over(&mut message, presence, source.fields, target.fields, &mut log, &mut writer)
         .and_then(|()| writer.encode(presence, &mut log, &mut data));
-    let encoded = log.ended(encoded, Direction::Encode, target.name)?;
+    let encoded = log.finish_parse(encoded, Direction::Encode, target.name)?;
     log.reject_losses(target.name)?;
     let data = (encoded == Encoded::Message).then_some(data);
     let mut losses = log.take_losses();

@@ -31,14 +31,14 @@ impl Visitor for Inspect<'_> {
     type Out = Inspection;
 
     fn visit<E: MessageFormat>(self) -> Inspection {
-        let mut log = CollectErrors::labelled(self.options.limits.reports);
+        let mut log = CollectErrors::with_labels(self.options.limits.reports);
         // The errors are the result.
         let _ = E::INFO.collect(Cursor::new(self.data), self.options, &mut log, &mut Discard);
         inspection(log, self.data.len())
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Inspection {
-        let log = CollectErrors::labelled(self.options.limits.reports);
+        let log = CollectErrors::with_labels(self.options.limits.reports);
         inspection(read_batch::<B>(self.data, self.options, log), self.data.len())
     }
 }

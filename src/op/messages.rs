@@ -64,7 +64,7 @@ impl<F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]) -> bool> Visitor fo
         if reader.stopped {
             return Ok(true);
         }
-        log.ended(parsed, Direction::Decode, B::NAME).map(|()| false)
+        log.finish_parse(parsed, Direction::Decode, B::NAME).map(|()| false)
     }
 }
 
@@ -133,7 +133,7 @@ where
         self.frame = frame;
     }
 
-    fn stopped(&mut self, before: FramePosition) {
+    fn stop_before(&mut self, before: FramePosition) {
         if self.stopped {
             self.bookmark.offset = self.frame.start;
             self.bookmark.position = Some(before);

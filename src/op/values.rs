@@ -28,7 +28,7 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ParseMessage<'a, F> {
         let mut sink = (self.fresh)();
         let mut log = CollectErrors::default();
         let parsed = E::INFO.collect(data, self.options, &mut log, &mut sink);
-        Ok((sink, log.ended(parsed, Direction::Decode, E::NAME)?))
+        Ok((sink, log.finish_parse(parsed, Direction::Decode, E::NAME)?))
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
@@ -40,5 +40,5 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ParseMessage<'a, F> {
 pub fn open_message<E: MessageFormat>(data: &[u8]) -> Result<Opened<'_, E::Fields<'_>>, Error> {
     let mut log = CollectErrors::default();
     let opened = E::open(Cursor::new(data), ReadOptions::default(), &mut log);
-    log.ended(opened, Direction::Decode, E::NAME)
+    log.finish_parse(opened, Direction::Decode, E::NAME)
 }

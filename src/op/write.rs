@@ -5,10 +5,10 @@ use std::mem;
 use std::ops::Range;
 
 use super::adapt;
-use crate::encoding::{Encoding, is_other_nan, typed, untyped};
+use crate::encoding::{Encoding, decode_value, encode_value, is_other_nan};
 use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, RequestedKey, Text};
-use crate::kernel::recycled;
+use crate::kernel::recycle;
 use crate::limits::Limits;
 use crate::log::{CollectErrors, FailFast, Log, OnLoss, Result};
 use crate::memory;
@@ -110,7 +110,7 @@ impl<'a> Writer<'a> {
             let contents = Contents { fields: &self.fields, headers: &self.headers, has_headers_field };
             return self.target.encode(contents, log, out);
         }
-        let mut headers = recycled(mem::take(&mut self.scratch));
+        let mut headers = recycle(mem::take(&mut self.scratch));
         headers.extend_from_slice(&self.headers);
         for (index, range) in &self.encoded_ranges {
             headers[*index].value = Some(&self.encoded[range.clone()]);
@@ -120,7 +120,7 @@ impl<'a> Writer<'a> {
         }
         let contents = Contents { fields: &self.fields, headers: &headers, has_headers_field };
         let done = self.target.encode(contents, log, out);
-        self.scratch = recycled(headers);
+        self.scratch = recycle(headers);
         done
     }
 
@@ -180,7 +180,7 @@ impl<'a> Writer<'a> {
         };
         // Only valid bits can be restored to their type.
         let is_value = Checks::Value.check(value_type, &bits);
-        let written = match is_value.and_then(|()| reencoded(&bits, |bits| untyped(value_type, bits, encoding))) {
+        let written = match is_value.and_then(|()| reencode(&bits, |bits| encode_value(value_type, bits, encoding))) {
             Ok(written) => written,
             Err(invalid) => return self.invalid(header, *invalid, log),
         };
@@ -210,7 +210,7 @@ impl<'a> Writer<'a> {
         match (requested, header.value_type) {
             (Some(requested), Some(value_type)) if value_type == requested.value_type => Ok(Some((value_type, bits))),
             (Some(requested), None | Some(ValueType::Named(Scalar::Binary | Scalar::String))) => {
-                match reencoded(&bits, |bits| typed(requested.value_type, bits, requested.encoding)) {
+                match reencode(&bits, |bits| decode_value(requested.value_type, bits, requested.encoding)) {
                     Ok(bits) => Ok(Some((requested.value_type, bits))),
                     Err(invalid) => drop_header(header, invalid.code, || invalid.message, log),
                 }
@@ -316,7 +316,7 @@ fn type_lost(header: &Header<'_>, value_type: ValueType) -> Loss {
 }
 
 /// Converts bits to another encoding; borrowed bits stay borrowed.
-fn reencoded<'a>(
+fn reencode<'a>(
     bits: &Cow<'a, [u8]>,
     encode: impl for<'b> Fn(&'b [u8]) -> Result<Cow<'b, [u8]>, Box<InvalidValue>>,
 ) -> Result<Cow<'a, [u8]>, Box<InvalidValue>> {
@@ -498,7 +498,7 @@ impl EncodeMessage<'_> {
         }
         let mut log = CollectErrors::new(self.options.on_loss, Limits::DEFAULT.reports);
         let written = self.write(target, &mut log)?;
-        let written = log.ended(written, Direction::Encode, target.name)?;
+        let written = log.finish_parse(written, Direction::Encode, target.name)?;
         log.reject_losses(target.name)?;
         Ok(written)
     }

@@ -32,16 +32,16 @@ pub enum KeyArgument {
 }
 
 impl KeyArgument {
-    pub fn requested(self) -> Result<RequestedKey, Error> {
+    pub fn into_requested(self) -> Result<RequestedKey, Error> {
         Ok(match self {
             KeyArgument::Text(text) => RequestedKey::Text(text.to_string()),
             KeyArgument::Int(number) => RequestedKey::Int(number),
-            KeyArgument::Typed(value_type, bits) => RequestedKey::Typed(type_named(&value_type)?, bits.to_vec()),
+            KeyArgument::Typed(value_type, bits) => RequestedKey::Typed(parse_type_name(&value_type)?, bits.to_vec()),
         })
     }
 }
 
-pub fn type_named(name: &str) -> Result<ValueType, Error> {
+pub fn parse_type_name(name: &str) -> Result<ValueType, Error> {
     let types = Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(|scalar| scalar.name());
     ValueType::parse(name).ok_or_else(|| unknown_name("type", name, types))
 }
@@ -139,7 +139,7 @@ fn typed_parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<(ValueType, Bound<'py
     let py = value.py();
     let value_type = match type_of_class(&value.get_type())? {
         Some(value_type) => value_type,
-        None => type_named(value.getattr(intern!(py, "_type"))?.cast::<PyString>()?.to_str()?)?,
+        None => parse_type_name(value.getattr(intern!(py, "_type"))?.cast::<PyString>()?.to_str()?)?,
     };
     Ok((value_type, value.getattr(intern!(py, "_bits"))?.cast_into()?))
 }
@@ -165,7 +165,7 @@ fn type_of_class(class: &Bound<'_, PyType>) -> PyResult<Option<ValueType>> {
 fn half_pair(index: usize, format: &'static str) -> PyErr {
     let message = "a key with half of a surrogate pair has no UTF-8 form";
     let error = ErrorDetail { header: Some(index), ..ErrorDetail::of_message(Code::KeyNotUtf8, message) };
-    error.located(Direction::Encode, format, None).into()
+    error.into_error(Direction::Encode, format, None).into()
 }
 
 /// The option `types`: a word, or pairs of a key and the type of its values.
@@ -196,7 +196,8 @@ impl TypesArgument {
                 None => Err(unknown_name("types value", &word, words.iter().map(|(known, _)| *known))),
             },
             TypesArgument::Each(pairs) => {
-                let pair = |(key, times): (KeyArgument, OccurrencesArgument)| Ok((key.requested()?, times.times()?));
+                let pair =
+                    |(key, times): (KeyArgument, OccurrencesArgument)| Ok((key.into_requested()?, times.times()?));
                 pairs.into_iter().map(pair).collect::<Result<_, Error>>().map(TypeOption::ByKey)
             }
         }
@@ -244,17 +245,17 @@ pub mod argument {
         canonical: flag -> bool
         views: flag -> bool
         threads: at_least_one -> usize
-        #[cfg(debug_assertions)] stage: panicking -> &'a str
+        #[cfg(debug_assertions)] stage: panic_if_asked -> &'a str
     }
 
     /// Converts an argument to any other type.
-    pub fn extracted<'py, T: FromPyObjectOwned<'py>>(argument: &Bound<'py, PyAny>) -> PyResult<T> {
+    pub fn extract<'py, T: FromPyObjectOwned<'py>>(argument: &Bound<'py, PyAny>) -> PyResult<T> {
         enter(|| argument.extract().map_err(Into::into))
     }
 
     /// Panics for the text `argument`.
     #[cfg(debug_assertions)]
-    fn panicking<'a>(argument: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
+    fn panic_if_asked<'a>(argument: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
         let stage = text(argument, name)?;
         assert!(stage != "argument", "provoked");
         Ok(stage)
@@ -265,7 +266,7 @@ pub mod argument {
     }
 
     fn known_format(argument: &Bound<'_, PyAny>, name: &str) -> PyResult<Format> {
-        Ok(Format::named(text(argument, name)?)?)
+        Ok(Format::from_name(text(argument, name)?)?)
     }
 
     fn at_least_one(argument: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
@@ -291,7 +292,7 @@ pub mod argument {
 }
 
 /// Finds the value of a name.
-pub fn named<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T, Error> {
+pub fn parse_choice<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T, Error> {
     let value = known.iter().find(|(text, _)| *text == name).map(|(_, value)| *value);
     value.ok_or_else(|| unknown_name(option, name, known.iter().map(|(text, _)| *text)))
 }
@@ -349,12 +350,12 @@ pub fn write_options(argument: Option<Bound<'_, PyTuple>>) -> PyResult<WriteOpti
 }
 
 pub fn on_loss(name: &str) -> Result<OnLoss, Error> {
-    named("on_loss value", name, &[("raise", OnLoss::Raise), ("drop", OnLoss::Drop), ("report", OnLoss::Report)])
+    parse_choice("on_loss value", name, &[("raise", OnLoss::Raise), ("drop", OnLoss::Drop), ("report", OnLoss::Report)])
 }
 
 /// Whether null lists of headers are rejected.
 pub fn refuses_nulls(name: &str) -> Result<bool, Error> {
-    named("nulls value", name, &[("empty", false), ("raise", true)])
+    parse_choice("nulls value", name, &[("empty", false), ("raise", true)])
 }
 
 pub fn type_option(types: Option<TypesArgument>) -> Result<TypeOption, Error> {

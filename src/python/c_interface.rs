@@ -210,7 +210,7 @@ unsafe fn write_result<T>(
     work: impl FnOnce(&mut Exported) -> Result<T, ArrowError>,
 ) -> c_int {
     // SAFETY: the caller's contract.
-    let Some(exported) = (unsafe { exported(stream) }) else { return INVALID };
+    let Some(exported) = (unsafe { borrow_exported(stream) }) else { return INVALID };
     let (code, text) = match panics::catch_panic(|| work(exported)) {
         Ok(Ok(result)) => {
             // SAFETY: the caller's contract.
@@ -233,7 +233,7 @@ unsafe fn write_result<T>(
 ///
 /// The stream is null or from `export_stream`, and no other thread uses it, as the interface requires. It outlives the
 /// result, and is not released meanwhile.
-unsafe fn exported<'a>(stream: *mut FFI_ArrowArrayStream) -> Option<&'a mut Exported> {
+unsafe fn borrow_exported<'a>(stream: *mut FFI_ArrowArrayStream) -> Option<&'a mut Exported> {
     // SAFETY: `export_stream` made the pointer from a box of this type. `release` alone frees it, and leaves null.
     unsafe { stream.as_mut()?.private_data().cast::<Exported>().as_mut() }
 }
@@ -256,7 +256,7 @@ unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_A
 
 unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const c_char {
     // SAFETY: the caller's contract.
-    unsafe { exported(stream) }.map_or(null(), |exported| exported.last_error.as_ptr())
+    unsafe { borrow_exported(stream) }.map_or(null(), |exported| exported.last_error.as_ptr())
 }
 
 unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {

@@ -19,7 +19,7 @@ use crate::arrow::checks::check_values;
 use crate::arrow::input::Bytes;
 use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::shapes::plain;
-use crate::arrow::types::{ddl, quoted};
+use crate::arrow::types::{ddl, quote};
 use crate::arrow::{Input, Output, Work, threads};
 use crate::error::{Code, Error, ErrorDetail};
 use crate::format::Format;
@@ -39,7 +39,7 @@ impl Column {
     ) -> PyResult<Bound<'py, PyAny>> {
         enter(|| {
             let py = slf.py();
-            if let Some(capsules) = requested("array", slf, requested_schema)? {
+            if let Some(capsules) = export_requested("array", slf, requested_schema)? {
                 return Ok(capsules);
             }
             let array = &slf.get().array;
@@ -85,15 +85,15 @@ impl Stream {
     ) -> PyResult<Bound<'py, PyAny>> {
         enter(|| {
             let (py, this) = (slf.py(), slf.get());
-            let mut chunks = this.take(State::Exported)?.ok_or_else(ended)?;
+            let mut chunks = this.take(State::Exported)?.ok_or_else(ended_error)?;
             if requested_schema.is_some() {
                 // The cast reads a stream of its own, from which no other code can take chunks.
                 let stream = Stream { field: this.field.clone(), chunks: Mutex::new(State::Available(chunks)) };
                 let stream = Bound::new(py, stream)?;
-                if let Some(capsule) = requested("stream", &stream, requested_schema)? {
+                if let Some(capsule) = export_requested("stream", &stream, requested_schema)? {
                     return Ok(capsule);
                 }
-                chunks = stream.get().take(State::Exported)?.ok_or_else(ended)?;
+                chunks = stream.get().take(State::Exported)?.ok_or_else(ended_error)?;
             }
             Ok(export_stream(py, &this.field, Box::new(Unattached(chunks)))?.into_any())
         })
@@ -106,7 +106,7 @@ impl Stream {
     /// A second `for` raises, while `next` repeats the end, as every iterator does.
     fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         enter(|| match *slf.get().lock()? {
-            State::Ended => Err(ended()),
+            State::Ended => Err(ended_error()),
             State::Exported => Err(PyValueError::new_err(EXPORTED)),
             State::Available(_) | State::InUse => Ok(slf.clone()),
         })
@@ -149,7 +149,7 @@ impl Stream {
 
 const EXPORTED: &str = "the stream was exported, and is read elsewhere: make it again to read it again";
 
-fn ended() -> PyErr {
+fn ended_error() -> PyErr {
     PyValueError::new_err("the stream was read to its end: make it again to read it again")
 }
 
@@ -173,7 +173,7 @@ impl Schema {
                 match &self.data_type {
                     DataType::Struct(fields) => {
                         let columns =
-                            fields.iter().map(|field| format!("{} {}", quoted(field.name()), ddl(field.data_type())));
+                            fields.iter().map(|field| format!("{} {}", quote(field.name()), ddl(field.data_type())));
                         columns.collect::<Vec<_>>().join(", ")
                     }
                     other => ddl(other),
@@ -184,7 +184,7 @@ impl Schema {
 }
 
 /// Exports data in the type that a consumer requests; `None` without a request, or if no library can cast.
-fn requested<'py, T: pyo3::PyTypeInfo>(
+fn export_requested<'py, T: pyo3::PyTypeInfo>(
     function: &str,
     column: &Bound<'py, T>,
     schema: Option<Bound<'py, PyCapsule>>,
@@ -244,7 +244,7 @@ impl Shared {
             "the result passes the 2 GiB that one Arrow array can hold here: pass a stream or a chunked array",
         );
         let (direction, format) = self.work.error_context();
-        Err(error.located(direction, format, Some(output.until)))
+        Err(error.into_error(direction, format, Some(output.until)))
     }
 }
 
@@ -344,7 +344,7 @@ impl Chunks {
             let rows_before = self.rows_before;
             self.rows_before += read.as_ref().map_or(0, |column| column.len());
             let read = read.map_err(|error| Error::Value(format!("the stream given failed: {error}")));
-            let shaped = read.and_then(|column| self.shared.work.shaped(column));
+            let shaped = read.and_then(|column| self.shared.work.reshape(column));
             let chunk = |column| Chunk { column, from: 0, rows_before, output: None, is_checked: true };
             self.ahead.push_back(shaped.map(chunk));
         }
@@ -407,7 +407,7 @@ pub fn apply<'py>(
     let py = column.py();
     match import(column)? {
         c_interface::ImportedColumn::Array(array) => {
-            let result = without_gil(py, || shared.apply_whole(&shared.work.shaped(array)?));
+            let result = without_gil(py, || shared.apply_whole(&shared.work.reshape(array)?));
             let array = notes.note_remedy(py, result)?;
             notes.end(py)?;
             Ok(Column { array }.into_pyobject(py)?.into_any())
@@ -415,7 +415,7 @@ pub fn apply<'py>(
         c_interface::ImportedColumn::Stream(source) => {
             // A wrong type raises now, not when the first chunk is read.
             let empty = new_empty_array(source.data_type());
-            without_gil(py, || shared.work.apply(Input::new(&shared.work.shaped(empty)?)).map(drop))?;
+            without_gil(py, || shared.work.apply(Input::new(&shared.work.reshape(empty)?)).map(drop))?;
             Chunks::new(source, shared, notes).into_stream(py, data_type)
         }
     }

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::arguments::{KeyArgument, argument, named};
+use super::arguments::{KeyArgument, argument, parse_choice};
 use super::c_interface;
 use super::capsule::{self, Notes, Shared};
 use super::gil::{enter, without_gil};
@@ -44,10 +44,10 @@ pub fn selections(columns: Vec<ColumnSpec>) -> Result<Vec<Selection>, Error> {
         let (type_, others) = parse_alternatives(&type_)?;
         Ok(Selection {
             output: name,
-            key: key.requested()?,
+            key: key.into_requested()?,
             type_,
             others,
-            repeat: named("repeat", &repeat, &repeats)?,
+            repeat: parse_choice("repeat", &repeat, &repeats)?,
             required,
             default: default.map(default_value).transpose()?,
             split: split.map(String::into_bytes),

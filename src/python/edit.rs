@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
-use super::arguments::{KeyArgument, named, type_named};
+use super::arguments::{KeyArgument, parse_choice, parse_type_name};
 use super::gil::enter;
 use crate::arrow::edit::SeenEntries;
 use crate::error::{Error, unknown_name};
@@ -76,15 +76,16 @@ pub struct EditEntries {
 pub fn edit(EditEntries { entries, drops_others, appended, skips_nulls }: EditEntries) -> Result<Edit, Error> {
     let entry = |EditEntry { key, renamed, change, value }: EditEntry| {
         let value = value.map(new_value).transpose()?;
-        let change = match (named("change", &change, &[("keep", 0), ("drop", 1), ("replace", 2), ("set", 3)])?, value) {
-            (1, _) => Change::Drop,
-            (2, Some(value)) => Change::Replace(value),
-            (3, Some(value)) => Change::Set(value),
-            _ => Change::Keep,
-        };
-        Ok(Entry { key: key.requested()?, renamed: renamed.map(KeyArgument::requested).transpose()?, change })
+        let change =
+            match (parse_choice("change", &change, &[("keep", 0), ("drop", 1), ("replace", 2), ("set", 3)])?, value) {
+                (1, _) => Change::Drop,
+                (2, Some(value)) => Change::Replace(value),
+                (3, Some(value)) => Change::Set(value),
+                _ => Change::Keep,
+            };
+        Ok(Entry { key: key.into_requested()?, renamed: renamed.map(KeyArgument::into_requested).transpose()?, change })
     };
-    let header = |(key, value): (KeyArgument, EntryValue)| Ok((key.requested()?, new_value(value)?));
+    let header = |(key, value): (KeyArgument, EntryValue)| Ok((key.into_requested()?, new_value(value)?));
     Ok(Edit {
         entries: entries.into_iter().map(entry).collect::<Result<_, Error>>()?,
         drops_others,
@@ -95,7 +96,7 @@ pub fn edit(EditEntries { entries, drops_others, appended, skips_nulls }: EditEn
 
 fn new_value(EntryValue { source, type_, bits, column }: EntryValue) -> Result<NewValue, Error> {
     let constant = || {
-        let value_type = type_.as_deref().map(type_named).transpose()?;
+        let value_type = type_.as_deref().map(parse_type_name).transpose()?;
         Ok(NewValue::Constant(value_type, bits.as_ref().map(|bits| bits.to_vec())))
     };
     match &*source {

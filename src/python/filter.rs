@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
-use super::arguments::{argument, named};
+use super::arguments::{argument, parse_choice};
 use super::c_interface;
 use super::capsule::Column;
 use super::columns::{ColumnSpec, selections};
@@ -76,8 +76,8 @@ pub fn check_pattern(text: &str) -> PyResult<()> {
 #[pyfunction]
 pub fn truths(
     py: Python<'_>,
-    #[pyo3(from_py_with = argument::extracted)] condition: Program,
-    #[pyo3(from_py_with = argument::extracted)] columns: Vec<Option<Bound<'_, PyAny>>>,
+    #[pyo3(from_py_with = argument::extract)] condition: Program,
+    #[pyo3(from_py_with = argument::extract)] columns: Vec<Option<Bound<'_, PyAny>>>,
     rows: usize,
 ) -> PyResult<Column> {
     enter(|| {
@@ -120,7 +120,7 @@ fn step(ProgramStep { name, operand, quantifier, literals }: ProgramStep, header
             Literal::Bytes(prefix) => Test::StartsWith(prefix),
             _ => return Err(Error::Internal("where: a part of a value is text or bytes".into())),
         },
-        comparison => Test::Compare(named("comparison", comparison, &comparisons)?, first()?),
+        comparison => Test::Compare(parse_choice("comparison", comparison, &comparisons)?, first()?),
     };
     let operand = if operand < headers { Operand::Header(operand) } else { Operand::Field(operand - headers) };
     let quantifier = if quantifier == "all" { Quantifier::All } else { Quantifier::Any };

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use super::arguments::{MessageArgument, argument, named, read_options, size, write_options};
+use super::arguments::{MessageArgument, argument, parse_choice, read_options, size, write_options};
 use super::gil::{enter, without_gil_if_long};
 use super::objects::bytes_object;
 use crate::codec::Codec;
@@ -55,7 +55,7 @@ pub fn uncompressed<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     enter(|| {
         let limits = read_options(py, read)?.limits;
-        let bytes = without_gil_if_long(py, data.len(), || record_batch::uncompressed(data, limits))?;
+        let bytes = without_gil_if_long(py, data.len(), || record_batch::decompress_batch(data, limits))?;
         bytes_object(py, &bytes)
     })
 }
@@ -71,13 +71,13 @@ pub fn with_checksum<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, P
 #[pyo3(signature = (messages, format, codec, options=None))]
 pub fn batch<'py>(
     py: Python<'py>,
-    #[pyo3(from_py_with = argument::extracted)] messages: Vec<Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = argument::extract)] messages: Vec<Bound<'py, PyAny>>,
     #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::codec)] codec: &str,
     options: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     enter(|| {
-        let codec = named("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec)))?;
+        let codec = parse_choice("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec)))?;
         let options = write_options(options)?;
         let info = format.info();
         let of_dict = |dict: &Bound<'py, PyAny>| MessageArgument::of(dict, info);

@@ -173,7 +173,7 @@ pub fn encode<'py>(
     message: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    #[pyo3(from_py_with = argument::extracted)] types: Option<TypesArgument>,
+    #[pyo3(from_py_with = argument::extract)] types: Option<TypesArgument>,
     #[pyo3(from_py_with = argument::nulls)] nulls: &str,
     #[pyo3(from_py_with = argument::canonical)] canonical: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
@@ -224,7 +224,7 @@ pub fn select<'py>(
     py: Python<'py>,
     data: &[u8],
     #[pyo3(from_py_with = argument::format)] format: Format,
-    #[pyo3(from_py_with = argument::extracted)] columns: Vec<ColumnSpec>,
+    #[pyo3(from_py_with = argument::extract)] columns: Vec<ColumnSpec>,
     read: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     enter(|| {

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyList, PyMapping, PyTuple};
 
-use super::arguments::{self, TypesArgument, argument, limits_or_default, named, type_option};
+use super::arguments::{self, TypesArgument, argument, limits_or_default, parse_choice, type_option};
 use super::capsule::{self, Notes, Schema, Shared, Stream};
 use super::columns::{ColumnSpec, selections};
 use super::edit::{EditEntries, EditedKeys, edit as edit_of};
@@ -315,7 +315,7 @@ impl Decode {
             let options = or_default(py, options)?;
             let (read, on_error) = (options.get().read(py)?, options.get().on_error);
             let (condition, filter) = filter_of(r#where, format, None, "headers=")?;
-            let work = filtered(arrow::Decode { options: read, on_error, views }, format, filter, read, on_error);
+            let work = filter_rows(arrow::Decode { options: read, on_error, views }, format, filter, read, on_error);
             let passed =
                 arguments!(py, "format": format.info().name, "options": &options, "where": condition, "views": views);
             Ok(operation(py, passed, work, format, Some(options.get()), None)?.add_subclass(Decode))
@@ -346,7 +346,7 @@ impl Select {
             let (columns, selections) = columns_of(&columns, dialect, options.get(), &[])?;
             let (condition, filter) = filter_of(r#where, format, Some(&columns), "columns=")?;
             let select = arrow::Select { selections, dialect: dialect_of(dialect)?, options: read, on_error, views };
-            let work = filtered(select, format, filter, read, on_error);
+            let work = filter_rows(select, format, filter, read, on_error);
             let passed = arguments!(py, "format": format.info().name, "columns": columns, "options": &options,
                 "where": condition, "views": views, "dialect": dialect);
             Ok(operation(py, passed, work, format, Some(options.get()), None)?.add_subclass(Select))
@@ -550,7 +550,7 @@ impl Pack {
                 let Some(ColumnSpec { key, type_, repeat, split, .. }) = spec else { return Ok(PackedColumn::Headers) };
                 let (type_, _) = parse_alternatives(&type_)?;
                 let split = split.map(String::into_bytes);
-                Ok(PackedColumn::Values { key: key.requested()?, type_, lists: repeat == "all", split })
+                Ok(PackedColumn::Values { key: key.into_requested()?, type_, lists: repeat == "all", split })
             };
             let specs = columns.extract::<Vec<Option<ColumnSpec>>>()?;
             let packed = specs.into_iter().map(packed).collect::<Result<_, Error>>()?;
@@ -574,7 +574,7 @@ impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
         self.0.type_for(self.1.info())
     }
 
-    fn shaped(&self, column: ArrayRef) -> Result<ArrayRef, Error> {
+    fn reshape(&self, column: ArrayRef) -> Result<ArrayRef, Error> {
         plain(column, self.1.info(), V::DROPS_FIELDS)
     }
 
@@ -584,7 +584,7 @@ impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
 }
 
 /// Creates an operation on the rows that a filter selects, or on all rows.
-fn filtered<O: Operation + Send + Sync + 'static>(
+fn filter_rows<O: Operation + Send + Sync + 'static>(
     operation: O,
     format: Format,
     filter: Option<Filter>,
@@ -626,8 +626,8 @@ impl Work for ErrorsNamed {
         })
     }
 
-    fn shaped(&self, column: ArrayRef) -> Result<ArrayRef, Error> {
-        self.work.shaped(column)
+    fn reshape(&self, column: ArrayRef) -> Result<ArrayRef, Error> {
+        self.work.reshape(column)
     }
 
     fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
@@ -685,7 +685,7 @@ fn filter_of<'py>(
 }
 
 pub fn dialect_of(name: &str) -> Result<Dialect, Error> {
-    named("dialect", name, &[("arrow", Dialect::Arrow), ("spark", Dialect::Spark)])
+    parse_choice("dialect", name, &[("arrow", Dialect::Arrow), ("spark", Dialect::Spark)])
 }
 
 pub fn on_error(name: &str) -> Result<OnError, Error> {
@@ -693,5 +693,9 @@ pub fn on_error(name: &str) -> Result<OnError, Error> {
     if name == "null-column" {
         return Ok(OnError::NullColumn);
     }
-    named("errors value", name, &[("raise", OnError::Raise), ("null", OnError::Null), ("column", OnError::Column)])
+    parse_choice(
+        "errors value",
+        name,
+        &[("raise", OnError::Raise), ("null", OnError::Null), ("column", OnError::Column)],
+    )
 }

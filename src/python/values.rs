@@ -29,7 +29,7 @@ pub fn value_hashes<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResul
 pub fn value_matches<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = argument::extracted)] expressions: Vec<String>,
+    #[pyo3(from_py_with = argument::extract)] expressions: Vec<String>,
 ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
     enter(|| {
         let set = RegexSet::new(&expressions).map_err(|error| PyValueError::new_err(error.to_string()))?;

@@ -237,7 +237,7 @@ pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result
 
 /// The errors of a batch, found exactly and with labels.
 pub fn batch_errors<B: BatchFormat>(batch: &[u8], options: ReadOptions) -> [Vec<ErrorDetail>; 2] {
-    let (mut exact, mut labelled) = (CollectErrors::default(), CollectErrors::labelled(Limits::DEFAULT.reports));
+    let (mut exact, mut labelled) = (CollectErrors::default(), CollectErrors::with_labels(Limits::DEFAULT.reports));
     let mut receiver = ParseHeaders::<B>::new(options);
     let _ = parse_batch::<B, _>(Cursor::new(batch), options, &mut exact, &mut Receiver::new(&mut receiver, &mut ()));
     let _ = parse_batch::<B, _>(Cursor::new(batch), options, &mut labelled, &mut Receiver::new(&mut receiver, &mut ()));

@@ -62,7 +62,7 @@ fn formats_of_one() -> Vec<&'static str> {
 }
 
 fn named(name: &str) -> Format {
-    Format::named(name).expect("a format of the table")
+    Format::from_name(name).expect("a format of the table")
 }
 
 /// A byte of options, bit by bit.

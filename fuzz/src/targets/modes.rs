@@ -46,7 +46,7 @@ impl Visitor for InEveryMode<'_> {
     fn visit<E: MessageFormat>(self) -> Vec<ErrorDetail> {
         let InEveryMode(serialized, options) = self;
         let longer = [serialized, &BEHIND].concat();
-        let (mut exact, mut labelled) = (CollectErrors::default(), CollectErrors::labelled(Limits::DEFAULT.reports));
+        let (mut exact, mut labelled) = (CollectErrors::default(), CollectErrors::with_labels(Limits::DEFAULT.reports));
         let exactly = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut exact, &mut Discard);
         let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut labelled, &mut Discard);
         assert_eq!(exact.errors(), labelled.errors());

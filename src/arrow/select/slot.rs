@@ -145,7 +145,7 @@ impl Slot {
             Some(occurrence) => self.read(*occurrence, log)?,
             None => match &self.selection.default {
                 Some(default) if headers != Presence::Broken => {
-                    let value = default.value(self.dialect).map(|value| self.column.widened(value));
+                    let value = default.value(self.dialect).map(|value| self.column.widen(value));
                     self.column.push(value);
                     return Ok(());
                 }
@@ -219,7 +219,7 @@ impl Slot {
             value = self.read_as_others(value, occurrence.value_type, bytes);
         }
         if !self.selection.others.is_empty() {
-            value = value.map(|value| value.map(|value| self.column.values().widened(value)));
+            value = value.map(|value| value.map(|value| self.column.values().widen(value)));
         }
         self.selected(value, occurrence, log)
     }

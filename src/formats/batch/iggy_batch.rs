@@ -30,7 +30,7 @@ use std::hash::Hasher;
 use twox_hash::XxHash3_64;
 
 use crate::cursor::Cursor;
-use crate::error::{Code, counted};
+use crate::error::{Code, format_count};
 use crate::formats::checksum::mismatch;
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::message::iggy_message::open_parts;
@@ -165,7 +165,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
         let opened = open_frame(&mut frames, &base, log)?;
         begun += 1;
         if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
-            receiver.stopped(FramePosition { offset: frames.offset() - begin, count: begun, ..first });
+            receiver.stop_before(FramePosition { offset: frames.offset() - begin, count: begun, ..first });
             return Err(stop);
         }
     }
@@ -174,7 +174,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
             log.begin_message();
         }
         log.error(Code::CountTooLarge, Some(count_at), || {
-            format!("the batch announces {} and has {begun}", counted(count as usize, "message"))
+            format!("the batch announces {} and has {begun}", format_count(count as usize, "message"))
         })?;
         receiver.unreadable(log)?;
         return Err(Stop);
@@ -211,7 +211,7 @@ fn open_batch<'a, R: Log>(
     check_zeros(&mut header, log)?;
     let sized = usize::try_from(len).unwrap_or(usize::MAX);
     if sized < HEADER_LEN {
-        let stored = counted(sized, "byte");
+        let stored = format_count(sized, "byte");
         return Err(log.fatal(Code::WrongSize, Some(len_at), || {
             format!("batch of {stored} where its header takes {HEADER_LEN}")
         }));

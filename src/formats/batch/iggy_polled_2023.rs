@@ -54,7 +54,7 @@ impl BatchFormat for IggyPolled2023 {
             let (opened, whole) = open_polled(&mut cursor, with_state, log)?;
             receiver.enter(cursor.offset()..cursor.offset());
             if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
-                receiver.stopped(FramePosition { count: with_state.into(), ..FramePosition::default() });
+                receiver.stop_before(FramePosition { count: with_state.into(), ..FramePosition::default() });
                 return Err(stop);
             }
             if !whole {

@@ -53,7 +53,7 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
                 let (resumed, mut buffer) = (receiver.resume(), receiver.take_buffer());
                 let content = match resumed {
                     Some(position) => Ok(position.content_len),
-                    None => decompressed(&opened, codec, limits, attributes_at, value_at, log, &mut buffer),
+                    None => decompress_set(&opened, codec, limits, attributes_at, value_at, log, &mut buffer),
                 };
                 let read = match content {
                     Err(Stop) => receiver.unreadable(log),
@@ -76,7 +76,7 @@ pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut CollectErrors) -> 
         (0, _) | (_, None) => Ok(Vec::new()),
         (codec, Some(value_at)) => {
             let mut set = Vec::new();
-            let len = decompressed(&outer.opened, codec, limits, ATTRIBUTES_AT, value_at, log, &mut set)?;
+            let len = decompress_set(&outer.opened, codec, limits, ATTRIBUTES_AT, value_at, log, &mut set)?;
             set.truncate(len);
             Ok(set)
         }
@@ -109,7 +109,7 @@ fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
 }
 
 /// Decompresses the set of a compressed message to the beginning of a buffer; returns its length.
-fn decompressed(
+fn decompress_set(
     outer: &Opened<'_, LegacyFields<'_>>,
     codec: u8,
     limits: Limits,
@@ -182,7 +182,7 @@ fn expand_set<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
             inner.fields[TIMESTAMP] = FieldValue::Int64(number_or(outer.fields[TIMESTAMP], 0));
         }
         if let Err(stop) = receiver.message(&L::fields(inner.fields, Some(attributes)), inner.headers, log) {
-            receiver.stopped(FramePosition { offset: cursor.offset(), ..first });
+            receiver.stop_before(FramePosition { offset: cursor.offset(), ..first });
             return Err(stop);
         }
     }

@@ -27,7 +27,7 @@
 use super::message_set::{SetLayout, open_set, read_framed, read_frames, unknown_codec};
 use crate::codec::Codec;
 use crate::cursor::Cursor;
-use crate::error::{Code, Direction, Error, counted};
+use crate::error::{Code, Direction, Error, format_count};
 use crate::formats::checksum::{crc32, crc32c, mismatch};
 use crate::formats::headers::kafka::Kafka;
 use crate::formats::message::legacy::{
@@ -171,7 +171,7 @@ impl BatchFormat for RecordBatch {
                 }
                 None => {
                     let (byte, size) = (frame.message.offset(), frame.message.remaining());
-                    let message = || format!("a batch of {} has no magic", counted(size, "byte"));
+                    let message = || format!("a batch of {} has no magic", format_count(size, "byte"));
                     log.error(Code::WrongSize, Some(byte), message)?;
                 }
             }
@@ -214,7 +214,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = RecordBatch>>(
     let mut buffer = receiver.take_buffer();
     let content = match resumed {
         Some(position) => Ok(position.content_len),
-        None => decompressed(codec, records, limits, attributes_at, log, &mut buffer),
+        None => decompress_records(codec, records, limits, attributes_at, log, &mut buffer),
     };
     let read = match content {
         Err(Stop) => receiver.unreadable(log),
@@ -277,7 +277,7 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Resul
 }
 
 /// Decompresses the records to the beginning of a buffer; returns their length.
-fn decompressed(
+fn decompress_records(
     codec: u8,
     records: Cursor<'_>,
     limits: Limits,
@@ -307,10 +307,10 @@ pub fn with_checksum(data: &[u8]) -> Vec<u8> {
 }
 
 /// Decompresses the batch at the beginning of these bytes. A compressed set of an older format becomes its messages.
-pub fn uncompressed(data: &[u8], limits: Limits) -> Result<Vec<u8>, Error> {
+pub fn decompress_batch(data: &[u8], limits: Limits) -> Result<Vec<u8>, Error> {
     let mut log = CollectErrors::default();
     let opened = open_compressed(data, limits, &mut log);
-    log.ended(opened, Direction::Decode, RecordBatch::NAME)
+    log.finish_parse(opened, Direction::Decode, RecordBatch::NAME)
 }
 
 fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Result<Vec<u8>> {
@@ -323,7 +323,7 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
     match header.attributes.to_le_bytes()[0] & CODEC_BITS {
         0 => memory::extend(&mut buffer, records.peek_rest()),
         codec => {
-            let len = decompressed(codec, records, limits, attributes_at, log, &mut buffer)?;
+            let len = decompress_records(codec, records, limits, attributes_at, log, &mut buffer)?;
             buffer.truncate(len);
         }
     }
@@ -361,7 +361,8 @@ fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
     for index in first_index..batch.count {
         next_message(log);
         if records.remaining() == 0 {
-            let message = || format!("the batch announces {} and has {index}", counted(batch.count as usize, "record"));
+            let message =
+                || format!("the batch announces {} and has {index}", format_count(batch.count as usize, "record"));
             log.error(Code::CountTooLarge, Some(batch.count_at), message)?;
             return receiver.unreadable(log);
         }
@@ -372,7 +373,7 @@ fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
             {
                 records = ahead;
                 if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
-                    receiver.stopped(FramePosition {
+                    receiver.stop_before(FramePosition {
                         offset: records.offset() - begin,
                         count: index as usize + 1,
                         ..first
@@ -394,7 +395,7 @@ fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
         0 => {}
         left => {
             next_message(log);
-            let message = || format!("{} left after the last record", counted(left, "byte"));
+            let message = || format!("{} left after the last record", format_count(left, "byte"));
             log.error(Code::TrailingBytes, Some(records.offset()), message)?;
             receiver.unreadable(log)?;
         }

@@ -16,7 +16,7 @@
 //! UTF-8 is an error instead of being replaced.
 
 use crate::cursor::Cursor;
-use crate::error::{Code, counted};
+use crate::error::{Code, format_count};
 use crate::header::{Header, KeyForm};
 use crate::kernel::varint_layout::VarintLayout;
 use crate::log::{Log, Result};
@@ -62,7 +62,7 @@ impl HeadersFormat for Kafka {
         let left = data.remaining();
         if count > left / MIN_HEADER_LEN {
             return Err(log.fatal(Code::CountTooLarge, Some(start), || {
-                let (count, left) = (counted(count, "header"), counted(left, "byte"));
+                let (count, left) = (format_count(count, "header"), format_count(left, "byte"));
                 format!("{count} declared and {left} left for them")
             }));
         }
@@ -76,7 +76,7 @@ impl HeadersFormat for Kafka {
         log.enter_header(None);
         if data.remaining() != 0 && !options.lenient {
             return Err(log.fatal(Code::TrailingBytes, Some(data.offset()), || {
-                format!("{} left after the last header", counted(data.remaining(), "byte"))
+                format!("{} left after the last header", format_count(data.remaining(), "byte"))
             }));
         }
         Ok(())

@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 
 use crate::cursor::Cursor;
 use crate::encoding::text_of;
-use crate::error::{Code, counted};
+use crate::error::{Code, format_count};
 use crate::header::{Header, Key, Text};
 use crate::log::{Log, Result};
 use crate::memory;
@@ -131,7 +131,7 @@ fn check_total<R: Log>(len: usize, log: &mut R) -> Result<usize> {
 fn describe(value: &[u8]) -> String {
     match std::str::from_utf8(value) {
         Ok(text) if !text.chars().any(char::is_control) => format!("{text:?}"),
-        _ => counted(value.len(), "byte"),
+        _ => format_count(value.len(), "byte"),
     }
 }
 

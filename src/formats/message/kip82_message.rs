@@ -141,7 +141,7 @@ pub fn open_message<'a, L: Layout, R: Log>(frame: Framed<'a>, log: &mut R) -> Re
         log.error(Code::BadAttributes, Some(head.attributes_at), || HEADERS_OF_A_SET.into())?;
     }
     head.finish(log, |rest, log| {
-        let headers = if bit_4 { open_headers(rest, log)? } else { rest.nothing() };
+        let headers = if bit_4 { open_headers(rest, log)? } else { rest.empty() };
         Ok(Body { headers: Some(headers), ..open_body(rest, log)? })
     })
 }

@@ -9,7 +9,7 @@ pub mod streams;
 pub mod streams_timestamped;
 
 use crate::cursor::Cursor;
-use crate::error::{Code, Loss, bad_length, counted};
+use crate::error::{Code, Loss, bad_length, format_count};
 use crate::log::{Log, Result};
 use crate::memory;
 use crate::traits::FieldValue;
@@ -41,7 +41,7 @@ fn id_of<R: Log>(field: FieldValue<'_>, log: &mut R) -> Result<[u8; 16]> {
     match field {
         FieldValue::Id(id) => Ok(id),
         FieldValue::Binary(bytes) => bytes.try_into().map_err(|_| {
-            let stored = counted(bytes.len(), "byte");
+            let stored = format_count(bytes.len(), "byte");
             log.fatal(Code::WrongSize, None, || format!("id of {stored} where 16 are needed"))
         }),
         _ => Ok([0; 16]),

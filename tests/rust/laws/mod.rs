@@ -55,7 +55,7 @@ impl Visitor for InEveryMode<'_> {
         let fast =
             parse_message::<E, _, _>(Cursor::new(serialized), options, &mut FailFast::new(OnLoss::Raise), &mut Discard)
                 .is_ok();
-        let (mut exact, mut labelled) = (CollectErrors::default(), CollectErrors::labelled(Limits::DEFAULT.reports));
+        let (mut exact, mut labelled) = (CollectErrors::default(), CollectErrors::with_labels(Limits::DEFAULT.reports));
         let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut exact, &mut Discard);
         let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut labelled, &mut Discard);
         Found { fast: Some(fast), exact: exact.errors().to_vec(), labelled: labelled.errors().to_vec() }

@@ -127,7 +127,7 @@ fn selected(rows: &[Vec<u8>], repeat: Repeat, on_error: OnError) -> Option<(Vec<
     let filter = Arc::new(Filter { selections: vec![selection], fields: vec![], steps });
     let operation = Matches { filter, options: ReadOptions::default(), on_error };
     let column = BinaryArray::from_vec(rows.iter().map(Vec::as_slice).collect());
-    let format = Format::named("kafka").expect("a format");
+    let format = Format::from_name("kafka").expect("a format");
     let found = format.visit(Apply(&operation, Input::new(&column))).ok()?.column;
     let found = found.as_struct();
     let errors = found.columns().get(1);

@@ -6,7 +6,7 @@ use letterhead::traits::FieldType;
 #[test]
 fn every_format_is_found_by_its_name() {
     for format in Format::ALL {
-        assert_eq!(Format::named(format.info().name), Ok(*format));
+        assert_eq!(Format::from_name(format.info().name), Ok(*format));
     }
 }
 

@@ -5,7 +5,7 @@ use letterhead::op::inspect::{Inspect, Inspection};
 use letterhead::traits::ReadOptions;
 
 fn inspect(serialized: &[u8], format: &str) -> Inspection {
-    Format::named(format).unwrap().visit(Inspect { data: serialized, options: ReadOptions::default() })
+    Format::from_name(format).unwrap().visit(Inspect { data: serialized, options: ReadOptions::default() })
 }
 
 #[test]

@@ -6,9 +6,9 @@ use letterhead::log::{CollectErrors, Log, Stop};
 #[test]
 fn a_walk_that_stops_is_an_error_even_if_no_fault_was_noted() {
     let mut log = CollectErrors::default();
-    let ended = log.ended::<()>(Err(Stop), Direction::Decode, "kafka");
+    let ended = log.finish_parse::<()>(Err(Stop), Direction::Decode, "kafka");
     assert!(matches!(ended, Err(Error::Internal(_))), "{ended:?}");
-    assert_eq!(log.ended(Ok(1), Direction::Decode, "kafka"), Ok(1));
+    assert_eq!(log.finish_parse(Ok(1), Direction::Decode, "kafka"), Ok(1));
 }
 
 #[test]
@@ -18,7 +18,8 @@ fn a_walk_with_faults_ends_with_the_first_of_them() {
         for code in [Code::BadCrc, Code::Truncated] {
             assert_eq!(log.error(code, Some(3), || "wrong".into()), Ok(()));
         }
-        let Err(Error::Headers(Direction::Encode, located)) = log.ended(parsed, Direction::Encode, "iggy") else {
+        let Err(Error::Headers(Direction::Encode, located)) = log.finish_parse(parsed, Direction::Encode, "iggy")
+        else {
             panic!("a fault was noted");
         };
         assert_eq!((located.format, located.error.code), ("iggy", Code::BadCrc));

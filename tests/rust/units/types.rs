@@ -1,7 +1,7 @@
 //! Types by name, and values read as one of them.
 
 use letterhead::arrow::types::Dialect;
-use letterhead::encoding::{Encoding, untyped};
+use letterhead::encoding::{Encoding, encode_value};
 use letterhead::error::{Code, Error};
 use letterhead::types::Type;
 use letterhead::value::{ByteOrder, Value, uuid_digits};
@@ -130,10 +130,10 @@ fn typed_values_are_spelled_as_asked_and_read_back() {
             ("le", Encoding::Bytes(ByteOrder::Little)),
             ("text", Encoding::Text),
         ] {
-            let written = untyped(value_type, &bits, encoding).unwrap();
+            let written = encode_value(value_type, &bits, encoding).unwrap();
             assert_eq!(read(&format!("{name}:{suffix}"), &written), read(name, &bits), "{name}:{suffix}");
         }
-        let short = untyped(value_type, &[], Encoding::Bytes(ByteOrder::Big)).unwrap_err();
+        let short = encode_value(value_type, &[], Encoding::Bytes(ByteOrder::Big)).unwrap_err();
         assert_eq!(short.code, Code::WrongSize);
     }
 }

@@ -13,7 +13,7 @@ fn all_lines(name: &str, count: usize) {
     let lines = lines(name);
     assert_eq!(lines.len(), count);
     for line in &lines {
-        let format = Format::named(line["format"].as_str().expect("a format")).expect("a known one");
+        let format = Format::from_name(line["format"].as_str().expect("a format")).expect("a known one");
         match line["op"].as_str().expect("an op") {
             "both" => {
                 reads(line, format);
