@@ -152,7 +152,7 @@ fn uuid_from_text(text: &str) -> Option<String> {
     (fits && groups.next().is_none()).then(|| text.to_ascii_lowercase())
 }
 
-/// Returns the bits of a typed value from its encoding without types; the inverse of [`untyped`].
+/// Returns the bits of a typed value from its encoding without types; the inverse of [`encode_value`].
 pub fn decode_value(
     value_type: ValueType,
     bytes: &[u8],
@@ -207,9 +207,8 @@ fn does_not_fit(scalar: Scalar) -> Box<InvalidValue> {
     invalid(Code::OutOfRange, || format!("the number does not fit {}", scalar.name()))
 }
 
-/// The bytes of a typed value for a format without types. `bits` are big-endian.
-///
-/// Returns an error if the bits are not a value of the type.
+/// Returns the bytes of a typed value for a format without types. `bits` are big-endian. Fails if they are not a value of
+/// the type.
 pub fn encode_value<'a>(
     value_type: ValueType,
     bits: &'a [u8],

@@ -89,7 +89,7 @@ impl ErrorDetail {
         ErrorDetail { code, message: message.into(), byte: None, header: None, key: None, column: None }
     }
 
-    /// Adds the format, and the row if there are several messages.
+    /// Converts to the error of a format, and of a row if there are several messages.
     pub fn into_error(self, direction: Direction, format: &'static str, row: Option<usize>) -> Error {
         Error::Headers(direction, Box::new(Located { format, row, error: self }))
     }

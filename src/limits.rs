@@ -73,7 +73,7 @@ impl Limit {
         })
     }
 
-    /// The message about a limit that is exceeded, with the remedy.
+    /// Describes an excess of the limit, with the remedy.
     pub fn describe_excess(&self, what: &str, max: usize) -> String {
         format!("{what} the limit of {max}: raise {} in limits= or {}", self.name, self.variable)
     }

@@ -152,7 +152,7 @@ const PADDED: [([u8; MAX_NAME_LEN], usize); Scalar::ALL.len()] = {
     table
 };
 
-/// A name, truncated if it is longer than the longest name of a type.
+/// Pads a name, or truncates one that is longer than the longest name of a type.
 const fn pad_name(name: &str) -> ([u8; MAX_NAME_LEN], usize) {
     let bytes = name.as_bytes();
     let mut out = [0; MAX_NAME_LEN];

@@ -282,7 +282,7 @@ pub fn ddl(data_type: &DataType) -> String {
     }
 }
 
-/// A name in Spark's DDL, quoted if necessary.
+/// Quotes a name for Spark's DDL if necessary.
 pub fn quote(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if plain && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty() {

@@ -291,7 +291,7 @@ pub mod argument {
     }
 }
 
-/// Finds the value of a name.
+/// Returns the value of a name in `known`, or an error that names the option.
 pub fn parse_choice<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T, Error> {
     let value = known.iter().find(|(text, _)| *text == name).map(|(_, value)| *value);
     value.ok_or_else(|| unknown_name(option, name, known.iter().map(|(text, _)| *text)))

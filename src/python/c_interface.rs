@@ -203,7 +203,7 @@ struct Exported {
 ///
 /// # Safety
 ///
-/// As for `exported`, and a result can be written to `out`.
+/// As for `borrow_exported`, and a result can be written to `out`.
 unsafe fn write_result<T>(
     stream: *mut FFI_ArrowArrayStream,
     out: *mut T,
