@@ -224,9 +224,9 @@ fn wrong_end(constructor: &Constructor, rest: &[u8]) -> Box<InvalidValue> {
         Sized(width) => {
             let Some(len) = rest.get(..width) else { return truncated("the bytes end inside the length".into()) };
             let len = len.iter().fold(0, |len, byte| len << 8 | usize::from(*byte));
-            let there = rest.len() - width;
-            if len > there {
-                return truncated(format!("{} announced and {there} there", format_count(len, "byte")));
+            let available = rest.len() - width;
+            if len > available {
+                return truncated(format!("{} announced and {available} there", format_count(len, "byte")));
             }
             width + len
         }

@@ -108,8 +108,8 @@ fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Box<InvalidValu
 
 /// Whether one integer type contains all numbers of another.
 pub fn contains_integers(wide: Scalar, narrow: Scalar) -> bool {
-    let ((low, high), (least, most)) = (int_range(wide), int_range(narrow));
-    low <= least && most <= high
+    let ((low, high), (min, max)) = (int_range(wide), int_range(narrow));
+    low <= min && max <= high
 }
 
 fn int_range(scalar: Scalar) -> (i128, i128) {

@@ -212,9 +212,9 @@ pub fn interrupted() -> Error {
 }
 
 /// Formats a count with its unit: `1 byte`, `2 bytes`.
-pub fn format_count(count: usize, what: &str) -> String {
+pub fn format_count(count: usize, unit: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
+    format!("{count} {unit}{plural}")
 }
 
 /// Error of a key or value (`part`) that is empty or longer than its format allows.
@@ -238,9 +238,9 @@ pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Opti
 }
 
 /// Error of a name that is not in a list, with the nearest name and the list.
-pub fn unknown_name<'a>(what: &str, wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> Error {
+pub fn unknown_name<'a>(option: &str, wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> Error {
     let list = names.clone().collect::<Vec<_>>().join(", ");
     let hint = suggestion(wrong, names).map(|near| format!(": did you mean '{near}'?")).unwrap_or_default();
-    let plural = if what.ends_with('s') { "" } else { "s" };
-    Error::Value(format!("unknown {what} '{wrong}'{hint} ({what}{plural}: {list})"))
+    let plural = if option.ends_with('s') { "" } else { "s" };
+    Error::Value(format!("unknown {option} '{wrong}'{hint} ({option}{plural}: {list})"))
 }

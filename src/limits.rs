@@ -74,8 +74,8 @@ impl Limit {
     }
 
     /// Describes an excess of the limit, with the remedy.
-    pub fn describe_excess(&self, what: &str, max: usize) -> String {
-        format!("{what} the limit of {max}: raise {} in limits= or {}", self.name, self.variable)
+    pub fn describe_excess(&self, excess: &str, max: usize) -> String {
+        format!("{excess} the limit of {max}: raise {} in limits= or {}", self.name, self.variable)
     }
 }
 
@@ -165,6 +165,6 @@ impl Limits {
 }
 
 #[cold]
-fn too_many<R: Log>(log: &mut R, byte: usize, limit: Limit, max: usize, what: impl FnOnce() -> String) -> Stop {
-    log.fatal(Code::LimitExceeded, Some(byte), || limit.describe_excess(&what(), max))
+fn too_many<R: Log>(log: &mut R, byte: usize, limit: Limit, max: usize, excess: impl FnOnce() -> String) -> Stop {
+    log.fatal(Code::LimitExceeded, Some(byte), || limit.describe_excess(&excess(), max))
 }

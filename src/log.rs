@@ -169,7 +169,7 @@ struct LeftOut {
 }
 
 /// Minimum number of entries of a truncated list: the first, and the one that reports that there were more.
-pub const LEAST_REPORTS: usize = 2;
+pub const MIN_REPORTS: usize = 2;
 
 /// An entry of a list that is truncated at the limit of reports.
 pub trait Report: Sized {
@@ -197,9 +197,9 @@ impl Label {
     }
 }
 
-/// Truncates a list to `most` entries, the last of which reports that there were more.
-pub fn truncate_list<D: Report>(reports: &mut Vec<D>, most: usize, limit: usize) {
-    reports.truncate(most.max(LEAST_REPORTS) - 1);
+/// Truncates a list to `max_len` entries, the last of which reports that there were more.
+pub fn truncate_list<D: Report>(reports: &mut Vec<D>, max_len: usize, limit: usize) {
+    reports.truncate(max_len.max(MIN_REPORTS) - 1);
     reports.push(D::left_out(limit));
 }
 
@@ -363,7 +363,7 @@ impl CollectErrors {
     }
 
     fn is_full<T>(&self, reports: &[T]) -> bool {
-        reports.len() >= self.reports.max(LEAST_REPORTS)
+        reports.len() >= self.reports.max(MIN_REPORTS)
     }
 
     /// Begins the next message of a batch, to which errors now belong.
@@ -488,9 +488,9 @@ impl Log for CollectErrors {
 
     #[inline]
     fn label(&mut self, start: usize, end: usize, field: &'static str, text: impl FnOnce() -> String) {
-        let most = self.reports.max(LEAST_REPORTS);
+        let max_labels = self.reports.max(MIN_REPORTS);
         // One label beyond the limit shows that there were more.
-        if let Some(labels) = self.labels.as_mut().filter(|labels| end > start && labels.len() <= most) {
+        if let Some(labels) = self.labels.as_mut().filter(|labels| end > start && labels.len() <= max_labels) {
             memory::push(labels, Label { start, end, field, header: self.header, text: text() });
         }
     }

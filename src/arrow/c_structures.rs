@@ -93,8 +93,8 @@ impl ArrayFields {
     }
 }
 
-fn malformed<T>(what: &str) -> Checked<T> {
-    Err(format!("the Arrow structure is malformed: {what}"))
+fn malformed<T>(reason: &str) -> Checked<T> {
+    Err(format!("the Arrow structure is malformed: {reason}"))
 }
 
 /// Checks the names, formats and children of a schema, and returns its type.
@@ -391,7 +391,7 @@ unsafe fn import_children(
     }
     // SAFETY: the caller's contract.
     let children = unsafe { children(array.children, array.n_children) }?;
-    let (types, least): (Vec<&DataType>, usize) = match data_type {
+    let (types, min_rows): (Vec<&DataType>, usize) = match data_type {
         DataType::List(field) | DataType::LargeList(field) | DataType::Map(field, _) => (vec![field.data_type()], 0),
         DataType::ListView(field) | DataType::LargeListView(field) => (vec![field.data_type()], 0),
         DataType::FixedSizeList(field, size) => {
@@ -400,8 +400,8 @@ unsafe fn import_children(
         }
         DataType::Struct(fields) => (fields.iter().map(|field| field.data_type()).collect(), rows),
         DataType::Union(fields, mode) => {
-            let least = if *mode == UnionMode::Sparse { rows } else { 0 };
-            (fields.iter().map(|(_, field)| field.data_type()).collect(), least)
+            let min_rows = if *mode == UnionMode::Sparse { rows } else { 0 };
+            (fields.iter().map(|(_, field)| field.data_type()).collect(), min_rows)
         }
         DataType::RunEndEncoded(ends, values) => (vec![ends.data_type(), values.data_type()], 0),
         _ => (Vec::new(), 0),
@@ -412,7 +412,7 @@ unsafe fn import_children(
     let import_child = |(child, data_type): (&FFI_ArrowArray, &DataType)| {
         // SAFETY: the caller's contract.
         let child = unsafe { import(child, data_type, owner) }?;
-        if child.len() < least { malformed("a child has fewer rows than its parent") } else { Ok(child) }
+        if child.len() < min_rows { malformed("a child has fewer rows than its parent") } else { Ok(child) }
     };
     children.into_iter().zip(types).map(import_child).collect()
 }

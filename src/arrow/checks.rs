@@ -12,8 +12,8 @@ use crate::kernel::lists::{is_ascii, never_decrease};
 
 type Checked = Result<(), String>;
 
-fn malformed(data_type: &DataType, what: &str) -> Checked {
-    Err(format!("the Arrow data is malformed: {what} in a column of type {data_type}"))
+fn malformed(data_type: &DataType, reason: &str) -> Checked {
+    Err(format!("the Arrow data is malformed: {reason} in a column of type {data_type}"))
 }
 
 /// Checks the offsets, views, indices and text of a column, and of the columns in it.

@@ -12,7 +12,7 @@ use super::column::{Column, Data};
 use super::schema;
 use crate::error::{Code, ErrorDetail, Loss};
 use crate::kernel::buffer::Progress;
-use crate::log::{LEAST_REPORTS, OnError, Report, truncate_list};
+use crate::log::{MIN_REPORTS, OnError, Report, truncate_list};
 use crate::value::Value;
 
 /// A row with errors.
@@ -212,9 +212,9 @@ impl<R: ReportFields> ReportColumn<R> {
     where
         R: Report,
     {
-        let most = max_reports.saturating_sub(self.further).max(max_reports.min(ROW_REPORTS)).max(LEAST_REPORTS);
-        if reports.len() > most {
-            truncate_list(reports, most, max_reports);
+        let max_len = max_reports.saturating_sub(self.further).max(max_reports.min(ROW_REPORTS)).max(MIN_REPORTS);
+        if reports.len() > max_len {
+            truncate_list(reports, max_len, max_reports);
         }
     }
 

@@ -344,15 +344,15 @@ impl Test {
 
     /// Tests at most 64 rows, including nulls, in a loop for the column's type.
     fn holds_for(&self, data: &Data, rows: Range<usize>) -> u64 {
-        let of_bytes = |values: &BinaryValues| self.holds_of(rows.clone().map(|row| Element::Bytes(values.get(row))));
+        let test_bytes = |values: &BinaryValues| self.holds_of(rows.clone().map(|row| Element::Bytes(values.get(row))));
         macro_rules! loops {
             ($($integer:ident)*; $($float:ident)*) => {
                 match data {
                     $(Data::$integer(numbers) => self.holds_of(numbers[rows].iter().map(|n| Element::Int((*n).into()))),)*
                     $(Data::$float(numbers) => self.holds_of(numbers[rows].iter().map(|n| Element::Float((*n).into()))),)*
                     Data::Bool(bits) => self.holds_of(rows.map(|row| Element::Bool(bits.get_bit(row)))),
-                    Data::Text(texts) => of_bytes(texts),
-                    Data::Bytes(binaries) => of_bytes(binaries),
+                    Data::Text(texts) => test_bytes(texts),
+                    Data::Bytes(binaries) => test_bytes(binaries),
                     Data::TextViews(_) | Data::ByteViews(_) => unreachable!("a filter makes no views"),
                     Data::List(..) | Data::Struct(_) => unreachable!("a filter tests the elements of lists"),
                 }
@@ -469,10 +469,10 @@ impl FilterSink {
         self.evaluate(0..messages.len(), known, |index, test| test.of_fields(messages, self.fields[index].0))
     }
 
-    /// Evaluates the filter; `of_field` tests a field.
-    fn evaluate(&self, rows: Range<usize>, known: Known, of_field: impl Fn(usize, &Test) -> Truth) -> Truth {
+    /// Evaluates the filter; `test_field` tests a field.
+    fn evaluate(&self, rows: Range<usize>, known: Known, test_field: impl Fn(usize, &Test) -> Truth) -> Truth {
         self.filter.evaluate(rows.len(), |operand, quantifier, test| match (known, operand) {
-            (Known::Everything | Known::Fields, Operand::Field(index)) => of_field(index, test),
+            (Known::Everything | Known::Fields, Operand::Field(index)) => test_field(index, test),
             (Known::Fields, Operand::Header(_)) => Truth::default(),
             (Known::Everything, Operand::Header(index)) => self.truth_of_header(rows.clone(), index, quantifier, test),
         })

@@ -34,7 +34,7 @@ use crate::traits::{
 const ROW: &str = "row";
 
 /// Maximum growth that is estimated from the batches so far, because later batches may differ from them.
-const MOST_GROWTH: usize = 16;
+const MAX_GROWTH: usize = 16;
 
 /// Operation from batches to messages.
 #[derive(Debug, Clone, Default)]
@@ -106,13 +106,13 @@ impl Operation for Messages {
         let all = input.from..input.column.len();
         let limit = self.options.limits.decompressed_bytes;
         let share_of = |threads: usize| limit.min((limit / threads).max(MIN_DECOMPRESSED));
-        let of_parts = Share { left: share_of(plan.threads), is_of_all_values: true };
-        let of_whole = Share { left: share_of(input.at_once), is_of_all_values: false };
+        let parts_share = Share { left: share_of(plan.threads), is_of_all_values: true };
+        let whole_share = Share { left: share_of(input.at_once), is_of_all_values: false };
         let new_run = |range, share| BatchRun::<B>::new(self, &plan, batches, range, share);
         let bytes = (batches.before(all.end) - batches.before(all.start)) / all.len().max(1);
         let sizes = (MIN_PART / bytes.max(1)).max(1)..=(MAX_PART / bytes.max(1)).max(1);
-        let whole = new_run(all.clone(), (input.at_once > 1).then_some(of_whole));
-        let whole = share(all, &plan, sizes, whole, |range| Some(new_run(range, Some(of_parts))))?;
+        let whole = new_run(all.clone(), (input.at_once > 1).then_some(whole_share));
+        let whole = share(all, &plan, sizes, whole, |range| Some(new_run(range, Some(parts_share))))?;
         Ok(self.output(whole.reader.rows, whole.count, fields, &indexes))
     }
 }
@@ -177,7 +177,7 @@ impl<'v, 'a, B: BatchFormat> BatchRun<'v, 'a, B> {
     fn progress(&self, row: usize) -> Progress {
         let start = self.batches.before(self.range.start);
         let (bytes, all) = (self.batches.before(row) - start, self.batches.before(self.range.end) - start);
-        Progress { bytes, all: all.min(bytes.saturating_mul(MOST_GROWTH)) }
+        Progress { bytes, all: all.min(bytes.saturating_mul(MAX_GROWTH)) }
     }
 }
 

@@ -80,7 +80,7 @@ impl<'a> Input<'a> {
     }
 
     /// Skips the rows before this one.
-    pub fn starting_at(self, row: usize) -> Self {
+    pub fn from_row(self, row: usize) -> Self {
         Input { from: row.min(self.column.len()), ..self }
     }
 
@@ -100,7 +100,7 @@ impl<'a> Input<'a> {
     }
 
     /// Ends an output column before an offset exceeds this one, or 31 bits.
-    pub fn cut_at(self, max_offset: usize) -> Self {
+    pub fn with_max_offset(self, max_offset: usize) -> Self {
         Input { max_offset: max_offset.min(MAX_OFFSET), ..self }
     }
 

@@ -113,8 +113,8 @@ fn headers_of(headers: &StructArray, drops_fields: bool) -> Option<Result<Struct
         return None;
     }
     let (key, value) = NAMES.into_iter().find(|(key, value)| names.contains(key) && names.contains(value))?;
-    let of_format = [key, value, "type"];
-    let has_others = names.iter().any(|name| !of_format.contains(name));
+    let format_fields = [key, value, "type"];
+    let has_others = names.iter().any(|name| !format_fields.contains(name));
     if has_others && !drops_fields {
         return None;
     }

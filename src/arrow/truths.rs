@@ -23,7 +23,7 @@ pub fn truths(filter: &Filter, columns: &[Option<ArrayRef>], rows: usize) -> Res
     }
     let words = rows.div_ceil(ROWS);
     memory::probe(words.saturating_mul(size_of::<Truth>() * (filter.steps.len() + 2)));
-    let of_step = |step: &Step| {
+    let evaluate_step = |step: &Step| {
         let Step::Test(operand, quantifier, test) = step else { return None };
         let (index, quantifier) = match operand {
             Operand::Header(index) => (*index, Some(*quantifier)),
@@ -34,7 +34,7 @@ pub fn truths(filter: &Filter, columns: &[Option<ArrayRef>], rows: usize) -> Res
             None => Ok(vec![Truth::default(); words]),
         })
     };
-    let tests = filter.steps.iter().filter_map(of_step).collect::<Result<Vec<_>, _>>()?;
+    let tests = filter.steps.iter().filter_map(evaluate_step).collect::<Result<Vec<_>, _>>()?;
     let (mut yes, mut known) = (Vec::with_capacity(words), Vec::with_capacity(words));
     for word in 0..words {
         // The filter evaluates its tests in the order of its steps.
@@ -84,9 +84,9 @@ impl Test {
     /// The truth for each row of a dictionary. The cost depends on the number of rows, not on the number of values.
     fn of_dictionary(&self, column: &dyn AnyDictionaryArray) -> Result<Vec<Truth>, Error> {
         let (rows, values) = (column.len(), column.values());
-        let of_null = Truth::of_null(self, 1);
+        let null_truth = Truth::of_null(self, 1);
         if values.is_empty() {
-            return Ok(collect_truths((0..rows).map(|_| of_null), rows));
+            return Ok(collect_truths((0..rows).map(|_| null_truth), rows));
         }
         memory::probe(rows.saturating_mul(size_of::<usize>()));
         let keys = column.normalized_keys();
@@ -95,7 +95,7 @@ impl Test {
             return self.of_parts(keys.into_iter().enumerate().map(value));
         }
         let all = self.of_rows(values, None)?;
-        let truth = |(row, key)| if column.is_null(row) { of_null } else { one(&all, key) };
+        let truth = |(row, key)| if column.is_null(row) { null_truth } else { one(&all, key) };
         Ok(collect_truths(keys.into_iter().enumerate().map(truth), rows))
     }
 

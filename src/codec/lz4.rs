@@ -69,8 +69,8 @@ pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
 
 /// Replaces the header checksum of a frame from [`compress`] by that of message format 0, which covers the magic too.
 pub(super) fn with_legacy_check(mut frame: Vec<u8>) -> Vec<u8> {
-    let check_at = MAGIC.len() + 2;
-    frame[check_at] = XxHash32::oneshot(0, &frame[..check_at]).to_le_bytes()[1];
+    let check_offset = MAGIC.len() + 2;
+    frame[check_offset] = XxHash32::oneshot(0, &frame[..check_offset]).to_le_bytes()[1];
     frame
 }
 

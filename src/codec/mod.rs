@@ -130,8 +130,8 @@ impl Codec {
     }
 
     #[cold]
-    fn corrupt(self, what: impl Display) -> CodecError {
-        CodecError::Corrupt(format!("the {} data is corrupt: {what}", self.name()))
+    fn corrupt(self, reason: impl Display) -> CodecError {
+        CodecError::Corrupt(format!("the {} data is corrupt: {reason}", self.name()))
     }
 
     #[cold]

@@ -6,7 +6,7 @@ use crate::cursor::Cursor;
 use crate::error::ErrorDetail;
 use crate::format::Visitor;
 use crate::interrupt;
-use crate::log::{CollectErrors, FailFast, LEAST_REPORTS, Label, Log, OnLoss, Result, Stop};
+use crate::log::{CollectErrors, FailFast, Label, Log, MIN_REPORTS, OnLoss, Result, Stop};
 use crate::traits::{
     AnySink, BatchFormat, Discard, FieldsOf, HeadersFormat, MessageFormat, MessageReceiver, ReadOptions, Receiver,
     message_len, parse_batch,
@@ -45,7 +45,7 @@ impl Visitor for Inspect<'_> {
 
 fn inspection(mut log: CollectErrors, len: usize) -> Inspection {
     let (labels, limit) = log.take_labels();
-    Inspection { labels: cut_labels(without_gaps(labels, len), len, limit), errors: log.take_errors() }
+    Inspection { labels: truncate_labels(without_gaps(labels, len), len, limit), errors: log.take_errors() }
 }
 
 /// Returns all errors of a batch.
@@ -108,11 +108,11 @@ impl<B: BatchFormat> MessageReceiver for ParseHeaders<B> {
 }
 
 /// Replaces labels beyond the limit by one label for the rest.
-fn cut_labels(mut labels: Vec<Label>, len: usize, limit: usize) -> Vec<Label> {
-    let most = limit.max(LEAST_REPORTS);
-    if labels.len() > most {
-        let start = labels[most - 1].start;
-        labels.truncate(most - 1);
+fn truncate_labels(mut labels: Vec<Label>, len: usize, limit: usize) -> Vec<Label> {
+    let max_labels = limit.max(MIN_REPORTS);
+    if labels.len() > max_labels {
+        let start = labels[max_labels - 1].start;
+        labels.truncate(max_labels - 1);
         labels.push(Label::left_out(start, len, limit));
     }
     labels

@@ -175,8 +175,9 @@ impl<'a> Writer<'a> {
         let Some(value_type) = header.value_type.take() else { return Ok(Some(bits)) };
         let TypeOption::Untyped(encoding) = self.options.types else {
             let how = "pass types=\"be\", \"le\" or \"text\" (--types be)";
-            let what = || format!("{} carries no types: {how} to write {} values", self.target.name, value_type.name());
-            return drop_header(header, Code::TypeNotCarried, what, log);
+            let message =
+                || format!("{} carries no types: {how} to write {} values", self.target.name, value_type.name());
+            return drop_header(header, Code::TypeNotCarried, message, log);
         };
         // Only valid bits can be restored to their type.
         let is_value = Checks::Value.check(value_type, &bits);
@@ -217,8 +218,8 @@ impl<'a> Writer<'a> {
             }
             (Some(requested), Some(value_type)) => {
                 let requested = requested.value_type.name();
-                let what = || format!("the value is {} and {requested} was requested", value_type.name());
-                drop_header(header, Code::WrongType, what, log)
+                let message = || format!("the value is {} and {requested} was requested", value_type.name());
+                drop_header(header, Code::WrongType, message, log)
             }
             (None, Some(value_type)) => Ok(Some((value_type, bits))),
             (None, None) if self.options.types == TypeOption::Binary => {

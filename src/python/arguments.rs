@@ -300,10 +300,10 @@ pub fn parse_choice<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> R
 /// The limits of a `letterhead.Limits`. The process-wide limits replace unset ones, or all of them if there is no object.
 pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
     // Read once, because reading an environment variable costs more than reading a message.
-    static OF_PROCESS: OnceLock<Result<Limits, Error>> = OnceLock::new();
-    let of_process = OF_PROCESS.get_or_init(|| Limits::from_variables(|name| std::env::var_os(name)));
-    let of_process = of_process.clone()?;
-    let Some(limits) = limits.filter(|limits| !limits.is_none()) else { return Ok(of_process) };
+    static PROCESS_LIMITS: OnceLock<Result<Limits, Error>> = OnceLock::new();
+    let process_limits = PROCESS_LIMITS.get_or_init(|| Limits::from_variables(|name| std::env::var_os(name)));
+    let process_limits = process_limits.clone()?;
+    let Some(limits) = limits.filter(|limits| !limits.is_none()) else { return Ok(process_limits) };
     let limit = |name, otherwise: usize| match limits.getattr_opt(name)? {
         Some(number) => Ok(number.extract::<Option<usize>>()?.unwrap_or(otherwise)),
         None => {
@@ -312,13 +312,13 @@ pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> P
         }
     };
     Ok(Limits {
-        message_bytes: limit(intern!(py, "message_bytes"), of_process.message_bytes)?,
-        headers: limit(intern!(py, "headers"), of_process.headers)?,
-        decompressed_bytes: limit(intern!(py, "decompressed_bytes"), of_process.decompressed_bytes)?,
-        records: limit(intern!(py, "records"), of_process.records)?,
-        output_bytes: limit(intern!(py, "output_bytes"), of_process.output_bytes)?,
-        reports: limit(intern!(py, "reports"), of_process.reports)?,
-        arrow_batch_bytes: limit(intern!(py, "arrow_batch_bytes"), of_process.arrow_batch_bytes)?,
+        message_bytes: limit(intern!(py, "message_bytes"), process_limits.message_bytes)?,
+        headers: limit(intern!(py, "headers"), process_limits.headers)?,
+        decompressed_bytes: limit(intern!(py, "decompressed_bytes"), process_limits.decompressed_bytes)?,
+        records: limit(intern!(py, "records"), process_limits.records)?,
+        output_bytes: limit(intern!(py, "output_bytes"), process_limits.output_bytes)?,
+        reports: limit(intern!(py, "reports"), process_limits.reports)?,
+        arrow_batch_bytes: limit(intern!(py, "arrow_batch_bytes"), process_limits.arrow_batch_bytes)?,
     })
 }
 

@@ -230,7 +230,7 @@ impl Notes {
 
 impl Shared {
     fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
-        self.work.apply(input.cut_at(self.max_offset))
+        self.work.apply(input.with_max_offset(self.max_offset))
     }
 
     /// Processes a whole array, whose result cannot be divided.
@@ -281,7 +281,7 @@ impl Chunk {
     }
 
     fn input(&self) -> Input<'_> {
-        Input::new(&self.column).starting_at(self.from).after(self.rows_before)
+        Input::new(&self.column).from_row(self.from).after(self.rows_before)
     }
 
     /// Approximate number of bytes: those of binary values, or of rows of average length.

@@ -80,8 +80,8 @@ pub fn batch<'py>(
         let codec = parse_choice("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec)))?;
         let options = write_options(options)?;
         let info = format.info();
-        let of_dict = |dict: &Bound<'py, PyAny>| MessageArgument::of(dict, info);
-        let arguments = messages.iter().map(of_dict).collect::<PyResult<Vec<_>>>()?;
+        let read_message = |dict: &Bound<'py, PyAny>| MessageArgument::of(dict, info);
+        let arguments = messages.iter().map(read_message).collect::<PyResult<Vec<_>>>()?;
         let messages = arguments.iter().map(|argument| argument.encode(info.name, options.clone()));
         let messages = messages.collect::<PyResult<Vec<_>>>()?;
         let size = messages.iter().map(size).sum();

@@ -107,8 +107,8 @@ fn object_size(header: &Header<'_>) -> usize {
 }
 
 /// Maximum number of messages, and of their bytes, in one list. A larger message is in a list of its own.
-const MOST_MESSAGES: usize = 1 << 11;
-const MOST_BYTES: usize = 1 << 18;
+const MAX_LIST_MESSAGES: usize = 1 << 11;
+const MAX_LIST_BYTES: usize = 1 << 18;
 
 #[pymethods]
 impl MessageReader {
@@ -140,7 +140,7 @@ impl MessageReader {
                 };
                 let dict = headers.and_then(|headers| fields_dict(py, info, &headers, fields));
                 match dict.and_then(|dict| list.append(dict)) {
-                    Ok(()) => list.len() < MOST_MESSAGES && size < MOST_BYTES,
+                    Ok(()) => list.len() < MAX_LIST_MESSAGES && size < MAX_LIST_BYTES,
                     Err(error) => {
                         failed = Some(error);
                         false

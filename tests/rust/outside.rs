@@ -32,7 +32,7 @@ const ACCEPTED: &str = "
     pub use letterhead::arrow::messages::Messages;
     pub use letterhead::arrow::select::{Repeat, Selection};
     pub use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Operation, Output, Select, Validate};
-    pub fn whole(input: Input<'_>) -> Input<'_> { input.starting_at(1).after(2).cut_at(3).with_threads(0) }
+    pub fn whole(input: Input<'_>) -> Input<'_> { input.from_row(1).after(2).with_max_offset(3).with_threads(0) }
 ";
 
 /// The newest build of this crate beside the test program, and the folder.

@@ -64,7 +64,7 @@ pub fn same_in_parts<V: Operation>(format: Format, operation: &V, column: &dyn A
     for max_offset in [16, MAX_OFFSET] {
         let mut from = 0;
         while from < column.len() {
-            let input = Input::new(column).starting_at(from).cut_at(max_offset);
+            let input = Input::new(column).from_row(from).with_max_offset(max_offset);
             match format.visit(Apply(operation, input)) {
                 Ok(made) => {
                     assert!(made.until > from);

@@ -152,7 +152,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
     // Errors of the batch belong to its first message.
     log.begin_message();
     let start = cursor.offset();
-    let (base, count, count_at, mut frames) = open_batch(cursor, resumed.is_none(), log)?;
+    let (base, count, count_offset, mut frames) = open_batch(cursor, resumed.is_none(), log)?;
     receiver.enter(start..cursor.offset());
     let first = resumed.unwrap_or_default();
     let begin = frames.offset();
@@ -173,7 +173,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
         if begun > first.count {
             log.begin_message();
         }
-        log.error(Code::CountTooLarge, Some(count_at), || {
+        log.error(Code::CountTooLarge, Some(count_offset), || {
             format!("the batch announces {} and has {begun}", format_count(count as usize, "message"))
         })?;
         receiver.unreadable(log)?;
@@ -202,22 +202,22 @@ fn open_batch<'a, R: Log>(
         timestamp: header.number("base timestamp", Little, log)?,
         origin: header.number("origin timestamp", Little, log)?,
     };
-    let len_at = header.offset();
+    let len_offset = header.offset();
     let len: u64 = header.number("batch length", Little, log)?;
-    let checksum_at = header.offset();
+    let checksum_offset = header.offset();
     let checksum: u64 = header.number("batch checksum", Little, log)?;
-    let count_at = header.offset();
+    let count_offset = header.offset();
     let count = header.number("message count", Little, log)?;
     check_zeros(&mut header, log)?;
     let sized = usize::try_from(len).unwrap_or(usize::MAX);
     if sized < HEADER_LEN {
         let stored = format_count(sized, "byte");
-        return Err(log.fatal(Code::WrongSize, Some(len_at), || {
+        return Err(log.fatal(Code::WrongSize, Some(len_offset), || {
             format!("batch of {stored} where its header takes {HEADER_LEN}")
         }));
     }
     if sized > whole.len() {
-        return Err(log.fatal(Code::Truncated, Some(len_at), || {
+        return Err(log.fatal(Code::Truncated, Some(len_offset), || {
             let operation = if whole.len() == 1 { "is" } else { "are" };
             format!("the batch takes {len} bytes and {} {operation} left", whole.len())
         }));
@@ -225,16 +225,16 @@ fn open_batch<'a, R: Log>(
     let frames = cursor.split(sized - HEADER_LEN, "frames", log)?;
     match Some(&whole[..sized]).filter(|_| verify).and_then(batch_checksum) {
         Some(computed) if computed != checksum => {
-            log.error(Code::BadCrc, Some(checksum_at), || mismatch(checksum, computed))?;
+            log.error(Code::BadCrc, Some(checksum_offset), || mismatch(checksum, computed))?;
         }
         _ => {}
     }
-    Ok((base, count, count_at, frames))
+    Ok((base, count, count_offset, frames))
 }
 
 /// Reads the rest of a batch header: a producer or zeros, then zeros.
 fn check_zeros<R: Log>(header: &mut Cursor<'_>, log: &mut R) -> Result {
-    let producer_at = header.offset();
+    let producer_offset = header.offset();
     let flag: u8 = header.number("producer flag", Little, log)?;
     let producer = header.bytes(RESERVED - PRODUCER - 1, "producer", log)?;
     let is_set = |bytes: &[u8]| bytes.iter().any(|byte| *byte != 0);
@@ -242,15 +242,15 @@ fn check_zeros<R: Log>(header: &mut Cursor<'_>, log: &mut R) -> Result {
     match flag {
         // Between flag and id, and between epoch and sequence.
         1 if is_set(&producer[..3]) || is_set(&producer[13..15]) => {
-            log.error(Code::BadAttributes, Some(producer_at), not_zero)?;
+            log.error(Code::BadAttributes, Some(producer_offset), not_zero)?;
         }
-        0 if is_set(producer) => log.error(Code::BadAttributes, Some(producer_at), not_zero)?,
+        0 if is_set(producer) => log.error(Code::BadAttributes, Some(producer_offset), not_zero)?,
         0 | 1 => {}
-        _ => log.error(Code::BadAttributes, Some(producer_at), || format!("producer flag {flag} is unknown"))?,
+        _ => log.error(Code::BadAttributes, Some(producer_offset), || format!("producer flag {flag} is unknown"))?,
     }
-    let reserved_at = header.offset();
+    let reserved_offset = header.offset();
     if is_set(header.bytes(header.remaining(), "reserved", log)?) {
-        log.error(Code::BadAttributes, Some(reserved_at), not_zero)?;
+        log.error(Code::BadAttributes, Some(reserved_offset), not_zero)?;
     }
     Ok(())
 }

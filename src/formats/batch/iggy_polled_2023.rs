@@ -119,13 +119,13 @@ fn open_polled<'a, R: Log>(
     let timestamp = cursor.number("timestamp", Little, log)?;
     let timestamp = signed(timestamp, "timestamp", start, log)?;
     let id: u128 = cursor.number("id", Little, log)?;
-    let crc_at = cursor.offset();
+    let crc_offset = cursor.offset();
     let crc: Option<u32> = if with_state { Some(cursor.number("checksum", Little, log)?) } else { None };
     let (headers, payload, whole) = open_body(cursor, log)?;
     if let (Some(crc), FieldValue::Binary(payload)) = (crc, payload) {
         let computed = crc32(payload);
         if computed != crc {
-            log.error(Code::BadCrc, Some(crc_at), || mismatch(crc, computed))?;
+            log.error(Code::BadCrc, Some(crc_offset), || mismatch(crc, computed))?;
         }
     }
     let checksum = crc.map_or(FieldValue::Null, |crc| FieldValue::Int64(crc.into()));

@@ -32,7 +32,7 @@ pub struct Heads {
 }
 
 // Offsets in a batch, and in a message of the older formats.
-const MAGIC_AT: usize = 16;
+const MAGIC_OFFSET: usize = 16;
 const ATTRIBUTES: usize = 21;
 const LAST_OFFSET_DELTA: usize = 23;
 const MAX_TIMESTAMP: usize = 35;
@@ -43,15 +43,15 @@ const LEGACY_TIMESTAMP: usize = 18;
 /// Minimum length of a message of format 0, and of format 1, which also has a timestamp.
 const LEGACY_LEN: [usize; 2] = [FRAME_LEN + 14, FRAME_LEN + 22];
 
-/// Finds the batches that begin in the first `len` bytes of a log, from `start` on, until they have `most` bytes. The
-/// log has `beyond` more bytes, in which the last batch may end. Checksums are not verified.
+/// Finds the batches that begin in the first `len` bytes of a log, from `start` on, until they have `max_bytes` bytes.
+/// The log has `beyond` more bytes, in which the last batch may end. Checksums are not verified.
 ///
 /// `copy` copies bytes of the log from an offset.
-pub fn heads(len: usize, beyond: usize, start: usize, most: usize, copy: impl Fn(usize, &mut [u8])) -> Heads {
+pub fn heads(len: usize, beyond: usize, start: usize, max_bytes: usize, copy: impl Fn(usize, &mut [u8])) -> Heads {
     let start = start.min(len);
     let mut batches = Heads { heads: Vec::new(), end: start };
     let mut header = [0; HEADER_LEN];
-    while batches.end - start < most && batches.end < len {
+    while batches.end - start < max_bytes && batches.end < len {
         let header = &mut header[..HEADER_LEN.min(len - batches.end)];
         copy(batches.end, header);
         let Some(head) = head(header, batches.end, (len - batches.end).saturating_add(beyond)) else { break };
@@ -64,13 +64,13 @@ pub fn heads(len: usize, beyond: usize, start: usize, most: usize, copy: impl Fn
 /// Reads the batch that begins with these bytes; `None` if it has more than `left` bytes.
 fn head(header: &[u8], position: usize, left: usize) -> Option<Head> {
     let size = FRAME_LEN.checked_add(usize::try_from(number::<i32>(header, 8)?).ok()?)?;
-    let magic = number::<i8>(header, MAGIC_AT)?;
-    let least = match magic {
+    let magic = number::<i8>(header, MAGIC_OFFSET)?;
+    let min_size = match magic {
         0 | 1 => LEGACY_LEN[magic as usize],
         MAGIC => HEADER_LEN,
         _ => return None,
     };
-    if !(least..=left).contains(&size) {
+    if !(min_size..=left).contains(&size) {
         return None;
     }
     let base_offset = number(header, 0)?;

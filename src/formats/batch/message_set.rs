@@ -22,7 +22,7 @@ use crate::log::{CollectErrors, FailFast, Log, OnLoss, Result, Stop};
 use crate::traits::{BatchFormat, FieldValue, FieldsOf, FramePosition, MessageReceiver, Opened, Receiver};
 
 /// Offset of the attributes of the first message.
-const ATTRIBUTES_AT: usize = FRAME_LEN + ATTRIBUTES_OFFSET;
+const FRAMED_ATTRIBUTES_OFFSET: usize = FRAME_LEN + ATTRIBUTES_OFFSET;
 
 /// Layout of the messages of a set, and their conversion to fields of a batch format.
 pub trait SetLayout {
@@ -41,26 +41,28 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     log: &mut CollectErrors,
     receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
-    let attributes_at = frame.message.offset() + ATTRIBUTES_OFFSET;
+    let attributes_offset = frame.message.offset() + ATTRIBUTES_OFFSET;
     match L::open(frame, log) {
         Err(Stop) => receiver.unreadable(log),
-        Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0).to_le_bytes()[0] & CODEC_BITS
+        Ok(Message { opened, value_offset }) => match number_or(opened.fields[ATTRIBUTES], 0).to_le_bytes()[0]
+            & CODEC_BITS
         {
             0 => receiver.message(&L::fields(opened.fields, None), opened.headers, log),
             codec => {
                 // The error of a missing value length was reported.
-                let Some(value_at) = value_at else { return receiver.unreadable(log) };
+                let Some(value_offset) = value_offset else { return receiver.unreadable(log) };
                 let (resumed, mut buffer) = (receiver.resume(), receiver.take_buffer());
                 let content = match resumed {
                     Some(position) => Ok(position.content_len),
-                    None => decompress_set(&opened, codec, limits, attributes_at, value_at, log, &mut buffer),
+                    None => decompress_set(&opened, codec, limits, attributes_offset, value_offset, log, &mut buffer),
                 };
                 let read = match content {
                     Err(Stop) => receiver.unreadable(log),
                     Ok(len) => {
                         let set = &buffer[..len];
                         let first = FramePosition { content_len: len, ..resumed.unwrap_or_default() };
-                        receiver.with_temporary(|receiver| expand::<L, _>(set, &opened, value_at, first, log, receiver))
+                        receiver
+                            .with_temporary(|receiver| expand::<L, _>(set, &opened, value_offset, first, log, receiver))
                     }
                 };
                 receiver.return_buffer(buffer);
@@ -72,11 +74,12 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
 
 /// Decompresses the messages of a compressed set; returns no bytes for a message that is not compressed.
 pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut CollectErrors) -> Result<Vec<u8>> {
-    match (number_or(outer.opened.fields[ATTRIBUTES], 0).to_le_bytes()[0] & CODEC_BITS, outer.value_at) {
+    match (number_or(outer.opened.fields[ATTRIBUTES], 0).to_le_bytes()[0] & CODEC_BITS, outer.value_offset) {
         (0, _) | (_, None) => Ok(Vec::new()),
-        (codec, Some(value_at)) => {
+        (codec, Some(value_offset)) => {
             let mut set = Vec::new();
-            let len = decompress_set(&outer.opened, codec, limits, ATTRIBUTES_AT, value_at, log, &mut set)?;
+            let len =
+                decompress_set(&outer.opened, codec, limits, FRAMED_ATTRIBUTES_OFFSET, value_offset, log, &mut set)?;
             set.truncate(len);
             Ok(set)
         }
@@ -113,18 +116,18 @@ fn decompress_set(
     outer: &Opened<'_, LegacyFields<'_>>,
     codec: u8,
     limits: Limits,
-    attributes_at: usize,
-    value_at: usize,
+    attributes_offset: usize,
+    value_offset: usize,
     log: &mut CollectErrors,
     buffer: &mut Vec<u8>,
 ) -> Result<usize> {
     let codec = match Codec::from_attributes(codec) {
         Some(known @ (Codec::Gzip | Codec::Snappy | Codec::Lz4)) => known,
-        _ => return Err(unknown_codec(codec, attributes_at, log)),
+        _ => return Err(unknown_codec(codec, attributes_offset, log)),
     };
     let value = bytes_of(outer.fields[VALUE]).unwrap_or_default();
     let legacy = number_or(outer.fields[MAGIC], 0) == 0;
-    limits.decompress(codec, value, legacy, value_at, log, buffer)
+    limits.decompress(codec, value, legacy, value_offset, log, buffer)
 }
 
 pub fn unknown_codec<R: Log>(codec: u8, byte: usize, log: &mut R) -> Stop {
@@ -135,13 +138,13 @@ pub fn unknown_codec<R: Log>(codec: u8, byte: usize, log: &mut R) -> Stop {
 fn expand<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, LegacyFields<'_>>,
-    value_at: usize,
+    value_offset: usize,
     first: FramePosition,
     log: &mut CollectErrors,
     receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     log.cancel_message();
-    log.with_error_byte(value_at, |inner| {
+    log.with_error_byte(value_offset, |inner| {
         // Errors of the outer message are assigned to the first inner message, which gets its number.
         expand_set::<L, V>(set, outer, first, inner, receiver)
     })

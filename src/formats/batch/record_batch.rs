@@ -62,9 +62,9 @@ const NO_SEQUENCE: i32 = -1;
 pub const HEADER_LEN: usize = 61;
 
 // Offsets in that header.
-const LENGTH_AT: usize = 8;
-const CRC_AT: usize = 17;
-const ATTRIBUTES_AT: usize = 21;
+const LENGTH_OFFSET: usize = 8;
+const CRC_OFFSET: usize = 17;
+const ATTRIBUTES_OFFSET: usize = 21;
 
 // Indexes of fields, in the order of the table without its headers.
 pub const OFFSET: usize = 0;
@@ -191,7 +191,7 @@ struct BatchHeader {
     base_sequence: i32,
     attributes: i16,
     count: i32,
-    count_at: usize,
+    count_offset: usize,
 }
 
 fn read_batch<'a, V: MessageReceiver<Batch = RecordBatch>>(
@@ -201,7 +201,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = RecordBatch>>(
     receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     let resumed = receiver.resume();
-    let Ok((header, records, attributes_at)) = open_batch(frame, resumed.is_none(), log) else {
+    let Ok((header, records, attributes_offset)) = open_batch(frame, resumed.is_none(), log) else {
         return receiver.unreadable(log);
     };
     let codec = header.attributes.to_le_bytes()[0] & CODEC_BITS;
@@ -214,7 +214,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = RecordBatch>>(
     let mut buffer = receiver.take_buffer();
     let content = match resumed {
         Some(position) => Ok(position.content_len),
-        None => decompress_records(codec, records, limits, attributes_at, log, &mut buffer),
+        None => decompress_records(codec, records, limits, attributes_offset, log, &mut buffer),
     };
     let read = match content {
         Err(Stop) => receiver.unreadable(log),
@@ -242,14 +242,14 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Resul
     let Framed { offset: base_offset, message: mut batch } = frame;
     let _: i32 = batch.number("leader epoch", Big, log)?;
     let _: i8 = batch.number("magic", Big, log)?;
-    let crc_at = batch.offset();
+    let crc_offset = batch.offset();
     let crc: u32 = batch.number("crc", Big, log)?;
     let computed = if verify { crc32c(batch.peek_rest()) } else { crc };
     if computed != crc {
         // The content of the batch is not trusted.
-        return Err(log.fatal(Code::BadCrc, Some(crc_at), || mismatch(crc, computed)));
+        return Err(log.fatal(Code::BadCrc, Some(crc_offset), || mismatch(crc, computed)));
     }
-    let attributes_at = batch.offset();
+    let attributes_offset = batch.offset();
     let attributes: i16 = batch.number("attributes", Big, log)?;
     let _: i32 = batch.number("last offset delta", Big, log)?;
     let base_timestamp: i64 = batch.number("base timestamp", Big, log)?;
@@ -257,10 +257,10 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Resul
     let producer_id: i64 = batch.number("producer id", Big, log)?;
     let producer_epoch: i16 = batch.number("producer epoch", Big, log)?;
     let base_sequence: i32 = batch.number("base sequence", Big, log)?;
-    let count_at = batch.offset();
+    let count_offset = batch.offset();
     let count: i32 = batch.number("record count", Big, log)?;
     if count < 0 {
-        return Err(log.fatal(Code::NegativeCount, Some(count_at), || format!("record count {count} is negative")));
+        return Err(log.fatal(Code::NegativeCount, Some(count_offset), || format!("record count {count} is negative")));
     }
     let header = BatchHeader {
         base_offset,
@@ -271,9 +271,9 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Resul
         base_sequence,
         attributes,
         count,
-        count_at,
+        count_offset,
     };
-    Ok((header, batch, attributes_at))
+    Ok((header, batch, attributes_offset))
 }
 
 /// Decompresses the records to the beginning of a buffer; returns their length.
@@ -297,8 +297,8 @@ pub fn with_checksum(data: &[u8]) -> Vec<u8> {
     let mut batch = Vec::new();
     memory::extend(&mut batch, data);
     if batch.len() >= HEADER_LEN && batch[legacy::FRAME_LEN + MAGIC_OFFSET] == MAGIC as u8 {
-        let crc = crc32c(&batch[ATTRIBUTES_AT..]);
-        batch[CRC_AT..][..4].copy_from_slice(&crc.to_be_bytes());
+        let crc = crc32c(&batch[ATTRIBUTES_OFFSET..]);
+        batch[CRC_OFFSET..][..4].copy_from_slice(&crc.to_be_bytes());
     } else if batch.len() > legacy::FRAME_LEN + 4 {
         let (head, covered) = batch.split_at_mut(legacy::FRAME_LEN + 4);
         head[legacy::FRAME_LEN..].copy_from_slice(&crc32(covered).to_be_bytes());
@@ -318,12 +318,12 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
     if frame.message.peek(MAGIC_OFFSET) != Some(MAGIC as u8) {
         return open_set(LegacyRecords::open(frame, log)?, limits, log);
     }
-    let (header, records, attributes_at) = open_batch(frame, true, log)?;
+    let (header, records, attributes_offset) = open_batch(frame, true, log)?;
     let mut buffer = Vec::new();
     match header.attributes.to_le_bytes()[0] & CODEC_BITS {
         0 => memory::extend(&mut buffer, records.peek_rest()),
         codec => {
-            let len = decompress_records(codec, records, limits, attributes_at, log, &mut buffer)?;
+            let len = decompress_records(codec, records, limits, attributes_offset, log, &mut buffer)?;
             buffer.truncate(len);
         }
     }
@@ -331,10 +331,10 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
     batch.extend_from_slice(&data[..HEADER_LEN]);
     batch.extend_from_slice(&buffer);
     let len: i32 = fitting(batch.len() - legacy::FRAME_LEN);
-    batch[LENGTH_AT..][..4].copy_from_slice(&len.to_be_bytes());
-    batch[ATTRIBUTES_AT + 1] &= !CODEC_BITS;
-    let crc = crc32c(&batch[ATTRIBUTES_AT..]);
-    batch[CRC_AT..][..4].copy_from_slice(&crc.to_be_bytes());
+    batch[LENGTH_OFFSET..][..4].copy_from_slice(&len.to_be_bytes());
+    batch[ATTRIBUTES_OFFSET + 1] &= !CODEC_BITS;
+    let crc = crc32c(&batch[ATTRIBUTES_OFFSET..]);
+    batch[CRC_OFFSET..][..4].copy_from_slice(&crc.to_be_bytes());
     Ok(batch)
 }
 
@@ -363,7 +363,7 @@ fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
         if records.remaining() == 0 {
             let message =
                 || format!("the batch announces {} and has {index}", format_count(batch.count as usize, "record"));
-            log.error(Code::CountTooLarge, Some(batch.count_at), message)?;
+            log.error(Code::CountTooLarge, Some(batch.count_offset), message)?;
             return receiver.unreadable(log);
         }
         if !log.has_labels() {

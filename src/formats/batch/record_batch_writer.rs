@@ -54,7 +54,7 @@ impl Builder for RecordBatchBuilder {
     const CODECS: &'static [Codec] = &Codec::ALL;
 
     fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, ErrorDetail> {
-        let out_of_range = |what: &str| ErrorDetail::of_message(Code::OutOfRange, what);
+        let out_of_range = |message: &str| ErrorDetail::of_message(Code::OutOfRange, message);
         let sequence = i32::try_from(number_or(first[SEQUENCE], NONE));
         let sequence = sequence.map_err(|_| out_of_range("the sequence does not fit 32 bits"))?;
         let timestamp = number_or(first[TIMESTAMP], NONE);
@@ -83,8 +83,8 @@ impl Builder for RecordBatchBuilder {
             base => (base + delta) & i64::from(i32::MAX),
         };
         if Common::of(fields) != Some(self.common) || number_or(fields[SEQUENCE], sequence) != sequence {
-            let what = "timestamp type, producer, sequence or flags are not those of the batch's first record";
-            return reject(Code::FieldNotCarried, what.into());
+            let message = "timestamp type, producer, sequence or flags are not those of the batch's first record";
+            return reject(Code::FieldNotCarried, message.into());
         }
         let timestamp = number_or(fields[TIMESTAMP], NONE);
         if self.common.appended && timestamp != self.base_timestamp {
@@ -107,8 +107,8 @@ impl Builder for RecordBatchBuilder {
             .map_err(|error| ErrorDetail::of_message(Code::BadCompression, error.to_string()))?;
         let len = HEADER_LEN - FRAME_LEN + records.len();
         let Ok(length) = i32::try_from(len) else {
-            let what = format!("the batch takes {len} bytes, more than 2 GiB");
-            return Err(ErrorDetail::of_message(Code::TooLarge, what));
+            let message = format!("the batch takes {len} bytes, more than 2 GiB");
+            return Err(ErrorDetail::of_message(Code::TooLarge, message));
         };
         // Records have deltas of 32 bits.
         let last_delta: i32 = fitting(self.last_offset.wrapping_sub(self.base_offset));

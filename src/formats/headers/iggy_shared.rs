@@ -74,14 +74,14 @@ fn read_part<'a, F: HeadersFormat, R: Log>(
     names: Names,
     log: &mut R,
 ) -> Result<Option<(ValueType, &'a [u8], usize)>> {
-    let type_at = cursor.offset();
+    let type_offset = cursor.offset();
     let code = cursor.take(1, names.type_code, log)?[0];
     let value_type = types.value_type(code);
-    log.label(type_at, type_at + 1, names.type_code, || {
+    log.label(type_offset, type_offset + 1, names.type_code, || {
         value_type.map_or_else(|| code.to_string(), |value_type| value_type.name().into_owned())
     });
     if value_type.is_none() {
-        unknown_type(names.type_code, code, type_at, log)?;
+        unknown_type(names.type_code, code, type_offset, log)?;
     }
     let (part, prefix) = (names.part, names.prefix);
     let (len, fits) = read_len::<F, R>(cursor, names, log)?;
@@ -116,11 +116,12 @@ pub fn encoded_len<F: HeadersFormat, R: Log>(headers: &[Header<'_>], log: &mut R
     let values: usize = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
     let keys: usize = headers.iter().map(|header| header.key.byte_len()).sum();
     let len = headers.len() * F::Layout::MAX_FRAMING + keys + values;
-    let (what, limited) = if F::TYPED_KEYS { ("headers", len) } else { ("values", values) };
+    let (limited_part, limited) = if F::TYPED_KEYS { ("headers", len) } else { ("values", values) };
     match limited <= F::MAX_WRITTEN {
         true => Ok(len),
-        false => Err(log
-            .fatal(Code::TooLarge, None, || format!("the {what} take {limited} bytes, more than {}", F::MAX_WRITTEN))),
+        false => Err(log.fatal(Code::TooLarge, None, || {
+            format!("the {limited_part} take {limited} bytes, more than {}", F::MAX_WRITTEN)
+        })),
     }
 }
 

@@ -83,18 +83,24 @@ fn read_header<'a, R: Log>(cursor: &mut Cursor<'a>, index: usize, log: &mut R) -
     let key_len = cursor.length32("key length", log)?;
     let key = read_text_key(cursor, key_len, None, log)?;
     let value_len = cursor.length32("value length", log)?;
-    let type_at = cursor.offset();
-    let start = type_at + 1;
+    let type_offset = cursor.offset();
+    let start = type_offset + 1;
     let Some((&code, value)) = cursor.take(value_len, "value", log)?.split_first() else {
-        return Ok(key.map(|key| Header { index, key, value_type: None, value: None, value_offset: Some(type_at) }));
+        return Ok(key.map(|key| Header {
+            index,
+            key,
+            value_type: None,
+            value: None,
+            value_offset: Some(type_offset),
+        }));
     };
     let value_type = Kip82Typed::TYPES.value_type(code);
-    log.label(type_at, start, "value type", || {
+    log.label(type_offset, start, "value type", || {
         value_type.map_or_else(|| code.to_string(), |value_type| value_type.name().into_owned())
     });
     let Some(value_type) = value_type else {
         log.label(start, cursor.offset(), "value", || describe(value));
-        unknown_type("value type", code, type_at, log)?;
+        unknown_type("value type", code, type_offset, log)?;
         return Ok(None);
     };
     log.label(start, cursor.offset(), "value", || describe_typed(value_type, value, ByteOrder::Big));

@@ -138,7 +138,7 @@ pub fn open_message<'a, L: Layout, R: Log>(frame: Framed<'a>, log: &mut R) -> Re
         return Ok(message);
     }
     if is_set && bit_4 {
-        log.error(Code::BadAttributes, Some(head.attributes_at), || HEADERS_OF_A_SET.into())?;
+        log.error(Code::BadAttributes, Some(head.attributes_offset), || HEADERS_OF_A_SET.into())?;
     }
     head.finish(log, |rest, log| {
         let headers = if bit_4 { open_headers(rest, log)? } else { rest.empty() };
@@ -162,7 +162,7 @@ fn open_headers<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Cur
 /// Reads a value that is a wrapper or null, and ends the message.
 fn open_wrapped<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Body<'a>> {
     let len = message.nullable_length32("value length", log)?;
-    let value_at = Some(message.offset());
+    let value_offset = Some(message.offset());
     let (headers, value) = match len {
         None => (None, FieldValue::Null),
         Some(len) => {
@@ -171,7 +171,7 @@ fn open_wrapped<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Bod
         }
     };
     message.nothing_after("value", log)?;
-    Ok(Body { headers, value: Some(value), value_at })
+    Ok(Body { headers, value: Some(value), value_offset })
 }
 
 fn encode_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result {
@@ -203,9 +203,9 @@ fn encode_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &m
     bits = (bits & !BIT_4) | if marked && magic == MAGIC { BIT_4 } else { 0 };
 
     out.extend_from_slice(&number_or(fields[OFFSET], 0).to_be_bytes());
-    let size_at = out.len();
+    let size_offset = out.len();
     out.extend_from_slice(&[0; FRAME_LEN - 8 + CRC_LEN]);
-    let covered_at = out.len();
+    let covered_offset = out.len();
     out.extend_from_slice(&magic.to_be_bytes());
     out.push(bits);
     if magic > 0 {
@@ -217,11 +217,11 @@ fn encode_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &m
     match (L::WRAPPED && magic == MAGIC && bits & CODEC_BITS == 0, fields[VALUE]) {
         (true, FieldValue::Null) if headers.is_empty() && deletes => write_nullable("value", None, log, out)?,
         (true, value) => {
-            let len_at = out.len();
+            let len_offset = out.len();
             out.extend_from_slice(&[0; 4]);
             encode_wrapper(value, headers, log, out)?;
-            let len = offset(out.len() - len_at - 4); // If it wraps, the size of the message is rejected below.
-            out[len_at..len_at + 4].copy_from_slice(&len.to_be_bytes());
+            let len = offset(out.len() - len_offset - 4); // If it wraps, the size of the message is rejected below.
+            out[len_offset..len_offset + 4].copy_from_slice(&len.to_be_bytes());
         }
         (false, value) => {
             if !headers.is_empty() {
@@ -233,12 +233,12 @@ fn encode_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &m
             write_nullable("value", bytes_of(value), log, out)?;
         }
     }
-    let size = out.len() - size_at - 4;
+    let size = out.len() - size_offset - 4;
     let Ok(size) = i32::try_from(size) else {
         return Err(log.fatal(Code::TooLarge, None, || format!("the message takes {size} bytes, more than 2 GiB")));
     };
-    let crc = crc32(&out[covered_at..]);
-    out[size_at..size_at + 4].copy_from_slice(&size.to_be_bytes());
-    out[size_at + 4..covered_at].copy_from_slice(&crc.to_be_bytes());
+    let crc = crc32(&out[covered_offset..]);
+    out[size_offset..size_offset + 4].copy_from_slice(&size.to_be_bytes());
+    out[size_offset + 4..covered_offset].copy_from_slice(&crc.to_be_bytes());
     Ok(())
 }

@@ -56,7 +56,7 @@ pub fn open_frame<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<Fr
 /// A message, and the offset of its value; `None` if the message ends in the length of the value.
 pub struct Message<'a> {
     pub opened: Opened<'a, LegacyFields<'a>>,
-    pub value_at: Option<usize>,
+    pub value_offset: Option<usize>,
 }
 
 pub fn open_message<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>> {
@@ -69,7 +69,7 @@ pub(super) struct Head<'a> {
     crc: u32,
     pub magic: i8,
     attributes: i8,
-    pub attributes_at: usize,
+    pub attributes_offset: usize,
     rest: Cursor<'a>,
 }
 
@@ -77,28 +77,28 @@ impl<'a> Head<'a> {
     /// Reads a head. `later` is the magic of a later format, and the attribute bits that it defines.
     pub fn open<R: Log>(frame: Framed<'a>, later: Option<(i8, u8)>, log: &mut R) -> Result<Head<'a>> {
         let Framed { offset, message: mut rest } = frame;
-        let crc_at = rest.offset();
+        let crc_offset = rest.offset();
         let crc: u32 = rest.number("crc", Big, log)?;
         let covered = rest.peek_rest();
-        let magic_at = rest.offset();
+        let magic_offset = rest.offset();
         let magic: i8 = rest.number("magic", Big, log)?;
         let defined = match (magic, later) {
             (0, _) => CODEC_BITS,
             (1, _) => CODEC_BITS | LOG_APPEND_BIT,
             (_, Some((later, bits))) if later == magic => bits,
-            _ => return Err(log.fatal(Code::BadMagic, Some(magic_at), || unknown_magic(magic))),
+            _ => return Err(log.fatal(Code::BadMagic, Some(magic_offset), || unknown_magic(magic))),
         };
         let computed = crc32(covered);
         if computed != crc {
-            log.error(Code::BadCrc, Some(crc_at), || mismatch(crc, computed))?;
+            log.error(Code::BadCrc, Some(crc_offset), || mismatch(crc, computed))?;
         }
-        let attributes_at = rest.offset();
+        let attributes_offset = rest.offset();
         let attributes: i8 = rest.number("attributes", Big, log)?;
         let undefined = attributes as u8 & !defined;
         if undefined != 0 {
-            log.error(Code::BadAttributes, Some(attributes_at), || undefined_bits(undefined))?;
+            log.error(Code::BadAttributes, Some(attributes_offset), || undefined_bits(undefined))?;
         }
-        Ok(Head { offset, crc, magic, attributes, attributes_at, rest })
+        Ok(Head { offset, crc, magic, attributes, attributes_offset, rest })
     }
 
     pub fn bits(&self) -> u8 {
@@ -119,7 +119,7 @@ impl<'a> Head<'a> {
             None => FieldValue::Null,
             Some(len) => FieldValue::Binary(self.rest.bytes(len, "key", log)?),
         };
-        let Body { headers, value, value_at } = body(&mut self.rest, log)?;
+        let Body { headers, value, value_offset } = body(&mut self.rest, log)?;
         let fields = [
             FieldValue::Int64(self.offset),
             FieldValue::Int64(self.crc.into()),
@@ -131,7 +131,7 @@ impl<'a> Head<'a> {
             // It is unknown whether a value that could not be read is null.
             value.map_or(FieldValue::Null, |value| FieldValue::Bool(value == FieldValue::Null)),
         ];
-        Ok(Message { opened: Opened { headers, fields }, value_at })
+        Ok(Message { opened: Opened { headers, fields }, value_offset })
     }
 }
 
@@ -139,18 +139,18 @@ impl<'a> Head<'a> {
 pub(super) struct Body<'a> {
     pub headers: Option<Cursor<'a>>,
     pub value: Option<FieldValue<'a>>,
-    pub value_at: Option<usize>,
+    pub value_offset: Option<usize>,
 }
 
 /// Reads a value, which ends the message.
 pub(super) fn open_body<'a, R: Log>(rest: &mut Cursor<'a>, log: &mut R) -> Result<Body<'a>> {
     const LENGTH_LEN: usize = 4;
-    let value_at = (rest.remaining() >= LENGTH_LEN).then(|| rest.offset() + LENGTH_LEN);
+    let value_offset = (rest.remaining() >= LENGTH_LEN).then(|| rest.offset() + LENGTH_LEN);
     let value = nullable_bytes(rest, "value length", "value", log)?;
     if value.is_some() {
         rest.nothing_after("value", log)?;
     }
-    Ok(Body { headers: None, value, value_at })
+    Ok(Body { headers: None, value, value_offset })
 }
 
 pub fn unknown_magic(magic: impl Into<i64>) -> String {

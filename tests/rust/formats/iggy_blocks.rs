@@ -97,15 +97,15 @@ fn key_that_is_not_utf8_is_rejected_where_keys_are_text() {
 
 #[test]
 fn value_kind_that_is_not_there_is_rejected() {
-    for (format, serialized, type_at) in with_value(STRING, b"v") {
-        assert_eq!(rejected_in_header(format, &serialized[..type_at]), (Code::Truncated, type_at));
+    for (format, serialized, type_offset) in with_value(STRING, b"v") {
+        assert_eq!(rejected_in_header(format, &serialized[..type_offset]), (Code::Truncated, type_offset));
     }
 }
 
 #[test]
 fn value_kind_0_is_rejected() {
-    for (format, serialized, type_at) in with_value(0, b"v") {
-        assert_eq!(rejected_in_header(format, &serialized), (Code::UnknownType, type_at));
+    for (format, serialized, type_offset) in with_value(0, b"v") {
+        assert_eq!(rejected_in_header(format, &serialized), (Code::UnknownType, type_offset));
     }
 }
 
@@ -122,15 +122,15 @@ fn value_kind_without_a_name_is_rejected_in_the_older_block_and_by_strict_types(
 
 #[test]
 fn value_length_cut_is_rejected() {
-    for (format, serialized, type_at) in with_value(STRING, b"v") {
-        assert_eq!(rejected_in_header(format, &serialized[..type_at + 4]), (Code::Truncated, type_at + 1));
+    for (format, serialized, type_offset) in with_value(STRING, b"v") {
+        assert_eq!(rejected_in_header(format, &serialized[..type_offset + 4]), (Code::Truncated, type_offset + 1));
     }
 }
 
 #[test]
 fn value_without_bytes_is_rejected() {
-    for (format, serialized, type_at) in with_value(STRING, b"") {
-        assert_eq!(rejected_in_header(format, &serialized), (Code::EmptyValue, type_at + 1));
+    for (format, serialized, type_offset) in with_value(STRING, b"") {
+        assert_eq!(rejected_in_header(format, &serialized), (Code::EmptyValue, type_offset + 1));
     }
 }
 
@@ -139,22 +139,22 @@ fn value_of_256_bytes_is_rejected() {
     for (format, serialized, _) in with_value(STRING, &[b'v'; 255]) {
         assert_eq!(first_fault(format, &serialized), None);
     }
-    for (format, serialized, type_at) in with_value(STRING, &[b'v'; 256]) {
-        assert_eq!(rejected_in_header(format, &serialized), (Code::TooLong, type_at + 1));
+    for (format, serialized, type_offset) in with_value(STRING, &[b'v'; 256]) {
+        assert_eq!(rejected_in_header(format, &serialized), (Code::TooLong, type_offset + 1));
     }
 }
 
 #[test]
 fn value_longer_than_the_bytes_is_rejected() {
-    for (format, serialized, type_at) in with_value(STRING, b"vv") {
-        assert_eq!(rejected_in_header(format, &serialized[..serialized.len() - 1]), (Code::Truncated, type_at + 5));
+    for (format, serialized, type_offset) in with_value(STRING, b"vv") {
+        assert_eq!(rejected_in_header(format, &serialized[..serialized.len() - 1]), (Code::Truncated, type_offset + 5));
     }
 }
 
 #[test]
 fn value_of_another_size_than_its_kind_is_rejected_in_the_later_block() {
-    let [(_, later, type_at), (_, older, _)] = with_value(INT32, &[1, 2, 3]);
-    assert_eq!(rejected_in_header(Iggy, &later), (Code::WrongSize, type_at + 5));
+    let [(_, later, type_offset), (_, older, _)] = with_value(INT32, &[1, 2, 3]);
+    assert_eq!(rejected_in_header(Iggy, &later), (Code::WrongSize, type_offset + 5));
     assert_eq!(first_fault(Iggy2023, &older), None);
 }
 

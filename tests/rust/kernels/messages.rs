@@ -179,7 +179,7 @@ fn a_value_whose_messages_do_not_fit_comes_whole_with_the_next_chunk() {
     let whole = apply_to(Sets, &Messages::default(), &column).unwrap();
     let (mut from, mut offsets, mut chunks) = (0, vec![], 0);
     while from < column.len() {
-        let input = Input::new(&column).starting_at(from).cut_at(50);
+        let input = Input::new(&column).from_row(from).with_max_offset(50);
         let output = Sets.visit(Apply(&Messages::default(), input)).unwrap();
         assert_eq!(output.column.len() % 3, 0);
         assert!(output.until > from);
@@ -194,7 +194,7 @@ fn a_value_whose_messages_do_not_fit_comes_whole_with_the_next_chunk() {
 fn a_value_that_passes_the_largest_offset_alone_is_an_error() {
     let serialized = (0..5).flat_map(message).collect::<Vec<_>>();
     let column = BinaryArray::from_vec(vec![b"", &serialized]);
-    let input = Input::new(&column).starting_at(1).cut_at(20);
+    let input = Input::new(&column).from_row(1).with_max_offset(20);
     match Sets.visit(Apply(&Messages::default(), input)).err() {
         Some(Error::Headers(_, located)) => assert_eq!((located.error.code, located.row), (Code::TooLarge, Some(1))),
         other => panic!("{other:?}"),
@@ -215,7 +215,7 @@ fn many(damaged_from: usize) -> Vec<Vec<u8>> {
 fn chunks(column: &BinaryArray, operation: &Messages, threads: usize, cut: usize) -> (Vec<ArrayRef>, Option<Error>) {
     let (mut from, mut chunks) = (0, vec![]);
     while from < column.len() {
-        let input = Input::new(column).starting_at(from).after(10).cut_at(cut).with_threads(threads);
+        let input = Input::new(column).from_row(from).after(10).with_max_offset(cut).with_threads(threads);
         match Sets.visit(Apply(operation, input)) {
             Ok(output) => {
                 chunks.push(output.column);

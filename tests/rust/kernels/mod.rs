@@ -161,7 +161,7 @@ fn a_column_is_cut_before_an_offset_would_pass_its_largest() {
     let serialized_rows = BinaryArray::from_vec(blocks.iter().map(Vec::as_slice).collect());
     let (mut from, mut parts) = (0, Vec::new());
     while from < serialized_rows.len() {
-        let input = Input::new(&serialized_rows).starting_at(from).cut_at(64);
+        let input = Input::new(&serialized_rows).from_row(from).with_max_offset(64);
         let output = Format::Kafka.visit(Apply(&Decode::default(), input)).unwrap();
         assert!(output.until > from);
         assert_eq!(output.column.len(), output.until - from);
@@ -180,7 +180,7 @@ fn a_column_is_cut_before_an_offset_would_pass_its_largest() {
 #[test]
 fn a_row_that_passes_the_largest_offset_alone_is_an_error() {
     let serialized_rows = BinaryArray::from_vec(vec![b"", &block(60)]);
-    let input = Input::new(&serialized_rows).starting_at(1).cut_at(64);
+    let input = Input::new(&serialized_rows).from_row(1).with_max_offset(64);
     let error = Format::Kafka.visit(Apply(&Decode::default(), input)).err().unwrap();
     assert_eq!(located(error), (Code::TooLarge, Some(1)));
 }

@@ -5,7 +5,7 @@ use letterhead::formats::batch::log_index::{Head, Heads, heads};
 // Lengths, and places in a batch and in a message of an older format.
 const FRAME_LEN: usize = 12;
 const HEADER_LEN: usize = 61;
-const MAGIC_AT: usize = 16;
+const MAGIC_OFFSET: usize = 16;
 const ATTRIBUTES: usize = 21;
 const LAST_OFFSET_DELTA: usize = 23;
 const MAX_TIMESTAMP: usize = 35;
@@ -20,7 +20,7 @@ fn log() -> Vec<u8> {
     let mut batch = vec![0; HEADER_LEN];
     batch[7] = 40;
     batch[11] = (HEADER_LEN - FRAME_LEN) as u8;
-    batch[MAGIC_AT] = 2;
+    batch[MAGIC_OFFSET] = 2;
     batch[ATTRIBUTES + 1] = 0x13;
     batch[LAST_OFFSET_DELTA + 3] = 2;
     batch[MAX_TIMESTAMP + 7] = 9;
@@ -29,7 +29,7 @@ fn log() -> Vec<u8> {
     let mut message = vec![0; OLD_LEN];
     message[7] = 43;
     message[11] = 22;
-    message[MAGIC_AT] = 1;
+    message[MAGIC_OFFSET] = 1;
     message[OLD_ATTRIBUTES] = 8;
     message[OLD_TIMESTAMP + 7] = 7;
     [batch, message].concat()
@@ -78,7 +78,7 @@ fn what_is_cut_off_or_none_is_the_end() {
         let whole = if len < HEADER_LEN { 0 } else { HEADER_LEN };
         assert_eq!(heads_in(&log[..len], 0, usize::MAX).end, whole, "{len}");
     }
-    for (at, byte) in [(8, 0x80), (8, 0x7f), (11, 48), (MAGIC_AT, 3)] {
+    for (at, byte) in [(8, 0x80), (8, 0x7f), (11, 48), (MAGIC_OFFSET, 3)] {
         let mut log = log.clone();
         log[at] = byte;
         assert_eq!(heads_in(&log, 0, usize::MAX), Heads::default(), "{at}");

@@ -77,15 +77,15 @@ fn polled(serialized: &[u8], mut expected: Message) {
     let Some(Held::Bytes(payload)) = expected.fields.last() else { panic!("a payload") };
     let made = crc32(payload);
     let error = common::read(Format::IggyPolled2023, serialized, STRICT).expect_err("refused");
-    assert_eq!((error.code, error.byte), (Code::BadCrc, Some(CHECKSUM_AT)));
+    assert_eq!((error.code, error.byte), (Code::BadCrc, Some(CHECKSUM_OFFSET)));
     let mut serialized = serialized.to_vec();
-    serialized[CHECKSUM_AT..CHECKSUM_AT + 4].copy_from_slice(&made.to_le_bytes());
+    serialized[CHECKSUM_OFFSET..CHECKSUM_OFFSET + 4].copy_from_slice(&made.to_le_bytes());
     expected.fields[4] = Held::Number(made.into());
     assert_eq!(common::read(Format::IggyPolled2023, &serialized, STRICT), Ok(vec![expected]));
 }
 
 /// Where the checksum of a message as polled is, after offset, state, timestamp and id.
-const CHECKSUM_AT: usize = 33;
+const CHECKSUM_OFFSET: usize = 33;
 
 /// The messages of the command of the older layout, after its stream, topic and partitioning: each a code, a length and
 /// so many bytes.
