@@ -9,12 +9,12 @@ use std::process::Command;
 /// Each of these made memory unsafe when it was public, and is named with the code of the error that it is now.
 const REFUSED: &[(&str, &str)] = &[
     ("pub use letterhead::kernel::RowBlock;", "E0603"),
-    ("pub use letterhead::kernel::buffer::{Runs, Utf8};", "E0603"),
+    ("pub use letterhead::kernel::buffer::{BinaryValues, Utf8};", "E0603"),
     ("pub use letterhead::kernel::encode::max_bytes;", "E0603"),
     ("pub use letterhead::kernel::varint_layout::VarintLayout;", "E0603"),
     ("pub use letterhead::kernel::keys::KeySet;", "E0603"),
     ("pub use letterhead::kernel::lists::Columns;", "E0603"),
-    ("pub use letterhead::kernel::scan::Hits;", "E0603"),
+    ("pub use letterhead::kernel::scan::SelectedValues;", "E0603"),
     ("pub use letterhead::kernel::views::Views;", "E0603"),
     ("pub use letterhead::arrow::binary::text;", "E0603"),
     ("pub use letterhead::arrow::column::Column;", "E0603"),
