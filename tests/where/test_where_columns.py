@@ -373,3 +373,12 @@ def test_the_rows_are_those_that_duckdb_selects(rows: list[Row], text: str) -> N
     known = pa.table(batch.select([*SQL_LITERALS, "row"]))
     found = duckdb.from_arrow(known).filter(text).fetchall()
     assert selected(rows, text) == [row[-1] for row in found]
+
+
+def test_a_decimal_literal_keeps_all_its_digits() -> None:
+    number = Decimal("12345678901234567890123456789012345.678")
+    batch = pa.RecordBatch.from_pydict(
+        {"d": [number, Decimal("12345678901234567890123456789012345.679")]}, pa.schema([("d", pa.decimal128(38, 3))])
+    )
+    selected, _ = RowFilter(lh.col("d") == number, {"d": "decimal(38,3)"}, None, "kafka")(batch)
+    assert selected["d"].to_pylist() == [number]

@@ -6,7 +6,7 @@ import math
 import struct
 import uuid
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 from letterhead import _native
@@ -105,8 +105,10 @@ def _unscaled(literal: Any, scale: int) -> int:
     """Return a literal as a number of units of the last decimal."""
     if isinstance(literal, bool) or not isinstance(literal, int | float | Decimal):
         raise ValueError(f"a decimal is not compared with {_kind_of(literal)}: pass a Decimal or a number")
-    # The text of a float is the decimal that was written.
-    number = Decimal(str(literal)).scaleb(scale)
+    # The text of a float is the decimal that was written. A context rounds to its number of digits.
+    number = Decimal(str(literal))
+    with localcontext(prec=len(number.as_tuple().digits) + 1):
+        number = number.scaleb(scale)
     if not number.is_finite() or number != number.to_integral_value() or abs(number) >= 1 << 127:
         raise ValueError(f"{literal} does not have at most {scale} decimals, as the type has")
     return int(number)
