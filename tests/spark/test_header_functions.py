@@ -218,7 +218,10 @@ TRANSFORMS = {
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_an_error_quotes_the_place_of_a_record_and_no_other_column(people, transform):
     text = failure(people.drop("offset").transform(transform()))
-    assert re.search(r"(Decode|Encode|Conversion)Error: .+ in the row with topic='orders', partition=3\b", text)
+    assert re.search(
+        r"((Decode|Encode|Conversion)Error|USER_RAISED_EXCEPTION\]).+ in the row with topic='orders', partition=3\b",
+        text,
+    )
     for value in ("jane", "DE0212", "=41", "6a616e65"):
         assert value not in text
 
@@ -233,9 +236,15 @@ def test_a_column_that_identifies_a_row_is_quoted_without_being_kept(people, tra
 
 
 def test_the_reason_of_an_error_comes_before_everything_that_differs_by_row(people):
-    select = lhs.select_headers("headers", "kafka", {"k": "int32"}, keep=["offset"])
-    text = failure(people.transform(select))
-    assert re.search(r"kafka: column k: 1 byte where int32 takes 4 in the row with offset=41 \(header 0[,)]", text)
+    texts = {
+        engine: failure(
+            people.transform(lhs.select_headers("headers", "kafka", {"k": "int32"}, keep=["offset"], engine=engine))
+        )
+        for engine in ("arrow", "spark")
+    }
+    reason = "kafka: column k: 1 byte where int32 takes 4"
+    assert re.search(rf"{reason} in the row with offset=41 \(header 0[,)]", texts["arrow"])
+    assert f"{reason} (wrong_size, header 0) in the row with offset=41" in texts["spark"]
 
 
 def test_a_column_of_another_type_is_no_place_of_a_record(spark):
@@ -361,7 +370,7 @@ def test_a_null_key_cannot_be_written(spark):
 
 @pytest.mark.spark_only
 def test_only_what_is_needed_crosses_into_python(orders):
-    df = orders.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}, keep=["offset"]))
+    df = orders.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}, keep=["offset"], engine="arrow"))
     plan = explained(df)
     assert re.search(r"ReadSchema: struct<offset:bigint,headers:array<struct<key:string,value:binary>>>", plan)
     assert plan.count("MapInArrow") == 2  # in the tree and in its legend: one pass

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+import letterhead as lh
 from letterhead import spark as lhs
 
 pytestmark = [
@@ -47,7 +48,8 @@ def start(df: DataFrame, path: Path) -> Any:
 
 def test_expressions_run_in_real_time_mode(spark: Any, tmp_path: Path) -> None:
     stream, df = source(spark)
-    edited = df.transform(lhs.edit_headers(drop=["other"], append={"source": ("value", "string")}))
+    found = df.transform(lhs.where_headers("headers", "kafka", lh.col("tenant") == "acme", engine="spark"))
+    edited = found.transform(lhs.edit_headers(drop=["other"], append={"source": ("value", "string")}))
     selected = edited.transform(
         lhs.select_headers(
             "headers", "kafka", {"tenant": "string", "traceparent": "string"}, keep=["headers"], engine="spark",
@@ -64,6 +66,7 @@ def test_expressions_run_in_real_time_mode(spark: Any, tmp_path: Path) -> None:
     query = start(read, tmp_path)
     try:
         values = spark._jvm.java.util.ArrayList()
+        values.add("hooli")
         values.add("acme")
         stream.addData(spark._jvm.scala.jdk.javaapi.CollectionConverters.asScala(values).toSeq())
         deadline = time.monotonic() + 120
@@ -78,7 +81,7 @@ def test_expressions_run_in_real_time_mode(spark: Any, tmp_path: Path) -> None:
 
 def test_python_does_not_run_in_real_time_mode(spark: Any, tmp_path: Path) -> None:
     _, df = source(spark)
-    query = start(df.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"})), tmp_path)
+    query = start(df.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}, engine="arrow")), tmp_path)
     try:
         with pytest.raises(PySparkException, match="OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"):
             query.awaitTermination(60)

@@ -35,8 +35,10 @@ Fields: TypeAlias = Sql | Mapping[str, Sql]
 """A struct, or its fields by name."""
 
 
-def parser(type: str) -> Callable[[Sql], Checked]:
+def parser(type: str, *, in_millis: bool = False) -> Callable[[Sql], Checked]:
     """Return the function that parses a binary column as a type, such as ``int32:le`` or ``timestamp:iso:base64``.
+
+    With ``in_millis``, values of ``timestamp_ms`` are their numbers, of which microseconds may exceed 64 bits.
 
     Examples
     --------
@@ -47,12 +49,14 @@ def parser(type: str) -> Callable[[Sql], Checked]:
     """
     name, suffix, base = split_type(type)
     if base:
-        return base_parser(base, parser(type.removesuffix(f":{base}")))
+        return base_parser(base, parser(type.removesuffix(f":{base}"), in_millis=in_millis))
     form = form_parser(type)
     if form is not None:
         return form
     if suffix in CHARSETS:
         return partial(_charset, suffix)
+    if in_millis and name == "timestamp_ms":
+        return _millis_text if suffix == "text" else partial(_millis, suffix == "le")
     if suffix == "text":
         return partial(_TEXT.get(name, _integer_text), name)
     if suffix == "guid":
@@ -60,17 +64,17 @@ def parser(type: str) -> Callable[[Sql], Checked]:
     return partial(_BYTES.get(name, _integer), name, suffix in ("le", "reversed"))
 
 
-def header_parser(type: str, has_types: bool) -> Callable[[Fields], Checked]:
+def header_parser(type: str, has_types: bool, *, in_millis: bool = False) -> Callable[[Fields], Checked]:
     """Return the function that parses the value of a header, a struct with ``value`` and, if so, ``type``.
 
     If headers have a type, it decides: a value of another type is invalid, and its bits are big-endian. The suffix of
     ``type`` applies to values without a type. If there are alternatives, the first that reads the value applies.
     """
     alternatives = type.split(" | ")
-    parsers = [_type_parser(alternative, has_types) for alternative in alternatives]
+    parsers = [_type_parser(alternative, has_types, in_millis) for alternative in alternatives]
     if len(parsers) == 1:
         return parsers[0]
-    column_type = _native.check_type(type)[1]
+    column_type = "bigint" if in_millis else _native.check_type(type)[1]
 
     def parse(header: Fields) -> Checked:
         checks, value = first_valid([parse(header) for parse in parsers])
@@ -79,8 +83,8 @@ def header_parser(type: str, has_types: bool) -> Callable[[Fields], Checked]:
     return parse
 
 
-def _type_parser(type: str, has_types: bool) -> Callable[[Fields], Checked]:
-    plain = parser(type)
+def _type_parser(type: str, has_types: bool, in_millis: bool) -> Callable[[Fields], Checked]:
+    plain = parser(type, in_millis=in_millis)
     if not has_types:
         return lambda header: plain(header["value"])
     name, suffix, base = split_type(type)
@@ -211,9 +215,14 @@ def _integer(name: str, little: bool, bytes: Sql) -> Checked:
     return Checked(checks, _number(name, digits).cast(_SPARK_TYPES[name]))
 
 
+def _millis(little: bool, bytes: Sql) -> Checked:
+    number = bound(_number("int64", F.substring(hex_digits(bytes, 8, little), 1, 16)))
+    return Checked([_wrong_size("timestamp_ms", bytes)], number)
+
+
 def _timestamp_ms(name: str, little: bool, bytes: Sql) -> Checked:
-    millis = bound(_number("int64", F.substring(hex_digits(bytes, 8, little), 1, 16)))
-    return Checked([_wrong_size(name, bytes), _too_far(millis)], F.timestamp_millis(millis))
+    checks, millis = _millis(little, bytes)
+    return Checked([*checks, _too_far(millis)], F.timestamp_millis(millis))
 
 
 def _float(name: str, little: bool, bytes: Sql) -> Checked:
@@ -297,11 +306,16 @@ def _integer_text(name: str, bytes: Sql) -> Checked:
     return Checked(checks, number.cast(_SPARK_TYPES[name]))
 
 
-def _timestamp_ms_text(name: str, bytes: Sql) -> Checked:
+def _millis_text(bytes: Sql) -> Checked:
     checks, millis = _integer_text("int64", bytes)
     spelled, outside = checks
-    outside = check(outside.when, outside.code, f"the number does not fit {name}")
-    return Checked([_bad_text(name, spelled.when), outside, _too_far(millis)], F.timestamp_millis(millis))
+    outside = check(outside.when, outside.code, "the number does not fit timestamp_ms")
+    return Checked([_bad_text("timestamp_ms", spelled.when), outside], millis)
+
+
+def _timestamp_ms_text(name: str, bytes: Sql) -> Checked:
+    checks, millis = _millis_text(bytes)
+    return Checked([*checks, _too_far(millis)], F.timestamp_millis(millis))
 
 
 def _float_text(name: str, bytes: Sql) -> Checked:

@@ -22,7 +22,7 @@ from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import declared, spelled
 from letterhead.spark.sql_text import F, Sql, attribute, bound
-from letterhead.types import CHARSETS, ValueType, is_only_read, is_text_suffix, split_type
+from letterhead.types import CHARSETS, ValueType, base_type, is_only_read, is_text_suffix, split_type
 
 if TYPE_CHECKING:
     from letterhead.fields import Columns, Repeat
@@ -37,6 +37,7 @@ __all__ = [
     "header",
     "header_values",
     "is_read_by_spark",
+    "joined_errors",
 ]
 
 
@@ -217,11 +218,21 @@ def is_read_by_spark(type: str, split: str | None) -> bool:
 
 
 class HeaderLists:
-    """A column of lists of headers, whose type is not checked, and what columns of its headers share."""
+    """A column of lists of headers, whose type is not checked, and what columns of its headers share.
+
+    With ``is_tested``, values are those that conditions test: times of ``timestamp_ms`` are numbers.
+    """
 
     def __init__(
-        self, column: Sql, format: str, errors: Literal["raise", "null", "column"], row: Sequence[Sql] = ()
+        self,
+        column: Sql,
+        format: str,
+        errors: Literal["raise", "null", "column"],
+        row: Sequence[Sql] = (),
+        *,
+        is_tested: bool = False,
     ) -> None:
+        self.is_tested = is_tested
         self.column, self.errors, self.is_strict, self.row = column, errors, errors == "raise", row
         self.type = _header_list_type(format)
         # The cast changes no list with text keys; a list with other keys is an error of its own.
@@ -238,23 +249,21 @@ class HeaderLists:
         if not self.is_strict:
             return size
         null_key = F.raise_error(F.concat(F.lit(f"{self.type.format}: {_NULL_KEY}"), *self.row))
-        return bound(F.when(self._has_null_key(), null_key).otherwise(size))
+        return bound(F.when(self.has_null_key(), null_key).otherwise(size))
 
-    def _has_null_key(self) -> Sql:
+    def has_null_key(self) -> Sql:
+        """Return whether a header of a list has no key."""
         return F.mapped("exists", self.keys, "key", lambda key: key.is_null())
 
     def columns(self, specs: Sequence[ColumnSpec], result: Sequence[StructField]) -> dict[str, Sql]:
         """Return the values of headers by name, and with ``errors="column"`` the errors of each list, the last of the result."""
         if self.errors != "column":
             return {spec.name: self.value(spec) for spec in specs}
-        values, errors = {}, [bound(self._null_keys())]
+        values, errors = {}, [self.null_keys]
         for spec in specs:
-            errors_of_column, value = self._reported(spec)
+            errors_of_column, values[spec.name] = self.reported(spec)
             errors.append(errors_of_column)
-            values[spec.name] = F.when(errors_of_column.is_null(), value).otherwise(None)
-        lists = F.mapped("filter", F.array(*errors), "list", lambda list: list.is_not_null())
-        joined = F.when(F.coalesce(*errors).is_not_null(), F.flatten(lists)).otherwise(None)
-        return {**values, result[-1].name: joined.cast(spelled(result[-1].dataType))}
+        return {**values, result[-1].name: joined_errors(errors).cast(spelled(result[-1].dataType))}
 
     def value(self, spec: ColumnSpec) -> Sql:
         """Return the value of a header in each list; the text of an error ends with ``row``."""
@@ -282,19 +291,31 @@ class HeaderLists:
             checks.append(Check(found.is_absent, "missing_key", F.lit("the header is required and absent")))
         if spec.repeat == "error":
             checks.append(Check(found.is_repeated, "repeated_key", F.lit("the key occurs a second time")))
-        parse = header_parser(spec.type, self.type.types)
+        in_millis = self._in_millis(spec)
+        parse = header_parser(spec.type, self.type.types, in_millis=in_millis)
         if is_list:
             return Checked(checks, self._values(spec, found.matching, parse)), found
         parsed = parse(_bound_header(found.header, self.type))
         if spec.default is not None:
             type, default_text = spec.default
             # The header of an absent key is null, as are its checks.
-            default = parser(type)(F.lit(default_text.encode())).value
+            default = parser(type, in_millis=in_millis)(F.lit(default_text.encode())).value
             parsed = Checked(parsed.checks, F.when(found.is_absent, default).otherwise(parsed.value))
         return Checked([*checks, *parsed.checks], parsed.value), found
 
+    def _in_millis(self, spec: ColumnSpec) -> bool:
+        return self.is_tested and base_type(spec.type) == "timestamp_ms"
+
+    def is_present(self, spec: ColumnSpec) -> Sql:
+        """Return whether a list has the header."""
+        return ~_find(self, spec).is_absent
+
+    def reported(self, spec: ColumnSpec) -> tuple[Sql, Sql]:
+        """Return the errors of a column, null if there are none, and its value, null if there are some."""
+        errors, value = self._reported(spec)
+        return errors, F.when(errors.is_null(), value).otherwise(None)
+
     def _reported(self, spec: ColumnSpec) -> tuple[Sql, Sql]:
-        """Return the errors of a column, null if there are none, and its value for rows without one."""
         checked, found = self._read(spec)
 
         def report(check: Check, header: Sql | None) -> Sql:
@@ -306,7 +327,8 @@ class HeaderLists:
 
         if spec.repeat != "all":
             return first_error(F.lit(None)), checked.value
-        values, parse = bound(checked.value), header_parser(spec.type, self.type.types)
+        values = bound(checked.value)
+        parse = header_parser(spec.type, self.type.types, in_millis=self._in_millis(spec))
         numbered = F.numbered(
             self.column, lambda header, index: F.struct(key=header["key"], value=header["value"], index=index)
         )
@@ -322,15 +344,16 @@ class HeaderLists:
         # The list is null if one of its values is invalid.
         return first_error(F.when(values.is_null(), bad).otherwise(None)), values
 
-    def _null_keys(self) -> Sql:
-        """Return the errors of headers without a key, null if there are none."""
+    @cached_property
+    def null_keys(self) -> Sql:
+        """The errors of headers without a key, null if there are none."""
         message = F.lit("the key is null")
         errors = F.numbered(
             self.keys,
             lambda key, index: F.when(key.is_null(), reported("null_key", message, header=index)).otherwise(None),
         )
         errors = F.mapped("filter", errors, "error", lambda error: error.is_not_null())
-        return F.when(self._has_null_key(), errors).otherwise(None)
+        return bound(F.when(self.has_null_key(), errors).otherwise(None))
 
     def _values(self, spec: ColumnSpec, matching: Sql, parse: Callable[[Fields], Checked]) -> Sql:
         """Return the values of all headers that match, as a list."""
@@ -354,6 +377,12 @@ class HeaderLists:
             return values
         # A null element would look like a header with a null value, so one bad value makes the whole list null.
         return F.when(F.mapped("exists", matching, "h", is_bad), F.lit(None)).otherwise(values)
+
+
+def joined_errors(errors: Sequence[Sql]) -> Sql:
+    """Return the elements of lists of errors as one list, null if all lists are null."""
+    lists = F.mapped("filter", F.array(*errors), "list", lambda list: list.is_not_null())
+    return F.when(F.coalesce(*errors).is_not_null(), F.flatten(lists)).otherwise(None)
 
 
 def _bound_header(header: Sql, type: _HeaderList) -> dict[str, Sql]:

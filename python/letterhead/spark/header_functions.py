@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column
 
 from letterhead import operations
 from letterhead._formats import format_table
+from letterhead._invariants import present
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead.fields import Columns, normalise
@@ -27,9 +29,12 @@ from letterhead.operations import (
 from letterhead.results import Types, plain_types
 from letterhead.spark.frame import Input, check_column, check_names, check_str, name_of_result
 from letterhead.spark.schemas import declared, header_lists, message_fields, spark_type, spelled
-from letterhead.spark.selection import SelectByExpressions
+from letterhead.spark.selection import FilterByExpressions, SelectByExpressions, reads_fast
 from letterhead.spark.transform import ArrowStep, Transform, hidden_columns
 from letterhead.where.conditions import Where
+from letterhead.where.program import filter_of
+
+StepT = TypeVar("StepT")
 
 __all__ = ["convert_headers", "decode_headers", "encode_headers", "explode_batches", "select_headers", "where_headers"]
 
@@ -125,10 +130,12 @@ def select_headers(
         Output column to a type such as ``"int64"`` or ``"array<string>"``, or to a :func:`letterhead.field`.
     {keep} {identify} {errors} {error_column} {lenient} {strict_types} {limits}
     engine : {"spark", "arrow"}, optional
-        What reads the headers; by default ``"arrow"``, the native module in Python. ``"spark"`` reads lists of headers by
+        What reads the headers: ``"arrow"`` is the native module in Python. ``"spark"`` reads lists of headers by
         expressions of Spark SQL: it needs nothing installed on executors, and filters on partitions and on kept columns
         reach the table. Spark then evaluates, and checks, only the columns that a query uses. What it does not have, such
-        as types with the suffix ``:json``, is an error that names ``"arrow"``.
+        as types with the suffix ``:json``, is an error that names ``"arrow"``. By default expressions read a
+        list where they are as fast: up to six headers, none with alternatives or with text that has a form, such as times.
+        Arrow reads all others, and its plan has ``MapInArrow``.
 
     Examples
     --------
@@ -146,19 +153,20 @@ def select_headers(
     options = ReadOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
-    if engine is not None:
-        check_name("engine", engine, ("spark", "arrow"))
+    _check_engine(engine, identify)
     select = Select(format, columns, options, dialect="spark")
-    if engine == "spark":
-        if identify:
-            raise ValueError("identify= names columns that errors quote, which needs engine='arrow': omit one of them")
+
+    def by_expressions() -> SelectByExpressions:
         # Rejects misspelt names, batch formats, and keys that the format does not have.
         result = declared(select).spark
-        check_column("column", column)
-        input = Input(column, f"{format} is read by Spark's expressions from", header_lists(format)[:1])
         specs = tuple(normalise(columns, sql=True))
-        return Transform((input,), SelectByExpressions(format, specs, result, options, check_names("keep", keep)))
-    return _transform(select, _headers_input(column, format), keep, identify)
+        return SelectByExpressions(format, specs, result, options, check_names("keep", keep))
+
+    if engine == "spark":
+        return Transform((_lists_input(column, format),), by_expressions())
+    transform = _transform(select, _headers_input(column, format), keep, identify)
+    is_fast = engine is None and not identify and reads_fast(normalise(columns, sql=True))
+    return replace(transform, by_default=_if_possible(by_expressions)) if is_fast else transform
 
 
 @documented
@@ -329,8 +337,9 @@ def where_headers(
     lenient: bool = False,
     strict_types: bool = False,
     limits: Limits | None = None,
+    engine: Literal["spark", "arrow"] | None = None,
 ) -> Transform:
-    """Keep the rows whose headers a condition selects; the others do not return from Python.
+    """Keep the rows whose headers a condition selects.
 
     Parameters
     ----------
@@ -347,6 +356,9 @@ def where_headers(
         Here, ``"column"`` keeps rows with an error, too. With ``"null"``, a value with an error is null in the condition, so
         that comparisons leave its row out.
     {error_column} {lenient} {strict_types} {limits}
+    engine : {"spark", "arrow"}, optional
+        What reads the headers, as in :func:`select_headers`; all that the condition tests are read. What expressions of
+        Spark do not have, such as regular expressions with groups, is an error that names ``"arrow"``.
 
     Examples
     --------
@@ -358,8 +370,19 @@ def where_headers(
     options = ReadOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
-    operation = operations.Where(format, where, options)
-    return _transform(operation, _headers_input(column, format), keep, identify)
+    _check_engine(engine, identify)
+    operation, filter = operations.Where(format, where, options), present(filter_of(where, format), "the condition")
+
+    def by_expressions() -> FilterByExpressions:
+        errors_of_rows = operations.Where(format, where, ReadOptions(errors="column"))
+        error_type = spelled(declared(errors_of_rows).spark[-1].dataType)
+        return FilterByExpressions(format, filter, options, error_type, check_names("keep", keep))
+
+    if engine == "spark":
+        return Transform((_lists_input(column, format),), by_expressions())
+    transform = _transform(operation, _headers_input(column, format), keep, identify)
+    is_fast = engine is None and not identify and reads_fast(filter.headers)
+    return replace(transform, by_default=_if_possible(by_expressions)) if is_fast else transform
 
 
 def _transform(
@@ -406,6 +429,26 @@ def _bytes_input(column: str | Column, format: str) -> Input:
 def _headers_input(column: str | Column, format: str) -> Input:
     check_column("column", column)
     return Input(column, f"{format} is read from", ("binary", *header_lists(format)))
+
+
+def _if_possible(make: Callable[[], StepT]) -> StepT | None:
+    """Return a step by expressions of Spark; None for what they do not have."""
+    try:
+        return make()
+    except ValueError:
+        return None
+
+
+def _lists_input(column: str | Column, format: str) -> Input:
+    check_column("column", column)
+    return Input(column, f"{format} is read by Spark's expressions from", header_lists(format)[:1])
+
+
+def _check_engine(engine: str | None, identify: Sequence[str]) -> None:
+    if engine is not None:
+        check_name("engine", engine, ("spark", "arrow"))
+    if engine == "spark" and identify:
+        raise ValueError("identify= names columns that errors quote, which needs engine='arrow': omit one of them")
 
 
 def _field_inputs(

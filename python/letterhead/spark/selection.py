@@ -1,8 +1,11 @@
-"""Select headers by Spark's own expressions: :class:`SelectByExpressions`, the step of ``select_headers(engine="spark")``."""
+"""Read headers by Spark's own expressions: :class:`SelectByExpressions` and :class:`FilterByExpressions`.
+
+They are the steps of ``select_headers(engine="spark")`` and ``where_headers(engine="spark")``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 
@@ -11,6 +14,8 @@ from pyspark.sql.types import StructField
 
 from letterhead.fields import ColumnSpec
 from letterhead.operations import ReadOptions
+from letterhead.operations.remedies import KEEP_ROWS
+from letterhead.spark.conditions import HeaderCondition, check_tested_by_spark
 from letterhead.spark.frame import (
     Input,
     check_no_collision,
@@ -23,8 +28,11 @@ from letterhead.spark.header_column import HeaderLists, check_read_by_spark, che
 from letterhead.spark.sail import not_on_sail
 from letterhead.spark.schemas import header_lists, spelled
 from letterhead.spark.sql_text import F, Sql, named, projections, quoted
+from letterhead.spark.text_forms import form_parser
+from letterhead.types import split_type
+from letterhead.where.program import Filter
 
-__all__ = ["SelectByExpressions"]
+__all__ = ["FilterByExpressions", "SelectByExpressions", "reads_fast"]
 
 _REMEDY = "omit engine=, or pass 'arrow'"
 
@@ -54,12 +62,10 @@ class SelectByExpressions:
     keep: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
-        options = self.options
-        if options != ReadOptions(errors=options.errors, error_column=options.error_column):
-            raise ValueError(f"lenient=, strict_types= and limits= apply to binary columns: {_REMEDY}")
+        _check_options(self.options)
         for spec in self.specs:
             check_read_by_spark(spec.type, spec.split)
-        if options.errors == "column":
+        if self.options.errors == "column":
             check_reported_by_spark(self.format)
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
@@ -69,26 +75,101 @@ class SelectByExpressions:
         kept = kept_names(fields, self.keep, inputs)
         check_no_collision(df, kept, [field.name for field in self.result])
         row = _row(fields, identifying_names(fields, kept, ()))
-        df, name = self._with_lists(df, column.name)
+        df, name = _with_lists(df, column.name, self.format)
         lists = HeaderLists(named(name), self.format, self.options.errors, row)
         new = lists.columns(self.specs, self.result)
-        columns = df.columns
-        *steps, last = projections(new, columns)
-        for step in steps:
-            df = df.selectExpr(*_texts(columns, step))
-        return df.selectExpr(*_texts(kept, last))
+        return _projected(df, kept, new)
 
-    def _with_lists(self, df: DataFrame, name: str) -> tuple[DataFrame, str]:
-        """Return a frame with headers as lists, and the name of their column: headers of other shapes are converted."""
-        type = df.schema[name].dataType
-        if spelled(type) in header_lists(self.format):
-            return df, name
-        lists = unused_name("computed_column", df.columns)
-        return df.withColumn(lists, functions.expr(headers_expression(name, type) or quoted(name))), lists
+
+@dataclass(frozen=True)
+class FilterByExpressions:
+    """Keep the rows whose lists of headers a condition selects; other conditions on columns and partitions pass through.
+
+    Attributes
+    ----------
+    format : str
+        Name of the format.
+    filter : Filter
+        The condition.
+    options : ReadOptions
+        What to do with errors.
+    error_type : str
+        The type of a column of errors.
+    keep : tuple of str or None
+        The columns that are kept; by default all.
+    """
+
+    format: str
+    filter: Filter
+    options: ReadOptions
+    error_type: str
+    keep: tuple[str, ...] | None
+
+    def __post_init__(self) -> None:
+        _check_options(self.options)
+        check_reported_by_spark(self.format, _REMEDY)
+        check_tested_by_spark(self.filter, _REMEDY)
+
+    def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
+        """Return the kept columns of the rows, then their errors."""
+        not_on_sail(df.sparkSession, "engine='spark'", _REMEDY)
+        [column] = inputs
+        kept = list(fields) if self.keep is None else kept_names(fields, self.keep, inputs)
+        errors = self.options.errors
+        new = [self.options.error_column] if errors == "column" else []
+        check_no_collision(df, kept, new)
+        if not kept and not new:
+            raise ValueError("no columns would be left: name columns in keep=")
+        df, name = _with_lists(df, column.name, self.format)
+        lists = HeaderLists(named(name), self.format, "null" if errors == "null" else "column", is_tested=True)
+        condition = HeaderCondition(self.filter, lists)
+        is_selected, results = condition.truth, {}
+        if errors == "column":
+            is_selected, results[new[0]] = condition.selected_with_errors(self.error_type)
+        elif errors == "raise":
+            is_selected = condition.raising(self.error_type, _row(fields, identifying_names(fields, kept, ())))
+        selected = unused_name("selected", [*df.columns, *new])
+        # Spark writes the columns that a filter reads into it, each as often as it is used, but not those of a generator.
+        rows = _projected(df, kept, {**results, selected: F.explode(F.array(is_selected))})
+        return rows.where(quoted(selected)).select(*map(quoted, [*kept, *new]))
+
+
+def reads_fast(specs: Sequence[ColumnSpec]) -> bool:
+    """Return whether expressions read headers at least as fast as Arrow."""
+    return len(specs) <= _MAX_FAST and all(
+        " | " not in spec.type and not split_type(spec.type)[2] and form_parser(spec.type) is None for spec in specs
+    )
+
+
+_MAX_FAST = 6
+"""Columns from which on the methods that Spark generates exceed those that Java compiles."""
+
+
+def _check_options(options: ReadOptions) -> None:
+    if options != ReadOptions(errors=options.errors, error_column=options.error_column):
+        raise ValueError(f"lenient=, strict_types= and limits= apply to binary columns: {_REMEDY}")
+
+
+def _with_lists(df: DataFrame, name: str, format: str) -> tuple[DataFrame, str]:
+    """Return a frame with headers as lists, and the name of their column: headers of other shapes are converted."""
+    type = df.schema[name].dataType
+    if spelled(type) in header_lists(format):
+        return df, name
+    lists = unused_name("computed_column", df.columns)
+    return df.withColumn(lists, functions.expr(headers_expression(name, type) or quoted(name))), lists
+
+
+def _projected(df: DataFrame, kept: list[str], new: Mapping[str, Sql]) -> DataFrame:
+    """Return the kept columns of a frame, then new ones, by projections one after the other."""
+    columns = df.columns
+    *steps, last = projections(new, columns)
+    for step in steps:
+        df = df.selectExpr(*_texts(columns, step))
+    return df.selectExpr(*_texts(kept, last))
 
 
 def _row(fields: Mapping[str, StructField], names: Iterable[str]) -> list[Sql]:
-    """Return the parts of the text that identifies a row in an error, by columns with the position of its record."""
+    """Return the parts of the text behind an error: columns with the position of the record, and the remedy."""
     values = []
     for name in names:
         type, text = spelled(fields[name].dataType), named(name).cast("string")
@@ -98,7 +179,8 @@ def _row(fields: Mapping[str, StructField], names: Iterable[str]) -> list[Sql]:
         if not type.startswith("timestamp"):
             values.append((F.lit(f"{name}="), F.coalesce(text, F.lit("null"))))
     starts = chain([" in the row with "], repeat(", "))
-    return [part for start, value in zip(starts, values, strict=False) for part in (F.lit(start), *value)]
+    places = [part for start, value in zip(starts, values, strict=False) for part in (F.lit(start), *value)]
+    return [*places, F.lit(f": {KEEP_ROWS}")]
 
 
 def _texts(kept: list[str], new: Mapping[str, str]) -> list[str]:

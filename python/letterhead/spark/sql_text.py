@@ -14,15 +14,15 @@ import math
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import cached_property
-from typing import Any
+from functools import cached_property, reduce
+from typing import Any, Literal
 
 from pyspark.sql import Column
 from pyspark.sql import functions as spark_functions
 
-__all__ = ["F", "Sql", "as_subquery", "attribute", "bound", "literal", "named", "projections", "quoted"]
+__all__ = ["F", "Sql", "as_subquery", "attribute", "bound", "combined", "literal", "named", "projections", "quoted"]
 
 
 class Sql:
@@ -210,6 +210,13 @@ def as_subquery(expression: Sql) -> str:
         items = ", ".join(f"{text} as {name}" for name, text in step.items())
         query = f"select {items} from ({query})" if query else f"select {items}"
     return f"({query})"
+
+
+def combined(sign: Literal["and", "or"], operands: Sequence[Sql]) -> Sql:
+    """Return operands combined by a sign, in one expression however many there are."""
+    by = operator.and_ if sign == "and" else operator.or_
+    separated = [part for operand in operands for part in (f" {sign} ", operand)][1:]
+    return _Operator(_LEVELS[sign], tuple(separated), lambda: reduce(by, (operand.column for operand in operands)))
 
 
 def literal(value: object) -> Sql:

@@ -15,6 +15,7 @@ from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.fields import check_distinct
 from letterhead.operations import ColumnOperation, ExplodeBatches, Pack, Select, Where
 from letterhead.spark.frame import (
+    HEADERS,
     Input,
     check_no_collision,
     check_types,
@@ -29,8 +30,8 @@ from letterhead.spark.frame import (
 )
 from letterhead.spark.runner import Runner
 from letterhead.spark.sail import is_sail
-from letterhead.spark.schemas import Declared
-from letterhead.spark.selection import SelectByExpressions
+from letterhead.spark.schemas import Declared, header_lists, spelled
+from letterhead.spark.selection import FilterByExpressions, SelectByExpressions
 
 __all__ = ["ArrowStep", "Step", "Transform", "hidden_columns"]
 
@@ -57,10 +58,13 @@ class Transform:
     step : Step
         The work on them: an operation that runs as ``mapInArrow``, or an edit by expressions of Spark SQL. Both work
         on batch and streaming frames, of classic Spark and Connect.
+    by_default : SelectByExpressions or FilterByExpressions, optional
+        A step by expressions of Spark, which replaces the other where the column is a list of headers of its format.
     """
 
     inputs: tuple[Input, ...]
     step: Step
+    by_default: SelectByExpressions | FilterByExpressions | None = None
 
     def __call__(self, df: DataFrame) -> DataFrame:
         """Return the transformed frame.
@@ -69,13 +73,23 @@ class Transform:
         """
         fields = fields_of(df)
         df, inputs = with_inputs(df, self.inputs)
+        if self.by_default is not None and _has_lists(df, inputs[0].name, self.by_default.format):
+            return self.by_default.apply(df, fields, tuple(inputs))
         if isinstance(self.step, ArrowStep):
             reads = partial(core_reads, drops_fields=isinstance(self.step.operation, Select | Where))
             inputs = with_shapes(fields_of(df), inputs, reads)
-        elif isinstance(self.step, SelectByExpressions):
+        elif isinstance(self.step, SelectByExpressions | FilterByExpressions):
             inputs = with_shapes(fields_of(df), inputs, spark_reads)
         check_types(fields_of(df), inputs)
         return self.step.apply(df, fields, tuple(inputs))
+
+
+def _has_lists(df: DataFrame, name: str, format: str) -> bool:
+    """Return whether a column has the lists of Spark's Kafka source, as the format has them, and the engine is Spark."""
+    field = fields_of(df).get(name)
+    if field is None or not spelled(field.dataType) == HEADERS == header_lists(format)[0]:
+        return False
+    return not is_sail(df.sparkSession)
 
 
 @dataclass(frozen=True)

@@ -125,20 +125,20 @@ def within_offsets(where: Filter | None, start: int, end: int) -> Filter:
     ]
     is_unknown, is_after, is_before = tests
     within = ResolvedLogic("or", (is_unknown, ResolvedLogic("and", (is_after, is_before))))
-    return Filter(within if where is None or where.constant else ResolvedLogic("and", (where._node, within)))
+    return Filter(within if where is None or where.constant else ResolvedLogic("and", (where.node, within)))
 
 
 class Filter:
     """A condition whose operands have been resolved to record fields and header columns."""
 
     def __init__(self, node: Node) -> None:
-        self._node = node
+        self.node = node
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Filter) and self._node == other._node
+        return isinstance(other, Filter) and self.node == other.node
 
     def __hash__(self) -> int:
-        return hash(self._node)
+        return hash(self.node)
 
     def bind(self, constants: Mapping[str, Any]) -> Filter:
         """Return the filter for messages that have these values in some fields."""
@@ -152,17 +152,17 @@ class Filter:
                 return decided
             return test
 
-        return Filter(_fold(self._node, evaluate))
+        return Filter(_fold(self.node, evaluate))
 
     @property
     def constant(self) -> bool | None:
         """True if all messages are selected, False if none are; ``None`` if that depends on the message."""
-        return None if isinstance(self._node, ResolvedTest | ResolvedLogic) else bool(self._node)
+        return None if isinstance(self.node, ResolvedTest | ResolvedLogic) else bool(self.node)
 
     @property
     def accepts_null(self) -> bool:
         """Whether an unreadable message is selected."""
-        return _fold(self._node, lambda test: {"is_null": True, "exists": False}.get(test.name)) is True
+        return _fold(self.node, lambda test: {"is_null": True, "exists": False}.get(test.name)) is True
 
     @property
     def program(self) -> Program:
@@ -185,15 +185,15 @@ class Filter:
             else:  # null, or false in place of the whole condition: both select nothing
                 steps.append(Step("null"))
 
-        add(self._node)
+        add(self.node)
         return Program(self.headers, self.fields, steps)
 
     def truths(self, columns: Mapping[Operand, pa.Array], rows: int) -> pa.BooleanArray:
         """Return the truth for each row; null where it is unknown, as it is of an operand that has no column."""
         import pyarrow as pa
 
-        if isinstance(self._node, bool):
-            return pa.repeat(pa.scalar(self._node), rows)
+        if isinstance(self.node, bool):
+            return pa.repeat(pa.scalar(self.node), rows)
         operands: list[Operand] = [*self.headers, *self.fields]
         return to_pyarrow(_native.truths(self.program, [columns.get(operand) for operand in operands], rows))
 
@@ -215,11 +215,11 @@ class Filter:
                 return [node]
             return [test for part in node.parts for test in tests_in(part)] if isinstance(node, ResolvedLogic) else []
 
-        return tests_in(self._node)
+        return tests_in(self.node)
 
     def bounds(self, field: str) -> tuple[int | None, int | None]:
         """Return the least and the greatest value of an integer field that a selected message can have."""
-        return _between(self._node, field, negated=False)
+        return _between(self.node, field, negated=False)
 
 
 def _resolve_condition(
