@@ -109,3 +109,60 @@ def test_the_text_rejects_what_it_cannot_read(spark: Any) -> None:
         texts.selectExpr(lhs.sql("headers", "k", "string")).collect()
     with pytest.raises(ValueError, match=r"type 'int64:json' is not read .*: select_headers reads it in Python"):
         lhs.sql("headers", "k", "int64:json")
+
+
+PACKED = {
+    "tenant": "string", "retry": lh.field("int", key="attempt"), "amount": "bigint", "rate": "float64:le", "at": "timestamp_ms",
+    "seen": "timestamp:iso", "day": "date:text", "price": "decimal(9,2):text", "ok": "boolean", "bytes": "binary:base64",
+    "id": "uuid", "wide": "int128", "digits": "int64:text",
+}  # fmt: skip
+
+
+def rows_to_pack(spark: Any) -> Any:
+    row = spark.sql("""select 1 n, 'acme' tenant, -3 retry, 5L amount, -0.1D rate, timestamp_millis(5) at,
+        timestamp_micros(1769848200000001) seen, date'2026-01-31' day, 12.50BD price, true ok, X'00ff' bytes,
+        '00112233-4455-6677-8899-aabbccddeeff' id, cast('-12345678901234567890123456789012345678' as decimal(38,0)) wide,
+        cast(7 as smallint) digits""")
+    nulls = ", ".join(f"cast(null as {type}) {name}" for name, type in row.dtypes[1:])
+    return row.selectExpr("n", *(f"cast({name} as {type}) {name}" for name, type in row.dtypes[1:])).union(
+        spark.sql(f"select 2 n, {nulls}")
+    )
+
+
+@pytest.mark.parametrize("nulls", ["skip", "keep"])
+def test_the_text_makes_the_headers_of_pack_headers(spark: Any, nulls: Any) -> None:
+    df = rows_to_pack(spark)
+    df = df.withColumn("price", df.price.cast("decimal(9,2)"))
+    packed = df.transform(lhs.pack_headers(PACKED, nulls=nulls, keep=["n"])).orderBy("n")
+    written = df.selectExpr("n", f"{lhs.sql_pack(PACKED, nulls=nulls)} as headers").orderBy("n")
+    assert collected(written) == collected(packed)
+    assert written.schema.simpleString() == packed.schema.simpleString()
+
+
+def test_a_view_that_persists_makes_headers(spark: Any) -> None:
+    """As a model of dbt: no function of the session is named, and another session reads it."""
+    spark.sql("create table pack_orders as select 'acme' as tenant, 3 as retry, X'01' as value")
+    try:
+        headers = lhs.sql_pack({"tenant": "string", "retry": "int"})
+        spark.sql(f"create view pack_view as select value, {headers} as headers from pack_orders")
+        [row] = spark.newSession().sql("select * from pack_view").collect()
+        assert row == (b"\1", [("tenant", b"acme"), ("retry", b"\0\0\0\3")])
+    finally:
+        spark.sql("drop view if exists pack_view")
+        spark.sql("drop table pack_orders")
+
+
+def test_the_text_writes_only_what_fits(spark: Any) -> None:
+    for column, type, text in [
+        ("'acme'", "bigint", "column k: int64 is written from .*not from string"),
+        ("1.55BD", "decimal(9,1):text", r"written from decimal\(9,1\), not from decimal\(3,2\)"),
+        ("300", "int8", "header k: the number does not fit int8"),
+        ("timestamp_micros(1)", "timestamp_ms", "header k: the time has more decimals than timestamp_ms"),
+        ("timestamp_ntz'2026-01-31 00:00:00'", "timestamp_ms", "not from timestamp_ntz"),
+    ]:
+        with pytest.raises(PySparkException, match=text):
+            spark.sql(f"select {column} as k").selectExpr(lhs.sql_pack({"k": type})).collect()
+    with pytest.raises(ValueError, match="lists are not written by Spark's expressions: pack_headers"):
+        lhs.sql_pack({"k": "array<string>"})
+    with pytest.raises(ValueError, match="can be read, but not written"):
+        lhs.sql_pack({"k": "int64:json"})

@@ -69,3 +69,43 @@ def test_a_call_that_cannot_return_its_type_is_an_error(topic: Any, call: str, m
         topic.sql(f"select {call} from topic_of_functions").collect()
     # Functions of SQL have no such options, and columns have no such names.
     assert not any(name in str(caught.value) for name in ("errors=", "_ReadHeader", "no kernel", "column value"))
+
+
+def test_a_function_makes_headers_in_sql(topic: Any) -> None:
+    """The bytes are those of `pack_headers`, and what it refuses is refused."""
+    rows = """values (1, 'acme', 3, 1.5D, array('eu', 'us'), timestamp_millis(5), date'2026-01-31', 12.50BD, X'ff'),
+        (2, null, null, null, null, null, null, null, null) as t(n, tenant, retry, rate, route, at, day, price, bytes)"""
+    df = topic.sql(f"select * from {rows}")
+    names = ["tenant", "retry", "rate", "route", "at", "day", "price", "bytes"]
+    packed = df.transform(lhs.pack_headers(names, keep=["n"])).orderBy("n").collect()
+    fields = f"struct({', '.join(names)})"
+    made = topic.sql(f"select n, header_pack({fields}) as headers from {rows} order by n")
+    assert made.collect() == packed
+    assert made.schema["headers"].dataType.simpleString() == "array<struct<key:string,value:binary>>"
+    maps = topic.sql("""
+        select header_pack(map('tenant', 'acme', 'none', null)) as texts, header_pack(map('retry', 3)) as numbers,
+               header_pack(cast(null as map<string,string>)) as absent, header_pack(if(id > 5, struct(id), null)) as none
+        from range(1)
+    """).first()
+    assert maps.texts == [("tenant", b"acme"), ("none", None)]
+    assert maps.numbers == [("retry", b"\0\0\0\3")]
+    assert (maps.absent, maps.none) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("header_pack()", "header_pack has 0 arguments: write header_pack"),
+        ("header_pack('tenant')", "takes a struct, or a map whose keys are strings, and not string"),
+        ("header_pack(map(1, 'acme'))", "takes a struct, or a map whose keys are strings, and not map<int32, string"),
+        (
+            "header_pack(struct(timestamp_ntz'2026-01-31 00:00:00' as at))",
+            "at is timestamp_ntz, and headers have points in time",
+        ),
+        ("header_pack(struct(timestamp_micros(5) as at))", "header_pack: .*the time has more decimals"),
+        ("header_pack(struct(interval 1 day as d))", "has no type of headers"),
+    ],
+)
+def test_what_cannot_be_made_into_headers_is_an_error(topic: Any, call: str, message: str) -> None:
+    with pytest.raises(Exception, match=message):
+        topic.sql(f"select {call} from range(1)").collect()

@@ -30,7 +30,7 @@ from letterhead.spark.header_functions import (
     select_headers,
     where_headers,
 )
-from letterhead.spark.header_sql import header_columns, sql
+from letterhead.spark.header_sql import header_columns, sql, sql_pack
 from letterhead.spark.packing import pack_headers
 from letterhead.spark.restore import restore_stores
 from letterhead.spark.scan import scan_headers
@@ -63,6 +63,7 @@ __all__ = [
     "select_headers",
     "show_headers",
     "sql",
+    "sql_pack",
     "trace_links",
     "traceparent",
     "where_headers",

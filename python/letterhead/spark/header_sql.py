@@ -11,22 +11,24 @@ from pyspark.sql.types import StructType
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead._value_text import text_of_key
-from letterhead.fields import field, normalise
-from letterhead.operations import ReadOptions, Select
+from letterhead.fields import ColumnSpec, column_spec, columns_of, field, normalise
+from letterhead.operations import Pack, ReadOptions, Select
+from letterhead.spark.checks import guarded, raised
 from letterhead.spark.frame import check_column, check_str
 from letterhead.spark.header_column import check_column_type, header_values, is_read_by_spark
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import declared, header_lists
-from letterhead.spark.sql_text import F, as_subquery, attribute, quoted
-from letterhead.types import ValueType
+from letterhead.spark.sql_text import F, Sql, as_subquery, attribute, quoted
+from letterhead.spark.writing import accepted_types, writer
+from letterhead.types import ValueType, base_type
 
 if TYPE_CHECKING:
     from letterhead.fields import Columns, Repeat
     from letterhead.headers import GivenKey
     from letterhead.limits import Limits
 
-__all__ = ["header_columns", "select_items", "sql"]
+__all__ = ["header_columns", "select_items", "sql", "sql_pack"]
 
 
 @documented
@@ -160,6 +162,76 @@ def sql(
     read = field(type, key=key, repeat=repeat, required=required, default=default, split=split)
     [text] = _texts(column, {text_of_key(key): read}, format, ReadOptions(errors=errors)).values()
     return text
+
+
+def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> str:
+    """Return the expression of Spark SQL that makes headers of columns, as text: the inverse of :func:`sql`.
+
+    Use it where Python is not run, and where functions cannot be registered: in SQL files of declarative pipelines, in views
+    that persist and in models of dbt. The bytes are those of :func:`pack_headers`.
+
+    Parameters
+    ----------
+    columns : mapping of str to type or Field
+        Column, or SQL that names one, ``t.tenant``, to the type in which its values are written, or to a
+        :func:`letterhead.field` with another key; the types are those of :func:`pack_headers`, except lists.
+    nulls : {"keep", "skip"}, default "skip"
+        Whether a null becomes a header with a null value, or no header.
+
+    Returns
+    -------
+    str
+        The expression, of type ``array<struct<key:string,value:binary>>``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not valid, or no expression writes the type.
+
+    Examples
+    --------
+    >>> from letterhead import spark as lhs
+    >>> packed = lhs.sql_pack({"tenant": "string", "retry": lh.field("int32", key="attempt")})
+    >>> rows = spark.sql(f"select {packed} as headers from values ('acme', 3) as t(tenant, retry)")
+    >>> rows.select(lhs.header("headers", "attempt", "int32")).first()
+    Row(attempt=3)
+    """
+    check_name("nulls value", nulls, ("keep", "skip"))
+    # Rejects what pack_headers does not write.
+    Pack("kafka", columns, nulls)
+    headers = []
+    for name, type in columns_of(columns).items():
+        check_str("column", name)
+        key, value = _written(name, column_spec(name, type, sql=True))
+        header = F.struct(key=F.lit(key), value=value)
+        headers.append(header if nulls == "keep" else F.when(attribute(name).is_not_null(), header).otherwise(None))
+    list = F.array(*headers)
+    return as_subquery(list if nulls == "keep" else F.array_compact(list))
+
+
+def _written(name: str, spec: ColumnSpec) -> tuple[str, Sql]:
+    """Return the key of a header, and the bytes of its column; a column of a type that it is not written from is an error."""
+    remedy = "pack_headers writes it in Python"
+    if spec.repeat == "all":
+        raise ValueError(f"column {name!r}: lists are not written by Spark's expressions: {remedy}")
+    type, column = spec.type.partition(" | ")[0], attribute(name)
+    base, scale = base_type(type), 0
+    column_type = F.typeof(column)
+    if base.startswith("decimal"):
+        # The digits are those of a decimal whose scale is known.
+        accepted, fits = base, column_type == base
+        scale = int(base[:-1].partition(",")[2])
+    else:
+        names = accepted_types(base)
+        accepted = " or ".join(names)
+        fits = F.regexp_replace(column_type, "^string collate .*", "string").isin(*names)
+        if "bigint" in names:
+            fits = fits | column_type.rlike(r"^decimal\([0-9]+,0\)$")
+    message = f"column {name}: {type} is written from {accepted}, not from "
+    other = F.raise_error(F.concat(F.lit(message), column_type))
+    checks, value = writer(type, scale=scale)(column)
+    written = guarded(checks, value, lambda check: raised(f"header {spec.key}: ", check))
+    return str(spec.key), F.when(fits, written).otherwise(other)
 
 
 def select_items(column: str, columns: Columns, format: str, options: ReadOptions) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
@@ -31,8 +32,14 @@ def is_sail(spark: Any) -> bool:
     if not type(spark).__module__.startswith("pyspark.sql.connect."):
         return False
     if spark not in _known:
-        # Sail reports a version of Spark, except in SQL.
-        _known[spark] = not spark.sql("select version()").first()[0].startswith(spark.version)
+        try:
+            # Sail reports a version of Spark, except in SQL.
+            _known[spark] = not spark.sql("select version()").first()[0].startswith(spark.version)
+        except PySparkException as error:
+            # Declarative pipelines, which Sail does not have, run no query while they are defined.
+            if "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION" not in str(error):
+                raise
+            _known[spark] = False
     return _known[spark]
 
 

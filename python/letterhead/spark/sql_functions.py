@@ -1,4 +1,4 @@
-"""Functions of Spark SQL that read one header, such as ``header_bigint(headers, 'retry')``: :func:`register_functions`."""
+"""Functions of Spark SQL that read a header, ``header_bigint(headers, 'retry')``, or make headers: :func:`register_functions`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from letterhead._arrow_types import has_headers, is_text, to_pyarrow
 from letterhead._formatting import counted
 from letterhead.errors import HeaderError, replaced
 from letterhead.fields import field
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import Pack, ReadOptions, Select
+from letterhead.spark.frame import HEADERS
+from letterhead.spark.writing import GIVE_ZONE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["FUNCTIONS", "register_functions"]
+__all__ = ["FUNCTIONS", "pack_headers", "register_functions"]
 
 FUNCTIONS: dict[str, tuple[str, str]] = {
     "string": ("string", "string"),
@@ -36,12 +38,13 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
 
 
 def register_functions(spark: SparkSession) -> None:
-    """Register ``header_string(headers, key[, type])`` and so on, and ``try_header_string``, which returns null on errors."""
+    """Register ``header_string(headers, key[, type])`` and so on, ``try_header_string``, null on errors, and ``header_pack``."""
     for name, (result, type) in FUNCTIONS.items():
         policies: list[tuple[str, Literal["raise", "null"]]] = [("", "raise"), ("try_", "null")]
         for prefix, errors in policies:
             function = _ReadHeader(f"{prefix}header_{name}", result, type, errors)
             spark.udf.register(function.name, F.arrow_udf(function.read, result))
+    spark.udf.register("header_pack", F.arrow_udf(pack_headers, HEADERS))
 
 
 @dataclass(frozen=True)
@@ -92,3 +95,44 @@ class _ReadHeader:
                 f"{self.name}: the {parameter} must be one string, such as 'tenant', in all rows, and is {given}"
             )
         return str(distinct[0])
+
+
+def pack_headers(*arguments: pa.Array) -> pa.Array:
+    """Return lists of headers: of a struct, its fields that are not null, and of a map, all its entries."""
+    usage = "header_pack(struct(tenant, retry)) or header_pack(map('tenant', tenant))"
+    if len(arguments) != 1:
+        raise TypeError(f"header_pack has {counted(len(arguments), 'argument')}: write {usage}")
+    [values] = arguments
+    try:
+        if pa.types.is_struct(values.type):
+            return _packed_structs(values)
+        if pa.types.is_map(values.type) and is_text(values.type.key_type):
+            return _packed_maps(values)
+    except HeaderError as error:
+        # Rows are counted in a batch, so the number does not identify a row of the query.
+        raise replaced(error, f"header_pack: {error.message}", row=None) from None
+    raise TypeError(
+        f"header_pack takes a struct, or a map whose keys are strings, and not {values.type}: write {usage}"
+    )
+
+
+def _packed_structs(structs: pa.StructArray) -> pa.Array:
+    for child in structs.type:
+        _check_zone(child.name, child.type)
+    lists = Pack("kafka")(structs)
+    return pc.if_else(structs.is_valid(), lists, pa.scalar(None, lists.type))
+
+
+def _packed_maps(maps: pa.MapArray) -> pa.Array:
+    """Write the values of maps as one column; a null value is a header with a null value."""
+    _check_zone("value", maps.type.item_type)
+    column = pa.RecordBatch.from_arrays([maps.items], ["value"])
+    written = Pack("kafka", nulls="keep")(column).flatten().field("value")
+    headers = pa.StructArray.from_arrays([maps.keys, written], ["key", "value"])
+    return pa.ListArray.from_arrays(maps.offsets, headers, mask=maps.is_null())
+
+
+def _check_zone(name: str, type: pa.DataType) -> None:
+    type = type.value_type if pa.types.is_list(type) else type
+    if pa.types.is_timestamp(type) and type.tz is None:
+        raise TypeError(f"header_pack: {name} is timestamp_ntz, and headers have points in time: {GIVE_ZONE}")

@@ -33,7 +33,7 @@ from letterhead.spark.sql_text import F, Sql
 from letterhead.spark.text_forms import UNITS, form_parser, in_years
 from letterhead.types import CHARSETS, base_type, split_type
 
-__all__ = ["GIVE_ZONE", "writer", "written_from"]
+__all__ = ["GIVE_ZONE", "accepted_types", "writer", "written_from"]
 
 GIVE_ZONE = "cast it to timestamp, which reads it in the time zone of the session"
 """The remedy for a column of times without a zone."""
@@ -97,6 +97,18 @@ def written_from(type: str, column_type: T.DataType) -> str | None:
     types, names = _FITS.get(name, _INTEGERS)
     has_decimals = isinstance(column_type, T.DecimalType) and column_type.scale != 0
     return None if isinstance(column_type, types) and not has_decimals else names
+
+
+def accepted_types(name: str) -> list[str]:
+    """Return the types of columns, without decimals, from which a type that is no decimal is written.
+
+    Examples
+    --------
+    >>> accepted_types("float64"), accepted_types("uuid")
+    (['float', 'double'], ['string'])
+    """
+    types, _ = _FITS.get(name, _INTEGERS)
+    return [type().simpleString() for type in types if type is not T.DecimalType]
 
 
 # Numbers --------------------------------------------------------------------------------------------------------------

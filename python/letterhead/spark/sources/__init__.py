@@ -23,7 +23,9 @@ def register(spark: SparkSession) -> None:
     ``header_string(headers, 'tenant')`` reads a header of Spark's Kafka source in SQL. There are ``header_string``,
     ``strings`` (an array of all values), ``binary``, ``boolean``, ``int``, ``bigint``, ``double``, ``timestamp`` and ``date``;
     a third argument is the type of the bytes, as in ``header_int(headers, 'retry', 'int32:text')``. ``try_header_string``
-    and so on return null for a value of another type. The native module reads the values, whole batches at a time. Sail has no such functions.
+    and so on return null for a value of another type. ``header_pack(struct(tenant, retry))`` makes headers of the fields that
+    are not null, each in its own type, and ``header_pack(map('tenant', tenant))`` of all entries. The native module reads and
+    writes the values, whole batches at a time. Sail has no such functions.
 
     Parameters
     ----------
