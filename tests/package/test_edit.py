@@ -75,6 +75,13 @@ def test_set_leaves_one_header_at_the_position_of_the_first() -> None:
     ]  # fmt: skip
 
 
+def test_a_message_that_does_not_change_is_copied_whatever_its_length() -> None:
+    data = lh.encode([("a", lh.String("x" * 200))], "iggy") * 500
+    assert lha.edit(pa.array([data]), "iggy", only=["a"]).to_pylist() == [data]
+    with pytest.raises(lh.EncodeError, match="more than 100000"):
+        lha.edit(pa.array([data]), "iggy", append=[("a", lh.String("x"))])
+
+
 def test_append_repeats_keys_in_order() -> None:
     assert edited([("a", b"1")], append=[("a", "2"), ("b", b""), ("a", None)]) == [
         ("a", b"1"), ("a", b"2"), ("b", b""), ("a", None)
