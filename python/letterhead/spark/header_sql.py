@@ -190,6 +190,7 @@ def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> st
 
     Examples
     --------
+    >>> import letterhead as lh
     >>> from letterhead import spark as lhs
     >>> packed = lhs.sql_pack({"tenant": "string", "retry": lh.field("int32", key="attempt")})
     >>> rows = spark.sql(f"select {packed} as headers from values ('acme', 3) as t(tenant, retry)")
