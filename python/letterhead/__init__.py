@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from letterhead import where as where
     from letterhead import write as write
     from letterhead.copies.copying import copy as copy
+    from letterhead.sources.comparison import diff as diff
     from letterhead.sources.opening import open as open
 
 __all__ = [
@@ -99,6 +100,7 @@ __all__ = [
     "convert",
     "copy",
     "decode",
+    "diff",
     "encode",
     "errors",
     "field",
@@ -115,7 +117,11 @@ __all__ = [
 
 # Imported on first use: they need pyarrow or pyspark, which a program that decodes one message may not have.
 _LAZY = ("arrow", "iggy", "kip82", "read", "spark", "state", "testing", "where", "write")
-_LAZY_FUNCTIONS = {"copy": "letterhead.copies.copying", "open": "letterhead.sources.opening"}
+_LAZY_FUNCTIONS = {
+    "copy": "letterhead.copies.copying",
+    "diff": "letterhead.sources.comparison",
+    "open": "letterhead.sources.opening",
+}
 
 
 def __getattr__(name: str) -> Any:

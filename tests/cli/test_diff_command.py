@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import letterhead as lh
 from command import Result
 
 Run = Callable[..., Result]
@@ -108,3 +109,23 @@ def test_what_cannot_be_compared_is_an_error(
     result = run("diff", written("a.jsonl", *records), written("b.jsonl", record(0)), *options)
     assert (result.code, result.out) == (2, "")
     assert message in result.err
+
+
+def test_function_returns_what_the_command_prints(run: Run, written: Callable[..., Path]) -> None:
+    first, second = written("a.jsonl", record(0), record(1)), written("b.jsonl", record(0, value="w"), record(3))
+    for options in ({}, {"columns": ["value"]}, {"by": "position"}, {"where": "offset < 2"}):
+        arguments = [
+            part
+            for name, value in options.items()
+            for part in (f"--{name}", *([value] if isinstance(value, str) else value))
+        ]
+        rows = lh.diff(first, second, **options).read_all().to_pylist()
+        printed = [json.loads(line) for line in run("diff", first, second, *arguments, "--json").lines]
+        places = [[row.get("offset", row.get("position")), row["differs"], row["first"] is None] for row in rows]
+        assert places == [
+            [row.get("offset", row.get("position")), row["differs"], row["first"] is None] for row in printed
+        ]
+    with pytest.raises(ValueError, match="unknown by 'ofset'"):
+        lh.diff(first, second, by="ofset")
+    with pytest.raises(ValueError, match=r"the second source has no column 'nope'|there is no column 'nope'"):
+        lh.diff(first, second, columns=["nope"])

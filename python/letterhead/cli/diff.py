@@ -28,7 +28,7 @@ from letterhead.cli.row_text import in_parts, time_texts
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.screen import console, short, table
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.cli.sources.opening import checked_request, column_names, open_reader, open_sources, report_findings
+from letterhead.cli.sources.opening import checked_request, open_reader, open_sources, printed_remarks, report_findings
 from letterhead.cli.sources.options import selection, split_columns
 from letterhead.limits import Limits
 from letterhead.sources.base import Source
@@ -82,13 +82,15 @@ def diff_command(
       letterhead diff before.jsonl after.jsonl --columns key,headers --json
       letterhead diff kafka://broker/orders /backup/orders-0 -p 0 --end 5000
     """
-    from letterhead.sources.comparison import compare
+    from letterhead.sources.comparison import compare, comparison_request
 
     format = RowFormat(Form.JSON if json else None, out, epoch_ms, everything)
     sources = open_sources([first, second], replace(request, limits=limits))
     request = checked_request(sources, replace(request, limits=limits))
     names = None if columns is None else split_columns(columns)
-    readers = [open_reader(source, _request(source, request, names)) for source in sources]
+    with printed_remarks():
+        requests = [comparison_request(source, request, names) for source in sources]
+    readers = [open_reader(source, own) for source, own in zip(sources, requests, strict=True)]
     order: Any = None if by is None else by.value
     with usage_errors():
         comparison, schema, batches = compare(*readers, columns=names, order=order)
@@ -116,15 +118,6 @@ def print_comparison(
                 writer.write(batch)
     _print_counts(comparison, limit, sys.stdout if form is Form.TABLE else sys.stderr)
     return max(BAD_DATA if comparison.differences else OK, *map(report_findings, sources))
-
-
-def _request(source: Source, request: RowRequest, names: Sequence[str] | None) -> RowRequest:
-    """Return a request for the columns that are compared, and for those by which records meet."""
-    if names is None:
-        return request
-    own = column_names(source, request)
-    meeting = [name for name in ("partition", "offset") if name in own and name not in names]
-    return replace(request, columns=(*meeting, *names))
 
 
 def _reported(

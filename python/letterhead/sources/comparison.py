@@ -1,4 +1,4 @@
-"""Compare the rows of two sources: :func:`compare`.
+"""Compare the rows of two sources: :func:`diff`, and :func:`compare`, which the command calls.
 
 Rows meet by partition and offset, or by partition and position. Sources return partitions in any order: rows that wait for the
 other source are held in memory up to a limit, and in a temporary file beyond it.
@@ -6,22 +6,29 @@ other source are held in memory up to a limit, and in a temporary file beyond it
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, get_args
 
 from letterhead._arrow_types import as_header_lists, has_headers, header_lists_type
-from letterhead._names import listed
+from letterhead._names import check_name, listed
+from letterhead._row_request import RowRequest
+from letterhead._shared_parameters import documented
 from letterhead._table_batches import first_line, plain_schema
+from letterhead.reader import Reader
+from letterhead.sources.base import Source, check_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.reader import Reader
+    from letterhead.kafka.settings import SettingsLike
+    from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "compare", "diff"]
 
 Order: TypeAlias = Literal["offset", "position"]
 
@@ -116,6 +123,82 @@ def compare(
     )
     sides = [_Side(reader, types, by_partition, by_offset) for reader in (first, second)]
     return comparison, schema, _differences(sides, comparison, schema)
+
+
+@documented
+def diff(
+    first: str | os.PathLike[str],
+    second: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    by: Order | None = None,
+    where: Where | None = None,
+    settings: SettingsLike | None = None,
+    limits: Limits | None = None,
+) -> Reader:
+    """Compare the records of two topics, logs or tables, and return those that differ.
+
+    Memory does not depend on the number of records: those that wait for the other source are held up to 64 MiB, and in a
+    temporary file beyond it.
+
+    Parameters
+    ----------
+    first, second : str or path
+        Sources, as :func:`letterhead.open` reads them. In each partition offsets must ascend.
+    columns : sequence of str, optional
+        Columns to compare; by default all that both have, but those that say where a record lies and who sent it.
+    by : {"offset", "position"}, optional
+        Whether records of a partition meet by their offset, or by their position, as in a topic that was copied; by default
+        by the offset if both sources have it.
+    where : Condition or str, optional
+        Which records of both sources to compare.
+    settings : mapping of str to str, or path, optional
+        Of Kafka: settings of the connection, as in :func:`letterhead.read.topic`.
+    {limits}
+
+    Returns
+    -------
+    Reader
+        A row for each record that differs: ``partition``, ``offset`` or ``position``, the names of the columns in
+        ``differs``, and the compared columns of each source in ``first`` and ``second``, of which one is null where its
+        source lacks the record. No rows if the sources are equal.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or has another type, or offsets of a partition do not ascend.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> _ = lh.copy("tests/samples/orders-0", directory, where="offset < 9999")
+    >>> with lh.diff("tests/samples/orders-0", directory) as differences:
+    ...     [(row["offset"], row["second"]) for row in differences.read_all().to_pylist()]
+    [(9999, None)]
+    """
+    from letterhead.kafka.settings import reader_values
+    from letterhead.sources.recognition import open_sources
+
+    if by is not None:
+        check_name("by", by, get_args(Order))
+    request = RowRequest(where=where, settings=reader_values(settings), limits=limits)
+    opened = [source for name in (first, second) for source in open_sources([os.fspath(name)])]
+    check_options(opened, request)
+    names = None if columns is None else [*columns]
+    readers = [source.reader(comparison_request(source, request, names)) for source in opened]
+    _, schema, batches = compare(*readers, columns=names, order=by)
+    return Reader(schema, lambda: batches)
+
+
+def comparison_request(source: Source, request: RowRequest, names: Sequence[str] | None) -> RowRequest:
+    """Return a request for the columns that are compared, and for those by which records meet."""
+    if names is None:
+        return request
+    own = {*source.columns(request)}
+    meeting = [name for name in ("partition", "offset") if name in own and name not in names]
+    return replace(request, columns=(*meeting, *names))
 
 
 def _differences(sides: Sequence[_Side], comparison: Comparison, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
