@@ -98,7 +98,7 @@ def test_truncated_last_file_is_set_aside_and_copied_again(samples: Path, tmp_pa
         for batch in reader:
             for start in range(0, len(batch), 1000):
                 directory.write(batch.slice(start, 1000))
-        directory.finish()
+        directory.finish(reader.schema)
     last = target / parts(target)[-1]
     os.truncate(last, last.stat().st_size // 2)
     assert lh.copy(source, target).remarks == [
@@ -122,6 +122,17 @@ def test_directory_of_another_copy_is_refused(samples: Path, tmp_path: Path) -> 
     with pytest.raises(ValueError, match=r"is not empty, and no copy: it has 'notes\.txt'"):
         lh.copy(samples / "orders-0", tmp_path / "other")
     assert [path.name for path in (tmp_path / "other").iterdir() if not path.name.startswith("_")] == ["notes.txt"]
+
+
+def test_copy_without_records_is_a_table_until_it_has_some(samples: Path, tmp_path: Path) -> None:
+    target = tmp_path / "copy"
+    for _ in range(2):
+        assert lh.copy(samples / "orders-0", target, where="offset < 0").rows == 0
+        assert copied(target).num_rows == 0
+        assert "headers" in copied(target).column_names
+    (target / "_copy.json").write_text((target / "_copy.json").read_text().replace("offset < 0", "offset < 5"))
+    assert lh.copy(samples / "orders-0", target, where="offset < 5").rows == 5
+    assert len(parts(target)) == 1
 
 
 def test_two_processes_do_not_copy_to_one_directory(samples: Path, tmp_path: Path) -> None:

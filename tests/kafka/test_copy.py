@@ -16,8 +16,10 @@ import pytest
 
 import letterhead as lh
 from command import Result
+from letterhead._row_request import RowRequest
 from letterhead.copies import topic_target
 from letterhead.sources.base import Logins
+from letterhead.sources.kafka import KafkaAddress, KafkaTopic
 from topics import ODD, Record
 from written import TOPICS, create_with, numbered, producer, send, write_all
 
@@ -144,6 +146,26 @@ def test_topic_with_fewer_partitions_is_refused(run: Run, broker: str) -> None:
     assert run("copy", f"kafka://{broker}/wide", f"kafka://{broker}/missing", "--create", "--partitions", "4").code == 0
     rows = [json.loads(line) for line in run("read", f"kafka://{broker}", "--json").lines]
     assert [row["partitions"] for row in rows if row["topic"] == "missing"] == [4]
+
+
+def test_created_topic_has_the_settings_of_the_source(run: Run, broker: str, tmp_path: Path) -> None:
+    own = {"retention.ms": "-1", "max.message.bytes": "5000000", "compression.type": "zstd"}
+    timed = {"message_timestamp_type": "LogAppendTime"}
+    create_with(broker, "set", 3, **{name.replace(".", "_"): value for name, value in own.items()}, **timed)
+    send(producer(broker), "set", numbered(3), 1)
+    source = f"kafka://{broker}/set"
+    assert run("copy", source, tmp_path / "copy").code == 0
+    assert run("copy", source, f"kafka://{broker}/set-again", "--create", "--verify").code == 0
+    restored = run("copy", tmp_path / "copy", f"kafka://{broker}/set-restored", "--create", "--verify")
+    assert restored.code == 0, restored.err
+    target = KafkaTopic(source, KafkaAddress.parse(source), Logins())
+    with target.admin(RowRequest()) as admin:
+        for topic in ("set-again", "set-restored"):
+            assert admin.own_settings(topic) == own
+            assert len(admin.partitions([topic])) == 3
+    refused = run("copy", source, f"kafka://{broker}/no%20name", "--create")
+    assert refused.code == 2
+    assert "cannot be created" in refused.err
 
 
 def test_table_is_copied_by_its_partitions_or_by_keys(broker: str, tmp_path: Path) -> None:

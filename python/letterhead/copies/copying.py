@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from letterhead._optional_dependencies import needed
 from letterhead._row_request import RowRequest
 from letterhead._shared_parameters import documented
-from letterhead.copies.part_directory import PartDirectory
+from letterhead.copies.part_directory import PartDirectory, described_topic
 from letterhead.copies.topic_target import WRITTEN, TopicTarget, after_last
 from letterhead.errors import TopicNotFoundError
 from letterhead.reader import Reader
@@ -107,13 +107,27 @@ class Copying:
         """Create the topic, with as many partitions as the source has if none are named."""
         if not isinstance(self._target, TopicTarget):
             raise ValueError("create= is for topics: a directory is made")
-        self._target.create(self._source_partitions() if partitions is None else partitions)
+        known = self._described_topic()
+        if partitions is None:
+            partitions = known.get("partitions") or self._source_partitions()
+        self._target.create(partitions, known.get("settings", {}))
+
+    def _described_topic(self) -> dict[str, Any]:
+        """Return the partitions and settings of the topic that is copied, or of which a directory is a copy."""
+        if isinstance(self._source, KafkaTopic):
+            with self._source.admin(self._request) as admin:
+                partitions = len(admin.partitions([self._source.topic]))
+                try:
+                    return {"partitions": partitions, "settings": admin.own_settings(self._source.topic)}
+                except PermissionError:  # the user may not see the settings
+                    return {"partitions": partitions}
+        return described_topic(Path(self._source.name))
 
     def run(self, advance: Callable[[int], None] = lambda rows: None) -> Copied:
         """Copy what the target lacks."""
         done = _Done()
         if isinstance(self._target, Path):
-            with PartDirectory(self._target, self._description()) as directory:
+            with PartDirectory(self._target, self._description(), self._described_topic) as directory:
                 request = self._request
                 if directory.ends and isinstance(self._source, LogSource):
                     request = replace(request, start=self._start(self._source, directory.ends))
@@ -123,7 +137,7 @@ class Copying:
                         directory.write(batch)
                         done.add(batch)
                         advance(len(batch))
-                directory.finish()
+                directory.finish(reader.schema)
                 return Copied(done.rows, done.ends, directory.remarks)
         try:
             partitions = self._target.partitions()
@@ -307,6 +321,8 @@ def copy(
         Partitions to copy; by default all.
     create : bool or int, default False
         Whether to create the topic if it does not exist, with as many partitions as the source has, or with this number.
+        It has the settings of the topic that is copied, or of which a directory is a copy, but
+        ``message.timestamp.type``.
     append : bool, default False
         Whether to write after the records that a topic has. Such a copy does not continue: called again, it copies again.
     settings : mapping of str to str, or path, optional

@@ -13,7 +13,7 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["DESCRIPTION", "PartDirectory"]
+__all__ = ["DESCRIPTION", "PartDirectory", "described_topic"]
 
 DESCRIPTION = "_copy.json"
 """File that tells of what the directory is a copy. Names with an underscore are no data for Spark, DuckDB and others."""
@@ -43,6 +43,15 @@ _PART_ROWS = 1_000_000
 """Records of a file, at which it is completed."""
 
 
+def described_topic(directory: Path) -> dict[str, Any]:
+    """Return what a directory tells of the topic of which it is a copy; nothing if it is none."""
+    try:
+        topic = json.loads((directory / DESCRIPTION).read_bytes())["topic"]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return topic if isinstance(topic, dict) else {}
+
+
 class Part(NamedTuple):
     """A complete file, and the offsets that it covers: ``end`` is not in it."""
 
@@ -56,6 +65,9 @@ class Part(NamedTuple):
         return f"part-{self.partition:05}-{self.start:020}-{self.end:020}.parquet"
 
 
+_NO_RECORDS = Part(0, 0, 0)
+
+
 class PartDirectory(Closing):
     """Writes records into files, and continues after the offsets that the directory has.
 
@@ -65,6 +77,8 @@ class PartDirectory(Closing):
         A directory, which need not exist.
     description : mapping
         Source and options of the copy as JSON. A directory that has another description is refused.
+    topic : callable
+        Returns what a new directory tells of the topic, for its restoration.
 
     Attributes
     ----------
@@ -74,7 +88,9 @@ class PartDirectory(Closing):
         What was noticed about files of an earlier run.
     """
 
-    def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: Path, description: Mapping[str, Any], topic: Callable[[], Mapping[str, Any]] = dict
+    ) -> None:
         self._path = path
         self.remarks: list[str] = []
         self.ends: dict[int, int] = {}
@@ -86,13 +102,13 @@ class PartDirectory(Closing):
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ValueError(f"another process is copying to {path}: wait until it ends") from None
-            self._describe(description)
+            self._describe(description, topic)
             self._continue()
         except BaseException:
             os.close(self._lock)
             raise
 
-    def _describe(self, description: Mapping[str, Any]) -> None:
+    def _describe(self, description: Mapping[str, Any], topic: Callable[[], Mapping[str, Any]]) -> None:
         """Write the description of a new directory, or compare it with that of an earlier run."""
         file = self._path / DESCRIPTION
         if not file.exists():
@@ -101,7 +117,7 @@ class PartDirectory(Closing):
                 raise ValueError(
                     f"{self._path} is not empty, and no copy: it has {min(others)!r}; name a new directory"
                 )
-            replace_file(file, json.dumps({"version": 1, **description}, indent=2) + "\n")
+            replace_file(file, json.dumps({"version": 1, **description, "topic": topic()}, indent=2) + "\n")
             return
         try:
             before = json.loads(file.read_bytes())
@@ -118,7 +134,7 @@ class PartDirectory(Closing):
         """Find where each partition continues; set a truncated last file aside."""
         parts: dict[int, list[Part]] = {}
         for path in self._path.iterdir():
-            if path.name.endswith(_UNFINISHED):
+            if path.name.endswith(_UNFINISHED) or path.name == _NO_RECORDS.name:
                 path.unlink()
             elif match := _PART.fullmatch(path.name):
                 part = Part(*map(int, match.groups()))
@@ -166,10 +182,14 @@ class PartDirectory(Closing):
         while sum(writer.held for writer in self._writers.values()) > _HELD_BYTES:
             max(self._writers.values(), key=lambda writer: writer.held).flush()
 
-    def finish(self) -> None:
-        """Complete all files."""
+    def finish(self, schema: pa.Schema) -> None:
+        """Complete all files. A copy without records has a file without rows, so that it is a table."""
+        import pyarrow.parquet as pq
+
         for number in [*self._writers]:
             self._finish(number)
+        if not self.ends:
+            pq.write_table(schema.empty_table(), self._path / _NO_RECORDS.name)
 
     def _finish(self, partition: int) -> None:
         self.ends[partition] = self._writers.pop(partition).finish()

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from letterhead._optional_dependencies import needed
 from letterhead._row_request import RowRequest
 from letterhead.errors import TopicNotFoundError
 from letterhead.reader import Reader
@@ -72,43 +71,20 @@ class TopicTarget:
         """Return a stream of the records."""
         return self._source.reader(replace(self._request, columns=COLUMNS))
 
-    def create(self, partitions: int) -> None:
-        """Create the topic, if it does not exist."""
+    def create(self, partitions: int, settings: Mapping[str, str]) -> None:
+        """Create the topic, if it does not exist, with settings of its own."""
         try:
             self.partitions()
         except TopicNotFoundError:
-            pass
-        else:
-            return
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import NewTopic
-
-        admin = self._admin()  # it answers while it exists
-        created = admin.create_topics([NewTopic(self.topic, partitions)])
-        try:
-            created[self.topic].result()
-        except KafkaException as error:
-            raise ValueError(f"topic {self.topic!r} cannot be created: {error.args[0].str()}") from None
-
-    def _admin(self) -> Any:
-        with needed("copying to a topic", "'letterhead[arrow,produce]'"):
-            from confluent_kafka.admin import AdminClient
-
-        from letterhead.kafka.producer import client_options
-        from letterhead.kafka.settings import writer_settings
-
-        return AdminClient(client_options(writer_settings(self._servers, self._settings, timeout_ms=self._timeout_ms)))
+            with self._source.admin(self._request) as admin:
+                admin.create(self.topic, partitions, copied_settings(settings))
 
     def _batch_bytes(self) -> int:
         """Return how large batches may be: brokers refuse a batch with all its records, not the largest record."""
-        admin = self._admin()
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import ConfigResource, ResourceType
-
-        [described] = admin.describe_configs([ConfigResource(ResourceType.TOPIC, self.topic)]).values()
         try:
-            limit = int(described.result()["max.message.bytes"].value)
-        except KafkaException:  # the user may not see the settings
+            with self._source.admin(self._request) as admin:
+                limit = int(admin.settings(self.topic)["max.message.bytes"])
+        except PermissionError:  # the user may not see the settings
             return _BATCH_BYTES
         return min(_BATCH_BYTES, max(1, limit * 9 // 10))
 
@@ -170,6 +146,15 @@ def _refused(error: DeliveryError, table: pa.Table) -> ValueError:
         f"the record at {place or f'row {row}'} was not written: {reason}; nothing after it in its partition is: call again "
         "to continue with it"
     )
+
+
+def copied_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a topic that its copy has, too: not those that name brokers, or give records another time."""
+    return {
+        name: value
+        for name, value in settings.items()
+        if not name.startswith("confluent.") and name != "message.timestamp.type" and not name.endswith(".replicas")
+    }
 
 
 def after_last(batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:

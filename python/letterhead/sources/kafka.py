@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from letterhead.fields import PlainKey
     from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.kafka.settings import Settings
+    from letterhead.kafka.topic_admin import TopicAdmin
     from letterhead.reader import Reader
 
 SCHEME = "kafka://"
@@ -157,6 +158,12 @@ class KafkaTopic(LogSource):
 
         with KafkaClient(self._cluster.connection(request)) as client:
             return [partition.partition for partition in client.partitions([self.topic])]
+
+    def admin(self, request: RowRequest) -> TopicAdmin:
+        """Return a client that describes and creates topics of the cluster."""
+        from letterhead.kafka.topic_admin import TopicAdmin
+
+        return TopicAdmin(self._cluster.connection(request))
 
     def has_several(self, request: RowRequest) -> bool:
         """Return whether neither the address nor the request names one partition."""
