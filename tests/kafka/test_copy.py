@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
+from broker import Broker
 from command import Result
 from letterhead._row_request import RowRequest
 from letterhead.copies import topic_target
@@ -26,6 +29,8 @@ from written import TOPICS, create_with, numbered, producer, send, write_all
 pytestmark = pytest.mark.broker
 
 Run = Callable[..., Result]
+
+BROKER_KILLS = int(os.environ.get("LETTERHEAD_KILLS", "2"))
 
 
 @pytest.fixture(scope="module")
@@ -219,3 +224,35 @@ def set_topic(broker: str, topic: str, **settings: str) -> None:
     admin = AdminClient({"bootstrap.servers": broker})
     for done in admin.incremental_alter_configs([resource]).values():
         done.result(60)
+
+
+@pytest.mark.parametrize("form", ["files", "topic"])
+def test_copy_has_every_record_once_though_its_broker_is_killed(form: str, tmp_path: Path) -> None:
+    own = Broker(tmp_path / "broker")
+    own.start()
+    try:
+        source = f"kafka://{own.address}/source"
+        create_with(own.address, "source", 2)
+        numbers = list(range(100_000))
+        values = pa.array([b"%d" % number for number in numbers])
+        table = pa.table({"value": values, "partition": pa.array([number % 2 for number in numbers], pa.int32())})
+        lh.write.topic(table, "source", bootstrap_servers=own.address, partition="partition")
+        target = str(tmp_path / "copy") if form == "files" else f"kafka://{own.address}/target"
+        create_with(own.address, "target", 2)
+        command = [sys.executable, "-m", "letterhead", "copy", source, target, "--timeout", "60"]
+        chance = random.Random(form)
+        kills = 0
+        while True:
+            process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+            if kills < BROKER_KILLS:
+                time.sleep(chance.uniform(0.5, 2.0))
+                own.kill()
+                own.start_again()
+                kills += 1
+            _, errors = process.communicate(timeout=300)
+            if process.returncode == 0 and kills == BROKER_KILLS:
+                break
+            assert process.returncode in (0, 1, 3), errors
+        assert lh.open(target).read_all()["value"].combine_chunks().sort().equals(values.sort())
+    finally:
+        own.stop()
