@@ -173,6 +173,20 @@ def test_created_topic_has_the_settings_of_the_source(run: Run, broker: str, tmp
     assert "cannot be created" in refused.err
 
 
+def test_topic_of_another_cluster_does_not_continue_a_copy(broker: str, tmp_path: Path) -> None:
+    create_with(broker, "twice", 1)
+    send(producer(broker), "twice", numbered(3))
+    lh.copy(f"kafka://{broker}/twice", tmp_path / "copy")
+    own = Broker(tmp_path / "broker")
+    own.start(format=["--cluster-id", "b3RoZXIgY2x1c3RlciAxMg"])
+    try:
+        create_with(own.address, "twice", 1)
+        with pytest.raises(ValueError, match=r"is a copy with cluster .*, not .*: pass the same options to continue it"):
+            lh.copy(f"kafka://{own.address}/twice", tmp_path / "copy")
+    finally:
+        own.stop()
+
+
 def test_table_is_copied_by_its_partitions_or_by_keys(broker: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"key":"a","value":"1","headers":{"tenant":"acme"}}\n{"key":"b","value":"2"}\n')

@@ -212,9 +212,15 @@ class Copying:
         return most + 1
 
     def _description(self) -> dict[str, Any]:
-        request = self._request
+        """Return what a directory is a copy of: a topic of one cluster, or of another, is told by the cluster's id."""
+        request, source = self._request, self._source
+        if isinstance(source, KafkaTopic):
+            with source.admin(request) as admin:
+                origin = {"source": source.topic, "cluster": admin.cluster_id()}
+        else:
+            origin = {"source": source.name if "://" in source.name else os.path.abspath(source.name)}
         return {
-            "source": self._source.topic if isinstance(self._source, KafkaTopic) else self._source.name,
+            **origin,
             "headers": None if not request.headers else str(request.headers),
             "where": None if request.where is None else str(request.where),
             "edit": None if self._edit is None else [*self._edit.text],

@@ -9,7 +9,6 @@ A file gets its name when it is complete and on disk, so that a copy that was ki
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -20,6 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead._context_managers import Closing
 from letterhead._durable_files import make_directory, replace_file, sync_directory
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,6 +99,10 @@ class PartDirectory(Closing):
         self.remarks: list[str] = []
         self.ends: dict[int, int] = {}
         self._writers: dict[int, _PartWriter] = {}
+        if fcntl is None:
+            raise OSError(
+                "copying to a directory needs locks of files, which this system lacks: copy on Linux, or to a topic"
+            )
         make_directory(path)
         self._lock = os.open(path / "_copy.lock", os.O_CREAT | os.O_RDWR, 0o600)
         try:

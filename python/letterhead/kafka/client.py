@@ -109,6 +109,11 @@ class KafkaClient(BrokerConnections):
         """Return the numbers of all brokers."""
         return sorted(broker.node_id for broker in self._metadata_of([]).brokers)
 
+    def cluster_id(self) -> str | None:
+        """Return the id that a cluster gave itself; None if its brokers are too old to have one."""
+        id: str | None = self._metadata_of([]).cluster_id
+        return id
+
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """Return the partitions of topics, in order; raise TopicNotFoundError if one does not exist."""
         names = list(topics)
