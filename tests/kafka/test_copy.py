@@ -181,7 +181,9 @@ def test_topic_of_another_cluster_does_not_continue_a_copy(broker: str, tmp_path
     own.start(format=["--cluster-id", "b3RoZXIgY2x1c3RlciAxMg"])
     try:
         create_with(own.address, "twice", 1)
-        with pytest.raises(ValueError, match=r"is a copy with cluster .*, not .*: pass the same options to continue it"):
+        with pytest.raises(
+            ValueError, match=r"is a copy with cluster .*, not .*: pass the same options to continue it"
+        ):
             lh.copy(f"kafka://{own.address}/twice", tmp_path / "copy")
     finally:
         own.stop()
