@@ -61,9 +61,9 @@ def test_committed_records_alone_are_copied(run: Run, odd: str, broker: str) -> 
 
 
 def test_internal_topic_is_copied_as_it_is(run: Run, broker: str, tmp_path: Path) -> None:
-    create_with(broker, "grouped", 1)
-    send(producer(broker), "grouped", numbered(3))
-    assert run("read", f"kafka://{broker}/grouped", "--commit-group", "copied", "--json").code == 0
+    create_with(broker, "copy-grouped", 1)
+    send(producer(broker), "copy-grouped", numbered(3))
+    assert run("read", f"kafka://{broker}/copy-grouped", "--commit-group", "copied", "--json").code == 0
     source = f"kafka://{broker}/__consumer_offsets"
     assert run("copy", source, tmp_path / "copy", "--verify").code == 0
     table = lh.open(tmp_path / "copy", where="value is not null").read_all()
@@ -72,10 +72,10 @@ def test_internal_topic_is_copied_as_it_is(run: Run, broker: str, tmp_path: Path
 
 
 def test_new_records_are_copied_by_the_same_call(broker: str, tmp_path: Path) -> None:
-    create_with(broker, "growing", 2)
-    source, target, directory = f"kafka://{broker}/growing", f"kafka://{broker}/grown", tmp_path / "copy"
+    create_with(broker, "copy-growing", 2)
+    source, target, directory = f"kafka://{broker}/copy-growing", f"kafka://{broker}/copy-grown", tmp_path / "copy"
     for turn, partition in enumerate((0, 1, 0)):
-        send(producer(broker), "growing", numbered(20, 100 * turn), partition)
+        send(producer(broker), "copy-growing", numbered(20, 100 * turn), partition)
         new = len(numbered(20))
         assert lh.copy(source, target, create=True).rows == new
         assert lh.copy(source, directory).rows == new
@@ -84,11 +84,11 @@ def test_new_records_are_copied_by_the_same_call(broker: str, tmp_path: Path) ->
 
 
 def test_topic_that_is_no_copy_is_refused_and_appended_to_on_request(run: Run, broker: str) -> None:
-    create_with(broker, "one", 1)
-    create_with(broker, "two", 1)
-    send(producer(broker), "one", numbered(5))
-    send(producer(broker), "two", numbered(3, 50))
-    source, target = f"kafka://{broker}/one", f"kafka://{broker}/two"
+    create_with(broker, "copy-one", 1)
+    create_with(broker, "copy-two", 1)
+    send(producer(broker), "copy-one", numbered(5))
+    send(producer(broker), "copy-two", numbered(3, 50))
+    source, target = f"kafka://{broker}/copy-one", f"kafka://{broker}/copy-two"
     before = lh.open(target).read_all().num_rows
     refused = run("copy", source, target)
     assert refused.code == 2
@@ -103,11 +103,11 @@ def test_topic_that_is_no_copy_is_refused_and_appended_to_on_request(run: Run, b
 
 
 def test_record_that_a_broker_refuses_ends_the_copy_without_a_gap(run: Run, broker: str) -> None:
-    create_with(broker, "large", 1)
+    create_with(broker, "copy-large", 1)
     records = [*numbered(5), Record(b"large", random.Random(1).randbytes(200_000), []), *ODD]
-    send(producer(broker), "large", records)
-    create_with(broker, "small", 1, max_message_bytes="100000")
-    source, target = f"kafka://{broker}/large", f"kafka://{broker}/small"
+    send(producer(broker), "copy-large", records)
+    create_with(broker, "copy-small", 1, max_message_bytes="100000")
+    source, target = f"kafka://{broker}/copy-large", f"kafka://{broker}/copy-small"
     refused = run("copy", source, target)
     assert refused.code != 0
     large = len(numbered(5))
@@ -116,56 +116,61 @@ def test_record_that_a_broker_refuses_ends_the_copy_without_a_gap(run: Run, brok
     present = lh.open(target).read_all()["value"].to_pylist()
     assert present == sent[: len(present)]
     assert len(present) <= len(numbered(5))
-    set_topic(broker, "small", max_message_bytes="1000000")
+    set_topic(broker, "copy-small", max_message_bytes="1000000")
     assert run("copy", source, target, "--verify").code == 0
 
 
 def test_records_of_another_writer_are_noticed(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("alone", "shared"):
+    for name in ("copy-alone", "copy-shared"):
         create_with(broker, name, 1)
-    send(producer(broker), "alone", numbered(20))
+    send(producer(broker), "copy-alone", numbered(20))
     monkeypatch.setattr(topic_target, "_CHUNK_ROWS", 1)
     write = lh.write.topic
 
     def disturbed(*arguments: Any, **options: Any) -> Any:
         result = write(*arguments, **options)
-        send(producer(broker), "shared", [Record(b"other", b"", [])])
+        send(producer(broker), "copy-shared", [Record(b"other", b"", [])])
         return result
 
-    target = topic_target.TopicTarget(f"kafka://{broker}/shared", {}, Logins(), None)
+    target = topic_target.TopicTarget(f"kafka://{broker}/copy-shared", {}, Logins(), None)
     monkeypatch.setattr(lh.write, "topic", disturbed)
-    table = lh.open(f"kafka://{broker}/alone").read_all().combine_chunks()
+    table = lh.open(f"kafka://{broker}/copy-alone").read_all().combine_chunks()
     batches = [table.slice(start, 5).to_batches()[0] for start in (0, 5)]
     with pytest.raises(ValueError, match=r"records of another writer came .* before offset 6 of partition 0"):
         target.write(batches, {})
 
 
 def test_topic_with_fewer_partitions_is_refused(run: Run, broker: str) -> None:
-    create_with(broker, "wide", 3)
-    create_with(broker, "narrow", 2)
-    send(producer(broker), "wide", numbered(5), 2)
-    result = run("copy", f"kafka://{broker}/wide", f"kafka://{broker}/narrow")
+    create_with(broker, "copy-wide", 3)
+    create_with(broker, "copy-narrow", 2)
+    send(producer(broker), "copy-wide", numbered(5), 2)
+    result = run("copy", f"kafka://{broker}/copy-wide", f"kafka://{broker}/copy-narrow")
     assert (result.code, "create a topic with 3 partitions or more" in result.err) == (2, True)
-    missing = run("copy", f"kafka://{broker}/wide", f"kafka://{broker}/missing")
+    missing = run("copy", f"kafka://{broker}/copy-wide", f"kafka://{broker}/copy-missing")
     assert "--create" in missing.err
-    assert run("copy", f"kafka://{broker}/wide", f"kafka://{broker}/missing", "--create", "--partitions", "4").code == 0
+    assert (
+        run(
+            "copy", f"kafka://{broker}/copy-wide", f"kafka://{broker}/copy-missing", "--create", "--partitions", "4"
+        ).code
+        == 0
+    )
     rows = [json.loads(line) for line in run("read", f"kafka://{broker}", "--json").lines]
-    assert [row["partitions"] for row in rows if row["topic"] == "missing"] == [4]
+    assert [row["partitions"] for row in rows if row["topic"] == "copy-missing"] == [4]
 
 
 def test_created_topic_has_the_settings_of_the_source(run: Run, broker: str, tmp_path: Path) -> None:
     own = {"retention.ms": "-1", "max.message.bytes": "5000000", "compression.type": "zstd"}
     timed = {"message_timestamp_type": "LogAppendTime"}
-    create_with(broker, "set", 3, **{name.replace(".", "_"): value for name, value in own.items()}, **timed)
-    send(producer(broker), "set", numbered(3), 1)
-    source = f"kafka://{broker}/set"
+    create_with(broker, "copy-set", 3, **{name.replace(".", "_"): value for name, value in own.items()}, **timed)
+    send(producer(broker), "copy-set", numbered(3), 1)
+    source = f"kafka://{broker}/copy-set"
     assert run("copy", source, tmp_path / "copy").code == 0
-    assert run("copy", source, f"kafka://{broker}/set-again", "--create", "--verify").code == 0
-    restored = run("copy", tmp_path / "copy", f"kafka://{broker}/set-restored", "--create", "--verify")
+    assert run("copy", source, f"kafka://{broker}/copy-set-again", "--create", "--verify").code == 0
+    restored = run("copy", tmp_path / "copy", f"kafka://{broker}/copy-set-restored", "--create", "--verify")
     assert restored.code == 0, restored.err
     target = KafkaTopic(source, KafkaAddress.parse(source), Logins())
     with target.admin(RowRequest()) as admin:
-        for topic in ("set-again", "set-restored"):
+        for topic in ("copy-set-again", "copy-set-restored"):
             assert admin.own_settings(topic) == own
             assert len(admin.partitions([topic])) == 3
     refused = run("copy", source, f"kafka://{broker}/no%20name", "--create")
@@ -174,17 +179,17 @@ def test_created_topic_has_the_settings_of_the_source(run: Run, broker: str, tmp
 
 
 def test_topic_of_another_cluster_does_not_continue_a_copy(broker: str, tmp_path: Path) -> None:
-    create_with(broker, "twice", 1)
-    send(producer(broker), "twice", numbered(3))
-    lh.copy(f"kafka://{broker}/twice", tmp_path / "copy")
+    create_with(broker, "copy-twice", 1)
+    send(producer(broker), "copy-twice", numbered(3))
+    lh.copy(f"kafka://{broker}/copy-twice", tmp_path / "copy")
     own = Broker(tmp_path / "broker")
     own.start(format=["--cluster-id", "b3RoZXIgY2x1c3RlciAxMg"])
     try:
-        create_with(own.address, "twice", 1)
+        create_with(own.address, "copy-twice", 1)
         with pytest.raises(
             ValueError, match=r"is a copy with cluster .*, not .*: pass the same options to continue it"
         ):
-            lh.copy(f"kafka://{own.address}/twice", tmp_path / "copy")
+            lh.copy(f"kafka://{own.address}/copy-twice", tmp_path / "copy")
     finally:
         own.stop()
 
@@ -192,8 +197,8 @@ def test_topic_of_another_cluster_does_not_continue_a_copy(broker: str, tmp_path
 def test_table_is_copied_by_its_partitions_or_by_keys(broker: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"key":"a","value":"1","headers":{"tenant":"acme"}}\n{"key":"b","value":"2"}\n')
-    create_with(broker, "keyed", 3)
-    target = f"kafka://{broker}/keyed"
+    create_with(broker, "copy-keyed", 3)
+    target = f"kafka://{broker}/copy-keyed"
     assert lh.copy(path, target).rows == 2
     table = lh.open(target).read_all().sort_by("key")
     assert table["value"].to_pylist() == [b"1", b"2"]

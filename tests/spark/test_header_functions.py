@@ -235,6 +235,7 @@ def test_a_column_that_identifies_a_row_is_quoted_without_being_kept(people, tra
     assert "doe" not in text
 
 
+@pytest.mark.spark_only
 def test_the_reason_of_an_error_comes_before_everything_that_differs_by_row(people):
     texts = {
         engine: failure(
