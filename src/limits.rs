@@ -91,7 +91,7 @@ impl Limits {
         }))
     }
 
-    /// As `check_message_bytes`, without a log.
+    /// Checks the size of a message as `check_message_bytes` does, and returns the error instead of logging it.
     pub fn check_size(&self, len: usize, format: &'static str) -> Result<(), Error> {
         let mut log = CollectErrors::default();
         let checked = self.check_message_bytes(len, &mut log);

@@ -13,7 +13,7 @@ use crate::error::Error;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     pub bytes: usize,
-    /// The output column that needed it, if there are several.
+    /// Output column that needed the memory, if there are several.
     pub column: Option<String>,
 }
 

@@ -202,7 +202,7 @@ impl<R: ReportFields> Default for ReportColumn<R> {
 }
 
 impl<R: ReportFields> ReportColumn<R> {
-    /// Whether a column would exceed an offset with these reports.
+    /// Whether the text of a column would pass `max_offset` with these reports.
     pub fn would_pass(&self, reports: &[R], max_offset: usize) -> bool {
         self.text_len + reports.iter().map(text_len).sum::<usize>() > max_offset
     }

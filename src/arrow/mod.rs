@@ -111,7 +111,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The result of an operation, and the row before which it ends, because an output column was full.
+/// Result of an operation. It ends before row `until` if an output column was full.
 pub struct Output {
     pub column: ArrayRef,
     pub until: usize,

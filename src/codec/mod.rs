@@ -25,7 +25,7 @@ use std::io::{self, Read};
 
 use crate::memory;
 
-/// A codec, by its number in the attributes of a message or a batch.
+/// Compression codec. Its number is the one in the attributes of a message or a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     None,

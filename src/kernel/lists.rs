@@ -68,7 +68,7 @@ pub struct Names<'a> {
     pub has_type: Option<Bits<'a>>,
 }
 
-/// The columns of the headers of all rows; no key is null.
+/// Columns of the headers of all rows. No key is null.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns<'a> {
     /// The types of keys, if keys have types.

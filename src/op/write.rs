@@ -338,7 +338,7 @@ fn encoding_name(value_type: ValueType, encoding: Encoding) -> &'static str {
 }
 
 impl<'a> Writer<'a> {
-    /// Whether a header can be written as it is, as nearly all can.
+    /// Whether a header can be written unchanged, the common case.
     #[inline(always)]
     fn is_plain(&self, header: &Header<'a>) -> bool {
         if self.options.on_loss == OnLoss::Report {

@@ -388,7 +388,7 @@ impl Iterator for Unattached {
     }
 }
 
-/// Converts an exception for a consumer of a C stream, which distinguishes only errors of memory.
+/// Converts an exception for a C stream, whose error codes distinguish only out-of-memory errors.
 fn exported_error(py: Python<'_>, error: &PyErr) -> ArrowError {
     let text = error.to_string();
     match error.is_instance_of::<PyMemoryError>(py) {

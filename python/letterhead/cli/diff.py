@@ -84,7 +84,7 @@ def diff_command(
     """
     from letterhead.sources.comparison import compare, comparison_request
 
-    format = RowFormat(Form.JSON if json else None, out, epoch_ms, everything)
+    row_format = RowFormat(Form.JSON if json else None, out, epoch_ms, everything)
     sources = open_sources([first, second], replace(request, limits=limits))
     request = checked_request(sources, replace(request, limits=limits))
     names = None if columns is None else split_columns(columns)
@@ -94,26 +94,28 @@ def diff_command(
     order: Any = None if by is None else by.value
     with usage_errors():
         comparison, schema, batches = compare(*readers, columns=names, order=order)
-    return print_comparison(comparison, schema, batches, format, sources, limit)
+    return print_comparison(comparison, schema, batches, row_format, sources, limit)
 
 
 def print_comparison(
     comparison: Comparison,
     schema: pa.Schema,
     batches: Iterator[pa.RecordBatch],
-    format: RowFormat,
+    row_format: RowFormat,
     sources: Sequence[Source],
     limit: int | None,
 ) -> int:
     """Print the first differences and the counts, and return the exit code."""
-    form = form_of(format)
-    if limit is None and form is Form.TABLE and not format.everything:
+    form = form_of(row_format)
+    if limit is None and form is Form.TABLE and not row_format.everything:
         limit = ROWS_ON_SCREEN
     printed = _limited(_reported(batches, sources, comparison), limit)
     if form is Form.TABLE:
-        _print_tables(printed, schema, limit=None if format.everything else SUMMARY_LIMIT, epoch_ms=format.epoch_ms)
+        _print_tables(
+            printed, schema, limit=None if row_format.everything else SUMMARY_LIMIT, epoch_ms=row_format.epoch_ms
+        )
     else:
-        with open_writer(schema, format) as writer:
+        with open_writer(schema, row_format) as writer:
             for batch in printed:
                 writer.write(batch)
     _print_counts(comparison, limit, sys.stdout if form is Form.TABLE else sys.stderr)
@@ -149,10 +151,10 @@ def _print_counts(comparison: Comparison, limit: int | None, stream: TextIO) -> 
         f"{comparison.missing[1]:,} only in the first source": comparison.missing[1],
         f"{comparison.missing[0]:,} only in the second": comparison.missing[0],
     }
-    found = [text for text, count in counts.items() if count] or ["no record differs"]
+    texts = [text for text, count in counts.items() if count] or ["no record differs"]
     hidden = 0 if limit is None else max(0, comparison.differences - limit)
     more = f" ({hidden:,} not shown: --all)" if hidden else ""
-    print(styled(f"{', '.join(found)}{more}; {comparison.equal:,} equal", "dim", stream), file=stream)
+    print(styled(f"{', '.join(texts)}{more}; {comparison.equal:,} equal", "dim", stream), file=stream)
     for which, names in (("first", comparison.only_first), ("second", comparison.only_second)):
         if names:
             note(f"not compared, as only the {which} source has them: {', '.join(names)}")
@@ -194,16 +196,16 @@ class _Formatter:
     def table(self, batch: pa.RecordBatch) -> Table:
         """Return a table of the rows of a batch."""
         view = table(*self.names, "differs", "first", "second", right=tuple(self.names), fold=True)
-        sides = [self._records(batch.column(name)) for name in ("first", "second")]
-        places = zip(*(batch.column(name).to_pylist() for name in self.names), strict=True)
-        for place, differs, first, second in zip(places, batch.column("differs").to_pylist(), *sides, strict=True):
-            place = [str(number) for number in place]
+        records = [self._records(batch.column(name)) for name in ("first", "second")]
+        keys = zip(*(batch.column(name).to_pylist() for name in self.names), strict=True)
+        for numbers, differs, first, second in zip(keys, batch.column("differs").to_pylist(), *records, strict=True):
+            key = [str(number) for number in numbers]
             if first is None or second is None:
-                view.add_row(*place, "record", *(self._whole(record) for record in (first, second)))
+                view.add_row(*key, "record", *(self._whole(record) for record in (first, second)))
                 continue
             for number, name in enumerate(differs):
                 texts = self._texts(name, first[name], second[name])
-                view.add_row(*(place if number == 0 else [""] * len(place)), printable(name), *texts)
+                view.add_row(*(key if number == 0 else [""] * len(key)), printable(name), *texts)
         return view
 
     def _records(self, records: pa.StructArray) -> list[dict[str, Any] | None]:

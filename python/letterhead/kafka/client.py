@@ -111,8 +111,8 @@ class KafkaClient(BrokerConnections):
 
     def cluster_id(self) -> str | None:
         """Return the id that a cluster gave itself; None if its brokers are too old to have one."""
-        id: str | None = self._metadata_of([]).cluster_id
-        return id
+        cluster: str | None = self._metadata_of([]).cluster_id
+        return cluster
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """Return the partitions of topics, in order; raise TopicNotFoundError if one does not exist."""

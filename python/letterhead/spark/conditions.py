@@ -55,8 +55,7 @@ class HeaderCondition:
     truth : Sql
         Whether the condition is true of each list: true, false or null.
     errors : list of Sql
-        Lists of errors, null if there are none: those of the list, and those of each header that is tested. Empty if the
-        lists ignore errors.
+        Errors of the list itself, then of each tested header; each is null without errors. Empty if errors are ignored.
     """
 
     def __init__(self, filter: Filter, lists: HeaderLists) -> None:
@@ -183,7 +182,7 @@ def _range(type: str) -> tuple[Any, Any]:
 def _constant(literal: Any, type: str) -> Any:
     """Return a literal as a constant of Spark SQL."""
     if type.startswith("decimal"):
-        # The digits of the literal, which may be more than those of a context of Python.
+        # Digits are passed one by one, because a context of Python rounds.
         scale = int(type[:-1].partition(",")[2])
         return Decimal((int(literal < 0), tuple(map(int, str(abs(literal)))), -scale))
     if isinstance(literal, int) and not isinstance(literal, bool) and not -(1 << 63) <= literal < 1 << 63:

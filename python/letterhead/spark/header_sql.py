@@ -168,7 +168,7 @@ def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> st
     """Return the expression of Spark SQL that makes headers of columns, as text: the inverse of :func:`sql`.
 
     Use it where Python is not run, and where functions cannot be registered: in SQL files of declarative pipelines, in views
-    that persist and in models of dbt. The bytes are those of :func:`pack_headers`.
+    that persist and in models of dbt. The bytes equal those of :func:`pack_headers`.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ fn prefix_len(data: &[u8]) -> usize {
     begins(checksum_holds).or_else(|| begins(is_plausible)).unwrap_or(0)
 }
 
-/// Bytes of the batch at the beginning, if its length and reserved bytes are valid.
+/// Returns the first batch, if its length and reserved bytes are valid.
 fn plausible(bytes: &[u8]) -> Option<&[u8]> {
     let len = usize::try_from(number(bytes, LENGTH)?).ok().filter(|len| *len >= HEADER_LEN)?;
     let batch = bytes.get(..len)?;
