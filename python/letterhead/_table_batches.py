@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from letterhead._names import listed
 from letterhead.errors import DamagedTableError
@@ -16,7 +16,10 @@ from letterhead.limits import Limits
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BATCH_ROWS", "bounded_batches", "checked_batches", "damage", "empty_batch", "no_column", "plain_schema"]
+__all__ = [
+    "BATCH_ROWS", "bounded_batches", "checked_batches", "damage", "empty_batch", "no_column", "plain_schema",
+    "rows_by_partition",
+]  # fmt: skip
 
 BATCH_ROWS = 10_000
 """Rows of a batch, at most."""
@@ -231,6 +234,17 @@ def _value_bytes(values: pa.Array, count: int) -> int:
     if _has_varying_size(values.type):
         return count * ((pc.max(pc.binary_length(values)).as_py() or 0) + 4)
     return count * (_plain_bytes(values) // max(len(values), 1) + 1)
+
+
+def rows_by_partition(batch: pa.RecordBatch) -> Iterator[tuple[Any, pa.RecordBatch]]:
+    """Split a batch by its column ``partition``, in the order in which partitions begin."""
+    import pyarrow.compute as pc
+
+    partitions = batch.column("partition")
+    numbers = partitions.unique().to_pylist()
+    for number in numbers:
+        mask = partitions.is_null() if number is None else pc.equal(partitions, number)
+        yield number, batch if len(numbers) == 1 else batch.filter(mask)
 
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:

@@ -83,6 +83,19 @@ def test_new_records_are_copied_by_the_same_call(broker: str, tmp_path: Path) ->
     assert first == second == 3 * len(numbered(20))
 
 
+def test_verification_compares_partitions_without_new_records(run: Run, broker: str) -> None:
+    create_with(broker, "copy-uneven", 2)
+    source, target = f"kafka://{broker}/copy-uneven", f"kafka://{broker}/copy-uneven-again"
+    for partition in (0, 1):
+        send(producer(broker), "copy-uneven", numbered(3), partition)
+    assert run("copy", source, target, "--create", "--verify").code == 0
+    send(producer(broker), "copy-uneven", numbered(3, 50), 1)
+    result = run("copy", source, target, "--verify", "--json")
+    ends = {"0": len(numbered(3)), "1": 2 * len(numbered(3))}
+    assert json.loads(result.out.partition("no record")[0]) == {"rows": len(numbered(3)), "ends": ends}
+    assert result.code == 0, result.out
+
+
 def test_topic_that_is_no_copy_is_refused_and_appended_to_on_request(run: Run, broker: str) -> None:
     create_with(broker, "copy-one", 1)
     create_with(broker, "copy-two", 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,7 +20,7 @@ from letterhead.cli.row_format import Form, RowFormat
 from letterhead.cli.settings_files import file_settings
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import AskedLogins, checked_request, open_sources, printed_remarks, report_findings
-from letterhead.cli.sources.options import selection, typed_headers
+from letterhead.cli.sources.options import header_columns, selection
 from letterhead.limits import Limits
 from letterhead.sources.base import Source
 
@@ -94,8 +94,9 @@ def copy_command(
             "condition undecided, ends a copy"
         )
     if headers is not None:
-        columns = {column.name: _field(column) for column in typed_headers(headers)}
-        request = replace(request, headers=columns, errors=value_errors.value, error_column=error_column)
+        request = replace(
+            request, headers=header_columns(headers), errors=value_errors.value, error_column=error_column
+        )
     own = None if target_config is None else file_settings(str(target_config))
     with usage_errors():
         copying = Copying(opened, request, target, edit=_edit(edit), append=append, settings=own, logins=AskedLogins())
@@ -121,15 +122,7 @@ def _run(copying: Copying, source: Source) -> Copied:
 def _verify(copying: Copying, copied: Copied, source: Source) -> int:
     with reading_errors():
         comparison, schema, batches = copying.verify(copied)
-    format = RowFormat(Form.TABLE, None)
-    return print_comparison(comparison, schema, batches, format, [source], None)
-
-
-def _field(column: Any) -> Any:
-    from letterhead.fields import field
-
-    with usage_errors():
-        return field(column.type, key=column.key)
+    return print_comparison(comparison, schema, batches, RowFormat(Form.TABLE), [source], None)
 
 
 def _edit(texts: Sequence[str] | None) -> Edit | None:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
-import letterhead as lh
 from letterhead._arrow_types import UNUSED_NAME
 from letterhead._error_policies import counting_policy
 from letterhead._row_request import RowRequest
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import EditOption
-from letterhead.cli.exits import Failure, usage_errors
+from letterhead.cli.exits import Failure
 from letterhead.cli.options import ERROR_COLUMN, EpochMs, ErrorColumn, flag, grouped, limits, option
 from letterhead.cli.printed_rows import ReadErrors
 from letterhead.cli.render import ROWS_ON_SCREEN
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, form_of
 from letterhead.cli.row_reading import RowReading
 from letterhead.cli.sources.opening import open_sources
-from letterhead.cli.sources.options import KeyRangeOptions, key_range, selection, typed_headers, with_keys
+from letterhead.cli.sources.options import KeyRangeOptions, header_columns, key_range, selection, with_keys
 from letterhead.conventions.profiles import PROFILES
 from letterhead.limits import Limits
 from letterhead.sources.kafka import SCHEME
@@ -146,7 +145,7 @@ def read_command(
       letterhead read orders-0 --edit "replace tenant=hash" -o masked.parquet
     """
     request = with_keys(request, keys)
-    typed = _header_columns(headers, profile)
+    typed = header_columns(headers, profile)
     if batches and (
         control or typed or count_by or request.where is not None or errors not in (None, ReadErrors.raise_)
     ):
@@ -200,13 +199,3 @@ def read_command(
     if limit is None and on_screen and not (follow or output.format.everything or request.last is not None):
         limit = ROWS_ON_SCREEN
     return RowReading(opened, request, errors, limit, edit or ()).write(output.format)
-
-
-def _header_columns(headers: str | None, profile: str | None) -> dict[str, Any] | None:
-    """Return the columns of --profile, followed by those of --headers."""
-    with usage_errors():
-        typed: dict[str, Any] = {
-            name: type if key == name else lh.field(type, key=key)
-            for name, key, type in ([] if headers is None else typed_headers(headers))
-        }
-        return {**lh.profile(profile), **typed} if profile is not None else typed or None

@@ -5,11 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import letterhead as lh
 from letterhead.cli.completion import complete_formats
 from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.options import ERROR_COLUMN, ErrorColumn, option
-from letterhead.cli.sources.options import typed_headers
+from letterhead.cli.sources.options import header_columns
 from letterhead.operations import ReadOptions
 
 Errors = StrEnum("Errors", {"raise": "raise", "null": "null", "column": "column"})
@@ -44,7 +43,7 @@ def sql_command(
     except ImportError as error:
         raise Failure(str(error)) from error
     with usage_errors():
-        columns = {name: lh.field(type, key=key) for name, key, type in typed_headers(headers)}
+        columns = header_columns(headers) or {}
         options = ReadOptions(errors=errors.value, error_column=error_column)
         items = select_items(column, columns, format, options)
     print(",\n".join(items))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from letterhead._optional_dependencies import needed
 from letterhead._row_request import RowRequest
 from letterhead._shared_parameters import documented
+from letterhead._table_batches import rows_by_partition
 from letterhead.copies.part_directory import PartDirectory, described_topic
 from letterhead.copies.topic_target import WRITTEN, TopicTarget, after_last
 from letterhead.errors import TopicNotFoundError
@@ -36,7 +37,7 @@ _FILES = (".parquet", ".pq", ".arrow", ".arrows", ".feather", ".jsonl", ".ndjson
 
 
 class Copied(NamedTuple):
-    """What a copy wrote.
+    """Result of a copy.
 
     Attributes
     ----------
@@ -113,7 +114,7 @@ class Copying:
         self._target.create(partitions, known.get("settings", {}))
 
     def _described_topic(self) -> dict[str, Any]:
-        """Return the partitions and settings of the topic that is copied, or of which a directory is a copy."""
+        """Return the partitions and settings of the original topic, as far as they are known."""
         if isinstance(self._source, KafkaTopic):
             with self._source.admin(self._request) as admin:
                 partitions = len(admin.partitions([self._source.topic]))
@@ -125,34 +126,47 @@ class Copying:
 
     def run(self, advance: Callable[[int], None] = lambda rows: None) -> Copied:
         """Copy what the target lacks."""
-        done = _Done()
         if isinstance(self._target, Path):
-            with PartDirectory(self._target, self._description(), self._described_topic) as directory:
-                request = self._request
-                if directory.ends and isinstance(self._source, LogSource):
-                    request = replace(request, start=self._start(self._source, directory.ends))
-                done.ends.update(directory.ends)
-                with self._source.reader(request) as reader:
-                    for batch in self._edited(reader):
-                        directory.write(batch)
-                        done.add(batch)
-                        advance(len(batch))
-                directory.finish(reader.schema)
-                return Copied(done.rows, done.ends, directory.remarks)
+            return self._run_to_directory(self._target, advance)
+        return self._run_to_topic(self._target, advance)
+
+    def _run_to_directory(self, path: Path, advance: Callable[[int], None]) -> Copied:
+        with PartDirectory(path, self._description(), self._described_topic) as directory:
+            request = self._request
+            if directory.ends and isinstance(self._source, LogSource):
+                request = replace(request, start=self._start(self._source, directory.ends))
+            with self._source.reader(request) as reader:
+                for batch in self._edited(reader):
+                    directory.write(batch)
+                    advance(len(batch))
+            directory.finish(reader.schema)
+            return Copied(directory.rows, directory.ends, directory.remarks)
+
+    def _run_to_topic(self, target: TopicTarget, advance: Callable[[int], None]) -> Copied:
         try:
-            partitions = self._target.partitions()
+            partitions = target.partitions()
         except TopicNotFoundError as error:
             raise TopicNotFoundError(f"{error}; or pass create= to create it") from None
-        last = {} if self._append else self._target.last_records()
+        last = {} if self._append else target.last_records()
+        ends: dict[int, int] = {}
+        rows = 0
+
+        def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            nonlocal rows
+            for batch in batches:
+                yield batch
+                rows += len(batch)
+                advance(len(batch))
+
         with self._source.reader(self._request) as reader:
             if last and "partition" not in reader.schema.names:
                 raise ValueError(
-                    f"{self._target.name} has records already, and the source has no column partition by which a copy "
+                    f"{target.name} has records already, and the source has no column partition by which a copy "
                     "continues: name an empty topic, or pass append= to write after them"
                 )
-            lacking = after_last(self._checked(self._edited(reader), partitions), last)
-            self._target.write(done.noted(lacking, advance), None if self._append else last)
-        return Copied(done.rows, done.ends, [])
+            records = self._checked(_noting_ends(self._edited(reader), ends), partitions)
+            target.write(counted(after_last(records, last)), None if self._append else last)
+        return Copied(rows, ends, [])
 
     def verify(self, copied: Copied) -> tuple[Comparison, pa.Schema, Iterator[pa.RecordBatch]]:
         """Compare the target with the source, up to what was copied, as :func:`letterhead.sources.comparison.compare` does."""
@@ -212,7 +226,7 @@ class Copying:
         return most + 1
 
     def _description(self) -> dict[str, Any]:
-        """Return what a directory is a copy of: a topic of one cluster, or of another, is told by the cluster's id."""
+        """Describe the source and the options. The id of a cluster distinguishes topics of the same name."""
         request, source = self._request, self._source
         if isinstance(source, KafkaTopic):
             with source.admin(request) as admin:
@@ -227,31 +241,12 @@ class Copying:
         }
 
 
-class _Done:
-    """Counts what was copied."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self.ends: dict[int, int] = {}
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Count the rows of a batch, and note the offsets after them."""
-        self.rows += len(batch)
-        if "offset" not in batch.schema.names or "partition" not in batch.schema.names:
-            return
-        groups = batch.select(["partition", "offset"])
-        import pyarrow as pa
-
-        table = pa.Table.from_batches([groups]).group_by("partition").aggregate([("offset", "max")])
-        for partition, offset in zip(table["partition"].to_pylist(), table["offset_max"].to_pylist(), strict=True):
-            self.ends[partition] = offset + 1
-
-    def noted(self, batches: Iterable[pa.RecordBatch], advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-        """Count batches as they are taken."""
-        for batch in batches:
-            yield batch
-            self.add(batch)
-            advance(len(batch))
+def _noting_ends(batches: Iterable[pa.RecordBatch], ends: dict[int, int]) -> Iterator[pa.RecordBatch]:
+    """Note the offset after the last record of each partition of a log."""
+    for batch in batches:
+        if {"partition", "offset"} <= {*batch.schema.names}:
+            ends.update({number: rows.column("offset")[-1].as_py() + 1 for number, rows in rows_by_partition(batch)})
+        yield batch
 
 
 def _directory(target: str, source: Source, *, append: bool) -> Path:
@@ -281,13 +276,8 @@ def _until(batches: Iterable[pa.RecordBatch], ends: Mapping[int, int]) -> Iterat
         if not ends or "offset" not in batch.schema.names:
             yield batch
             continue
-        for number in batch.column("partition").unique().to_pylist():
-            mask = pc.and_(
-                pc.equal(batch.column("partition"), number), pc.less(batch.column("offset"), ends.get(number, 0))
-            )
-            rows = batch.filter(mask)
-            if len(rows):
-                yield rows
+        for number, rows in rows_by_partition(batch):
+            yield rows.filter(pc.less(rows.column("offset"), ends.get(number, 0)))
 
 
 @documented

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead._context_managers import Closing
 from letterhead._durable_files import make_directory, replace_file, sync_directory
+from letterhead._table_batches import rows_by_partition
 
 try:
     import fcntl
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "PartDirectory", "described_topic"]
 
 DESCRIPTION = "_copy.json"
-"""File that tells of what the directory is a copy. Names with an underscore are no data for Spark, DuckDB and others."""
+"""Name of the description of a copy. Spark, DuckDB and others ignore files whose names begin with an underscore."""
 
 _PART = re.compile(r"part-(\d{5,})-(\d{20})-(\d{20})\.parquet")
 _UNFINISHED = ".unfinished"
@@ -48,7 +49,7 @@ _PART_ROWS = 1_000_000
 
 
 def described_topic(directory: Path) -> dict[str, Any]:
-    """Return what a directory tells of the topic of which it is a copy; nothing if it is none."""
+    """Return the partitions and settings of the original topic, which a copy describes; an empty dict for another directory."""
     try:
         topic = json.loads((directory / DESCRIPTION).read_bytes())["topic"]
     except (OSError, ValueError, KeyError):
@@ -88,6 +89,8 @@ class PartDirectory(Closing):
     ----------
     ends : dict of int to int
         By partition, the offset after the last record.
+    rows : int
+        Records that were written.
     remarks : list of str
         What was noticed about files of an earlier run.
     """
@@ -98,6 +101,7 @@ class PartDirectory(Closing):
         self._path = path
         self.remarks: list[str] = []
         self.ends: dict[int, int] = {}
+        self.rows = 0
         self._writers: dict[int, _PartWriter] = {}
         if fcntl is None:
             raise OSError(
@@ -117,7 +121,7 @@ class PartDirectory(Closing):
             raise
 
     def _describe(self, description: Mapping[str, Any], topic: Callable[[], Mapping[str, Any]]) -> None:
-        """Write the description of a new directory, or compare it with that of an earlier run."""
+        """Write the description of a new directory, or compare it with the existing one."""
         file = self._path / DESCRIPTION
         if not file.exists():
             others = [path.name for path in self._path.iterdir() if not path.name.startswith((".", "_"))]
@@ -174,13 +178,10 @@ class PartDirectory(Closing):
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add records, which follow the earlier ones of their partitions."""
-        import pyarrow.compute as pc
-
-        partitions = batch.column("partition")
         if batch.column("offset").null_count:
             raise ValueError("a record could not be read: its offset is unknown")
-        for number in partitions.unique().to_pylist():
-            rows = batch if len(partitions.unique()) == 1 else batch.filter(pc.equal(partitions, number))
+        self.rows += len(batch)
+        for number, rows in rows_by_partition(batch):
             writer = self._writers.get(number)
             if writer is None:
                 writer = self._writers[number] = _PartWriter(self._path, number)
@@ -203,7 +204,7 @@ class PartDirectory(Closing):
         self.ends[partition] = self._writers.pop(partition).finish()
 
     def close(self) -> None:
-        """Remove files that are not complete, and let other processes copy."""
+        """Remove unfinished files, and release the lock."""
         for writer in self._writers.values():
             writer.abort()
         self._writers.clear()

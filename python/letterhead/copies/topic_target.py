@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from letterhead._row_request import RowRequest
+from letterhead._table_batches import rows_by_partition
 from letterhead.errors import TopicNotFoundError
 from letterhead.reader import Reader
 from letterhead.sources.base import Logins
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["TopicTarget"]
 
 COLUMNS = ("partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
-"""What a copy of a record has, or is checked by."""
+"""Columns by which a copied record is compared with its source."""
 
 WRITTEN = ("partition", "timestamp", "key", "value", "headers")
 """Columns of a record that a topic has."""
@@ -37,7 +38,7 @@ _EXACT = {"enable.gapless.guarantee": "true", "message.max.bytes": "1000000000"}
 
 
 class TopicTarget:
-    """Appends records to their partitions of a topic.
+    """Appends records to a topic, each to its own partition.
 
     Parameters
     ----------
@@ -138,18 +139,18 @@ class TopicTarget:
 
 
 def _refused(error: DeliveryError, table: pa.Table) -> ValueError:
-    """Return the error for a record that was not written, which names its place in the source."""
+    """Return the error for a record that was not written; it names partition and offset of the source."""
     row, reason = next(iter(error.errors.items()))
     record = table.slice(row, 1).select([name for name in ("partition", "offset") if name in table.schema.names])
-    place = " of ".join(f"{name} {value}" for name, value in reversed(record.to_pylist()[0].items()))
+    location = " of ".join(f"{name} {value}" for name, value in reversed(record.to_pylist()[0].items()))
     return ValueError(
-        f"the record at {place or f'row {row}'} was not written: {reason}; nothing after it in its partition is: call again "
+        f"the record at {location or f'row {row}'} was not written: {reason}; nothing after it in its partition is: call again "
         "to continue with it"
     )
 
 
 def copied_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a topic that its copy has, too: not those that name brokers, or give records another time."""
+    """Return the settings that a copy keeps: all but those that name brokers or change timestamps."""
     return {
         name: value
         for name, value in settings.items()
@@ -165,16 +166,12 @@ def after_last(batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str
     ValueError
         If the target has other records than the source.
     """
-    import pyarrow.compute as pc
-
     present = {partition: record["offset"] + 1 for partition, record in last.items()}
     for batch in batches:
         if not any(present.values()):
             yield batch
             continue
-        partitions = batch.column("partition")
-        for number in partitions.unique().to_pylist():
-            rows = batch.filter(pc.equal(partitions, number))
+        for number, rows in rows_by_partition(batch):
             count = present.get(number, 0)
             skipped = min(count, len(rows))
             if count and skipped == count:
@@ -191,7 +188,7 @@ def after_last(batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str
 
 
 def _check_same(record: Mapping[str, Any], copied: Mapping[str, Any]) -> None:
-    """Raise ValueError if the last record of a target is not the one of the source at its position."""
+    """Compare the last record of a target with the record of the source at the same position."""
     names = ["key", "value", *([] if copied["timestamp_type"] else ["timestamp"])]
     same = all(record.get(name) == copied[name] for name in names if name in record)
     if not same or (record.get("headers") or []) != (copied["headers"] or []):

@@ -14,7 +14,6 @@ from letterhead.kafka.responses import check_code
 # After the module that says which version is needed.
 from kafka import errors as kafka_errors  # isort: skip
 from kafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest  # isort: skip
-from kafka.protocol.metadata import MetadataRequest  # isort: skip
 
 __all__ = ["TopicAdmin"]
 
@@ -32,7 +31,7 @@ class TopicAdmin(KafkaClient):
     """Describes the settings of topics, and creates topics."""
 
     def settings(self, topic: str) -> dict[str, str]:
-        """Return the settings of a topic, of brokers, or of neither, by name."""
+        """Return the effective settings of a topic."""
         return {name: value for name, (value, _) in self._described(topic).items()}
 
     def own_settings(self, topic: str) -> dict[str, str]:
@@ -78,25 +77,14 @@ class TopicAdmin(KafkaClient):
         }
 
     async def _create(self, topic: str, partitions: int, settings: Mapping[str, str], deadline: float) -> None:
-        metadata = await self.send_to_any(
-            MetadataRequest(
-                topics=[],
-                allow_auto_topic_creation=False,
-                include_cluster_authorized_operations=False,
-                include_topic_authorized_operations=False,
-                max_version=12,
-            ),
-            deadline,
-            lambda response: None,
-        )
-        self.note_metadata(metadata)
+        metadata = await self._metadata([], deadline)
         new = CreateTopicsRequest.CreatableTopic
         request = CreateTopicsRequest(
             topics=[
                 new(
                     name=topic,
                     num_partitions=partitions,
-                    replication_factor=-1,  # that of the brokers
+                    replication_factor=-1,  # the default of the brokers
                     assignments=[],
                     configs=[new.CreatableTopicConfig(name=name, value=value) for name, value in settings.items()],
                 )

@@ -17,7 +17,7 @@ from letterhead._arrow_types import as_header_lists, has_headers, header_lists_t
 from letterhead._names import check_name, listed
 from letterhead._row_request import RowRequest
 from letterhead._shared_parameters import documented
-from letterhead._table_batches import first_line, plain_schema
+from letterhead._table_batches import first_line, plain_schema, rows_by_partition
 from letterhead.reader import Reader
 from letterhead.sources.base import Source, check_options
 
@@ -38,7 +38,7 @@ _HELD_BYTES = 64 << 20
 _UNCOMPARED = (
     "stream", "topic", "partition", "offset", "producer_id", "producer_epoch", "sequence", "transactional",
 )  # fmt: skip
-"""Columns that say where a record lies and who sent it: they are compared only on request."""
+"""Columns for the location and the producer of a record, which are compared only on request."""
 
 
 @dataclass
@@ -202,18 +202,17 @@ def comparison_request(source: Source, request: RowRequest, names: Sequence[str]
 
 
 def _differences(sides: Sequence[_Side], comparison: Comparison, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Read from the source of which fewer rows were read, and compare what both have."""
+    """Read both sources in step, and yield their differences."""
     try:
         while not all(side.is_ended for side in sides):
             side = min((side for side in sides if not side.is_ended), key=lambda side: side.rows)
             partitions = side.read()
             comparison.rows = [side.rows for side in sides]
-            ended = all(other.is_ended for other in sides)
             for partition in {*sides[0].waiting, *sides[1].waiting} if side.is_ended else partitions:
                 while (met := _meet(sides, partition)) is not None:
                     yield from _compared(partition, *met, comparison, schema)
                 for number, own in enumerate(sides):
-                    if sides[1 - number].is_ended or ended:
+                    if sides[1 - number].is_ended:
                         for rows in own.take_all(partition):
                             yield from _lacking(partition, rows, number, comparison, schema)
     finally:
@@ -234,7 +233,7 @@ def _meet(sides: Sequence[_Side], partition: int | None) -> tuple[pa.RecordBatch
 def _compared(
     partition: int | None, first: pa.RecordBatch, second: pa.RecordBatch, comparison: Comparison, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that differ among those of a range of keys."""
+    """Compare the rows of a range of keys, and yield the differences."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -347,7 +346,7 @@ def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataT
 
 
 class _Side:
-    """A source: its rows wait, by partition, for those of the other source."""
+    """One of two sources, with the rows that are not compared yet, by partition."""
 
     def __init__(self, reader: Reader, types: Mapping[str, pa.DataType], by_partition: bool, by_offset: bool) -> None:
         self._reader = reader
@@ -363,8 +362,6 @@ class _Side:
 
     def read(self) -> list[int | None]:
         """Read a batch, and return the partitions of which it has rows."""
-        import pyarrow.compute as pc
-
         batch = next(self._reader, None)
         if batch is None:
             self.is_ended = True
@@ -373,15 +370,10 @@ class _Side:
         if not self._by_partition or not len(batch):
             self._add(None, batch)
             return [None]
-        numbers = batch.column("partition")
-        partitions: list[int | None] = numbers.unique().to_pylist()
-        for number in partitions:
-            of_partition = batch
-            if len(partitions) > 1:
-                mask = numbers.is_null() if number is None else pc.equal(numbers, number).fill_null(False)
-                of_partition = batch.filter(mask)
-            self._add(number, of_partition)
-        return partitions
+        parts = dict(rows_by_partition(batch))
+        for number, rows in parts.items():
+            self._add(number, rows)
+        return [*parts]
 
     def _add(self, partition: int | None, batch: pa.RecordBatch) -> None:
         import pyarrow as pa
@@ -466,13 +458,13 @@ class _Waiting:
 def _check_ascending(keys: pa.Array, before: int, partition: int | None) -> None:
     import pyarrow.compute as pc
 
-    place = "" if partition is None else f" of partition {partition}"
+    of_partition = "" if partition is None else f" of partition {partition}"
     if keys.null_count:
-        raise ValueError(f"an offset{place} is null: compare by position")
+        raise ValueError(f"an offset{of_partition} is null: compare by position")
     steps = [keys[0].as_py() > before, *([pc.all(pc.less(keys[:-1], keys[1:])).as_py()] if len(keys) > 1 else [])]
     if not all(steps):
         raise ValueError(
-            f"offsets{place} do not ascend, from {before} to {keys[-1].as_py()}: sort the table by partition and offset, or "
+            f"offsets{of_partition} do not ascend, from {before} to {keys[-1].as_py()}: sort the table by partition and offset, or "
             "compare by position"
         )
 

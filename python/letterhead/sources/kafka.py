@@ -154,10 +154,8 @@ class KafkaTopic(LogSource):
 
     def partition_numbers(self, request: RowRequest) -> list[int]:
         """Return the partitions of the topic; raise TopicNotFoundError if there is none."""
-        from letterhead.kafka.client import KafkaClient
-
-        with KafkaClient(self._cluster.connection(request)) as client:
-            return [partition.partition for partition in client.partitions([self.topic])]
+        with self.admin(request) as admin:
+            return [partition.partition for partition in admin.partitions([self.topic])]
 
     def admin(self, request: RowRequest) -> TopicAdmin:
         """Return a client that describes and creates topics of the cluster."""

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from letterhead import conventions
 from letterhead._row_request import RowRequest, StoreOptions
 from letterhead._times import is_relative, read_iso_time
 from letterhead.cli.brokers import connection_settings
@@ -15,11 +16,12 @@ from letterhead.cli.completion import complete_stores
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import Where, flag, grouped, option
 from letterhead.cli.render import SETTINGS, TIMEOUT_MS
+from letterhead.fields import field
 from letterhead.offsets.specs import OffsetSpec
 from letterhead.where import parse
 
 __all__ = [
-    "BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "key_range", "milliseconds", "partition_numbers", "points", "selection",
+    "BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "header_columns", "key_range", "milliseconds", "partition_numbers", "points", "selection",
     "split_columns", "typed_headers",
 ]  # fmt: skip
 
@@ -204,6 +206,16 @@ def typed_headers(text: str) -> list[TypedHeader]:
     if not columns:
         raise Failure("--headers needs NAME:TYPE, as in tenant:string,amount_cents:int64, or NAME=HEADER:TYPE")
     return columns
+
+
+def header_columns(headers: str | None, profile: str | None = None) -> dict[str, Any] | None:
+    """Return the columns of --profile, followed by those of --headers."""
+    with usage_errors():
+        typed: dict[str, Any] = {
+            name: type if key == name else field(type, key=key)
+            for name, key, type in ([] if headers is None else typed_headers(headers))
+        }
+        return {**conventions.profile(profile), **typed} if profile is not None else typed or None
 
 
 def points(text: str) -> OffsetSpec:

@@ -13,11 +13,11 @@ from letterhead._optional_dependencies import needed
 with needed("the records of a changelog", "'letterhead[arrow,state]'"):
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
 from letterhead._arrow_types import read_table
 from letterhead._parquet_files import parquet_table, tables_of
 from letterhead._row_request import RowRequest
+from letterhead._table_batches import rows_by_partition
 from letterhead.offsets.segments import SegmentsReader
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.reader import Reader
@@ -230,11 +230,12 @@ def _by_partition(batch: pa.RecordBatch, requested: int | None) -> Iterator[Reco
 
 def records_by_partition(batch: pa.RecordBatch, requested: int | None) -> Iterator[tuple[Any, pa.RecordBatch]]:
     """Split a batch by its column ``partition``; without one, all records are of the requested partition."""
-    partitions = batch.column("partition") if "partition" in batch.schema.names else None
-    numbers = [requested] if partitions is None else partitions.unique().to_pylist()
-    for number in numbers:
+    if "partition" not in batch.schema.names:
+        yield requested, batch
+        return
+    for number, records in rows_by_partition(batch):
         if requested in (None, number):
-            yield number, batch if len(numbers) == 1 else batch.filter(pc.equal(partitions, number))
+            yield number, records
 
 
 def _several_topics(topics: Iterable[str | None]) -> ValueError:
