@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 import letterhead as lh
@@ -93,3 +94,13 @@ def test_no_expression_is_offered_that_would_lose_fields(spark: Any) -> None:
         rows.transform(lhs.edit_headers("headers", drop=["other"]))
     assert "makes it one" not in str(refused.value)
     assert rows.transform(lhs.select_headers("headers", "kafka", {"a": "string"})).orderBy("id").first().a == "b"
+
+
+@pytest.mark.spark_only
+def test_error_of_a_map_names_the_column_and_not_an_expression(spark: Any) -> None:
+    frame = spark.sql("select map('tenant', cast('acme' as binary)) as headers")
+    for column in (lhs.header("headers", "tenant", "string"), lhs.header_columns("headers", {"tenant": "string"})):
+        with pytest.raises(
+            AnalysisException, match='"(outer[(])?headers[)]?" due to .* cannot cast "MAP<STRING, BINARY>"'
+        ):
+            frame.select(column).collect()

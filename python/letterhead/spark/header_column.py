@@ -235,8 +235,10 @@ class HeaderLists:
         self.is_tested = is_tested
         self.column, self.errors, self.is_strict, self.row = column, errors, errors == "raise", row
         self.type = _header_list_type(format)
-        # The cast changes no list with text keys; a list with other keys is an error of its own.
-        self.keys = bound(column["key"].cast("array<string>"))
+        # Keys are cast, which changes no list with text keys; a list with other keys is an error of its own. That of a map
+        # names the column itself, because Spark checks this branch first.
+        keys = F.when(F.lit(False), column.cast("array<string>")).otherwise(column["key"].cast("array<string>"))
+        self.keys = bound(keys)
         self.reversed_keys = bound(F.reverse(self.keys))
 
     @cached_property
