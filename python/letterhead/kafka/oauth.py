@@ -10,7 +10,6 @@ import base64
 import contextlib
 import http.client
 import json
-import socket
 import ssl
 import threading
 import time
@@ -20,9 +19,10 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from letterhead._warnings import warn
+from letterhead.kafka.http_connections import Deadline, NoRedirect, TimedHandler
 from letterhead.kafka.tls import TlsSettings, ssl_context
 
 __all__ = ["CredentialSource", "OAuthSettings", "Token", "TokenProvider", "Tokens"]
@@ -199,74 +199,12 @@ def _expiry(text: str) -> float | None:
     return float(max(0, min(expires, time.time() + _MOST_SECONDS))) if isinstance(expires, int | float) else None
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follow no redirection: the secret is for the named server only."""
-
-    def redirect_request(self, *arguments: Any) -> None:
-        return None
-
-
-class _Deadline:
-    """Ends the connections of requests at a time: time limits of sockets are for each piece of a response."""
-
-    def __init__(self, until: float) -> None:
-        self._until = until
-        self._timers: dict[socket.socket, threading.Timer] = {}
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *error: object) -> None:
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
-
-    def watch(self, connection: socket.socket) -> None:
-        """End a connection at the time, unless the block is left before."""
-        if connection in self._timers:
-            return
-        timer = threading.Timer(max(0.0, self._until - time.monotonic()), _end, [connection])
-        timer.daemon = True
-        self._timers[connection] = timer
-        timer.start()
-
-
-def _end(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
-
-
-class _TimedHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-    """Opens connections that a deadline watches, in place of the two default handlers."""
-
-    def __init__(self, deadline: _Deadline, tls: ssl.SSLContext | None) -> None:
-        super().__init__()
-        self._deadline = deadline
-        self._tls = tls
-
-    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(self._connection, request)
-
-    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(self._connection, request)
-
-    def _connection(self, host: str, **options: Any) -> http.client.HTTPConnection:
-        deadline = self._deadline
-        https = http.client.HTTPSConnection
-
-        class Watched(http.client.HTTPConnection if self._tls is None else https):  # type: ignore[misc]
-            def send(self, data: Any) -> None:
-                super().send(data)  # to a proxy, too, before the connection has TLS
-                deadline.watch(self.sock)
-
-        return Watched(host, **options, **({} if self._tls is None else {"context": self._tls}))
-
-
 def _request_token(settings: OAuthSettings, until: float) -> Token:
     endpoint = settings.endpoint or ""
     place = _without_credentials(endpoint)
-    deadline = _Deadline(until)
+    deadline = Deadline(until)
     tls = ssl_context(settings.tls) if endpoint.startswith("https:") else None
-    opener = urllib.request.build_opener(_NoRedirect(), _TimedHandler(deadline, tls))
+    opener = urllib.request.build_opener(NoRedirect(), TimedHandler(deadline, tls))
     reason = ""
     for attempt in range(_TRIES):
         if attempt:

@@ -1,0 +1,79 @@
+"""HTTP requests with a time limit for the whole response, for :mod:`urllib.request`: :class:`TimedHandler`."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import ssl
+import threading
+import time
+import urllib.request
+from typing import Any
+
+__all__ = ["Deadline", "NoRedirect", "TimedHandler"]
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follow no redirection: the secret is for the named server only."""
+
+    def redirect_request(self, *arguments: Any) -> None:
+        """Return no request to follow."""
+        return None
+
+
+class Deadline:
+    """Ends the connections of requests at a time: time limits of sockets are for each piece of a response."""
+
+    def __init__(self, until: float) -> None:
+        self._until = until
+        self._timers: dict[socket.socket, threading.Timer] = {}
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def watch(self, connection: socket.socket) -> None:
+        """End a connection at the time, unless the block is left before."""
+        if connection in self._timers:
+            return
+        timer = threading.Timer(max(0.0, self._until - time.monotonic()), _end, [connection])
+        timer.daemon = True
+        self._timers[connection] = timer
+        timer.start()
+
+
+def _end(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+class TimedHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Opens connections that a deadline watches, in place of the two default handlers."""
+
+    def __init__(self, deadline: Deadline, tls: ssl.SSLContext | None) -> None:
+        super().__init__()
+        self._deadline = deadline
+        self._tls = tls
+
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        """Open a connection without TLS, and send the request."""
+        return self.do_open(self._connection, request)
+
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        """Open a connection with TLS, and send the request."""
+        return self.do_open(self._connection, request)
+
+    def _connection(self, host: str, **options: Any) -> http.client.HTTPConnection:
+        deadline = self._deadline
+        https = http.client.HTTPSConnection
+
+        class Watched(http.client.HTTPConnection if self._tls is None else https):  # type: ignore[misc]
+            def send(self, data: Any) -> None:
+                super().send(data)  # to a proxy, too, before the connection has TLS
+                deadline.watch(self.sock)
+
+        return Watched(host, **options, **({} if self._tls is None else {"context": self._tls}))
