@@ -207,7 +207,7 @@ target/spark.jsa: tests/helpers/spark_archive.py $(VENV)/.deps
 	PYSPARK_PYTHON=$(BIN)/python $(BIN)/python $< $@ 2> target/spark-archive.log || { cat target/spark-archive.log >&2; exit 1; }
 
 # Java programs: benchmarks; Kafka Streams, for tests to read what it writes and the other way round; a broker, and the jars
-# with which Spark reaches one.
+# with which Spark reaches one; a schema registry.
 
 target/jvm/.built: benches/jvm/pom.xml $(shell find benches/jvm/src -name '*.java')
 	$(NEED_MAVEN)
@@ -224,6 +224,16 @@ target/kafka/.built: $(BROKER)
 	$(call build_jvm,$(REFERENCE_KAFKA))
 target/kafka-%/.built: $(BROKER)
 	$(call build_jvm,$*)
+
+# A schema registry: a program with its libraries.
+target/registry/.built: docs/versions.toml
+	$(NEED_MAVEN)
+	rm -rf $(@D)
+	mvn -q -B dependency:copy -DoutputDirectory=$(CURDIR)/$(@D) -Dmdep.stripVersion=true \
+	  -Dartifact=io.apicurio:apicurio-registry-app:$(call version,registry.apicurio):tar.gz:all
+	tar -xzf $(@D)/apicurio-registry-app-all.tar.gz -C $(@D)
+	rm $(@D)/apicurio-registry-app-all.tar.gz
+	touch $@
 
 # A directory without a version in its name, target/kafka, has the reference version of docs/versions.toml; target/kafka-4.3.1
 # has that one. Jars of an earlier build are removed first, because programs run with all jars of a directory.

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from letterhead import iggy as iggy
     from letterhead import kip82 as kip82
     from letterhead import read as read
+    from letterhead import schemas as schemas
     from letterhead import spark as spark
     from letterhead import state as state
     from letterhead import testing as testing
@@ -116,7 +117,7 @@ __all__ = [
 ]
 
 # Imported on first use: they need pyarrow or pyspark, which a program that decodes one message may not have.
-_LAZY = ("arrow", "iggy", "kip82", "read", "spark", "state", "testing", "where", "write")
+_LAZY = ("arrow", "iggy", "kip82", "read", "schemas", "spark", "state", "testing", "where", "write")
 _LAZY_FUNCTIONS = {
     "copy": "letterhead.copies.copying",
     "diff": "letterhead.sources.comparison",

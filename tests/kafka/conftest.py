@@ -12,6 +12,7 @@ import pytest
 import broker as kafka
 import identity
 import letterhead as lh
+import registry
 import secured
 from spark_session import local_session
 
@@ -77,6 +78,14 @@ def oauth_broker(tmp_path_factory: pytest.TempPathFactory, provider: identity.Id
     create_orders(plain)
     yield address
     own.stop()
+
+
+@pytest.fixture(scope="session")
+def apicurio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[registry.Apicurio]:
+    """A schema registry."""
+    running = registry.Apicurio(tmp_path_factory.mktemp("registry"))
+    yield running
+    running.stop()
 
 
 def create_orders(address: str) -> None:

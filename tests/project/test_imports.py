@@ -53,6 +53,7 @@ LAYERS = (
     ("reader", "_row_request", "_binary_columns", "written", "_host_addresses", "_doctor"),
     ("offsets",),
     ("kafka",),
+    ("schemas",),
     ("iggy",),
     ("state",),
     ("sources",),

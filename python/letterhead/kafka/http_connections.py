@@ -19,7 +19,7 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *arguments: Any) -> None:
         """Return no request to follow."""
-        return None
+        return
 
 
 class Deadline:

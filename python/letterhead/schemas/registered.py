@@ -1,0 +1,26 @@
+"""A schema as a registry stores it: :class:`RegisteredSchema`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["RegisteredSchema"]
+
+
+class RegisteredSchema(NamedTuple):
+    """A schema of a registry, with the schemas that it refers to.
+
+    Attributes
+    ----------
+    type : str
+        ``AVRO``, ``JSON`` or ``PROTOBUF``.
+    text : str
+        The schema as it was registered.
+    references : dict of str to RegisteredSchema
+        Schemas by the name that the text refers to them with: a full name in Avro, a URL in JSON Schema, an import in
+        Protobuf.
+    """
+
+    type: str
+    text: str
+    references: dict[str, RegisteredSchema]

@@ -1,0 +1,269 @@
+"""A client of schema registries with the API of Confluent: :class:`Registry`."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+from urllib.parse import quote, urlsplit
+
+from letterhead._names import check_name
+from letterhead.kafka.http_connections import Deadline, NoRedirect, TimedHandler
+from letterhead.kafka.properties import expand
+from letterhead.kafka.tls import TlsSettings, ssl_context
+from letterhead.schemas.registered import RegisteredSchema
+
+__all__ = ["Registry"]
+
+_MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
+_MAX_BYTES = 16 << 20
+_TRIES = 4
+_PAUSE_SECONDS = 0.2
+"""Pause before the second try; each later one is twice as long."""
+
+_DEFAULT_TIMEOUT_MS = 15_000
+_MAX_DEPTH = 32
+"""Most schemas of which each refers to the next one."""
+
+_SETTINGS = (
+    "basic.auth.user.info",
+    "bearer.auth.token",
+    "request.timeout.ms",
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "ssl.key.password",
+)
+
+Path: TypeAlias = tuple[str, ...]
+"""The parts of a path below the address of a registry, not quoted."""
+
+
+class Registry:
+    """A schema registry with the API of Confluent's; schemas are fetched once in a process.
+
+    Nothing is sent before the first schema is needed. Instances can be pickled; references to secrets are resolved where
+    a request is sent.
+
+    Parameters
+    ----------
+    url : str
+        Address such as ``http://registry:8081``; of Apicurio with ``/apis/ccompat/v7``. Several addresses of the same registry
+        are separated by commas.
+    settings : mapping of str to str, optional
+        Settings by the names of Confluent's clients: ``basic.auth.user.info`` (``user:password``) or ``bearer.auth.token``;
+        ``ssl.ca.location``, ``ssl.certificate.location``, ``ssl.key.location`` and ``ssl.key.password`` for PEM files;
+        ``request.timeout.ms``, 15,000 by default, for each request. ``${env:NAME}`` and ``${file:PATH}`` in a value stand for
+        a secret that is stored elsewhere.
+
+    Raises
+    ------
+    ValueError
+        If an address is not one of HTTP or contains credentials, or a setting is unknown.
+
+    Examples
+    --------
+    >>> from letterhead import schemas
+    >>> schemas.Registry("https://registry:8081", {"basic.auth.user.info": "reader:${env:PASSWORD}"})
+    Registry('https://registry:8081')
+    """
+
+    def __init__(self, url: str, settings: Mapping[str, str] | None = None) -> None:
+        self.url = url
+        self._settings = dict(settings or {})
+        self._urls = [_checked_url(part) for part in url.split(",")]
+        for name, value in self._settings.items():
+            check_name("setting of a registry", name, _SETTINGS)
+            if not isinstance(value, str):
+                raise TypeError(f"{name} must be str, not {type(value).__name__}")
+        if {"basic.auth.user.info", "bearer.auth.token"} <= self._settings.keys():
+            raise ValueError("basic.auth.user.info and bearer.auth.token exclude each other")
+        timeout = self._settings.get("request.timeout.ms", str(_DEFAULT_TIMEOUT_MS))
+        if not timeout.isascii() or not timeout.isdigit() or not 0 < int(timeout) <= 600_000:
+            raise ValueError(f"request.timeout.ms must be 1 to 600000, not {timeout!r}")
+        self._timeout = int(timeout) / 1000
+        self._known = _known_schemas(self._key)
+
+    def __repr__(self) -> str:
+        return f"Registry({self.url!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Registry, (self.url, self._settings)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Registry) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return self.url, *sorted(self._settings.items())
+
+    def schema(self, schema_id: int | str) -> RegisteredSchema | None:
+        """Return the schema of an id or a GUID; None if the registry does not have it.
+
+        Raises
+        ------
+        ConnectionError
+            If the registry does not answer, after retries.
+        PermissionError
+            If it rejects the credentials.
+        """
+        path = ("schemas", "ids", str(schema_id)) if isinstance(schema_id, int) else ("schemas", "guids", schema_id)
+        return self._known.get(schema_id, lambda: self._fetch(path, ()))
+
+    def latest(self, subject: str) -> RegisteredSchema | None:
+        """Return the latest schema of a subject; None if there is no such subject. It is fetched anew by each call.
+
+        Raises
+        ------
+        ConnectionError
+            If the registry does not answer, after retries.
+        PermissionError
+            If it rejects the credentials.
+        """
+        return self._fetch(("subjects", subject, "versions", "latest"), ())
+
+    def _fetch(self, path: Path, above: tuple[Path, ...]) -> RegisteredSchema | None:
+        """Fetch a schema and those that it refers to; ``above`` are the ones that refer to it."""
+        reply = self._request(path)
+        if reply is None:
+            return None
+        try:
+            text, kind = reply["schema"], reply.get("schemaType") or "AVRO"
+            paths = {
+                str(each["name"]): ("subjects", str(each["subject"]), "versions", str(each["version"]))
+                for each in reply.get("references") or []
+            }
+            if not isinstance(text, str) or not isinstance(kind, str):
+                raise TypeError
+        except (KeyError, TypeError, AttributeError):
+            raise ConnectionError(f"{self.url} returned no schema for {'/'.join(path)}: is it a registry?") from None
+        references = {name: self._referenced(name, each, (*above, path)) for name, each in paths.items()}
+        return RegisteredSchema(kind.upper(), text, references)
+
+    def _referenced(self, name: str, path: Path, above: tuple[Path, ...]) -> RegisteredSchema:
+        if path in above or len(above) >= _MAX_DEPTH:
+            raise ValueError(f"schema {'/'.join(above[0])} refers to itself, or to more than {_MAX_DEPTH} in a row")
+        found = self._known.get(path, lambda: self._fetch(path, above))
+        if found is None:
+            raise ValueError(f"schema {'/'.join(above[-1])} refers to {name}, which the registry does not have")
+        return found
+
+    def _request(self, path: Path) -> Any:
+        """Return the JSON of a reply, or None for what the registry does not have."""
+        resource = "/".join(quote(part, safe="") for part in path)
+        reason = ""
+        for attempt in range(_TRIES):
+            if attempt:
+                time.sleep(_PAUSE_SECONDS * 2 ** (attempt - 1))
+            url = self._urls[attempt % len(self._urls)]
+            try:
+                status, body = self._get(f"{url}/{resource}")
+            except (OSError, http.client.HTTPException) as error:
+                cause = getattr(error, "reason", error)
+                if isinstance(cause, ssl.SSLCertVerificationError):
+                    raise ConnectionError(
+                        f"the certificate of {url} is not trusted: {cause.verify_message}; name the authority that signed "
+                        "it in ssl.ca.location"
+                    ) from None
+                reason = getattr(cause, "strerror", None) or type(cause).__name__
+                continue
+            if status == 200:
+                try:
+                    return json.loads(body)
+                except (ValueError, RecursionError):
+                    raise ConnectionError(f"{url} did not return JSON: is it a registry?") from None
+            if status == 404:
+                return None
+            reason = f"HTTP status {status}"
+            if status in (401, 403):
+                raise PermissionError(
+                    f"{url} rejected the request ({reason}): check basic.auth.user.info or bearer.auth.token"
+                )
+            if status < 500 and status != 429:
+                break
+        raise ConnectionError(f"no schema from {self.url}: {reason}")
+
+    def _get(self, url: str) -> tuple[int, bytes]:
+        settings = {name: expand(name, value) for name, value in self._settings.items()}
+        tls = None
+        if url.startswith("https:"):
+            tls = ssl_context(
+                TlsSettings(
+                    trusted_location=settings.get("ssl.ca.location"),
+                    own_location=settings.get("ssl.certificate.location"),
+                    own_key_location=settings.get("ssl.key.location"),
+                    key_password=settings.get("ssl.key.password"),
+                )
+            )
+        until = time.monotonic() + self._timeout
+        deadline = Deadline(until)
+        opener = urllib.request.build_opener(NoRedirect(), TimedHandler(deadline, tls))
+        request = urllib.request.Request(url, headers={"Accept": _MEDIA_TYPE, **_authorization(settings)})
+        with deadline:
+            try:
+                with opener.open(request, timeout=self._timeout) as response:
+                    body = response.read(_MAX_BYTES + 1)
+                    if time.monotonic() >= until:
+                        raise TimeoutError("timed out")
+                    if len(body) > _MAX_BYTES:
+                        raise ConnectionError(f"{url} returned more than {_MAX_BYTES >> 20} MiB")
+                    return response.status, body
+            except urllib.error.HTTPError as error:
+                error.close()
+                return error.code, b""
+
+
+def _checked_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("the address of a registry must be like http://registry:8081 or https://registry:8081")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError(
+            "the address of a registry contains credentials: pass them as the setting basic.auth.user.info"
+        )
+    return url.rstrip("/")
+
+
+def _authorization(settings: Mapping[str, str]) -> dict[str, str]:
+    if "basic.auth.user.info" in settings:
+        credentials = base64.b64encode(settings["basic.auth.user.info"].encode()).decode()
+        return {"Authorization": f"Basic {credentials}"}
+    token = settings.get("bearer.auth.token")
+    if token is None:
+        return {}
+    # The characters of a bearer token, RFC 6750; others could begin another header.
+    if not token or not all(33 <= ord(character) < 127 for character in token):
+        raise ValueError("bearer.auth.token is empty, or has blanks or characters other than ASCII")
+    return {"Authorization": f"Bearer {token}"}
+
+
+class _KnownSchemas:
+    """Schemas that were fetched, by id, GUID, or path of a version. What was not found is asked for again."""
+
+    def __init__(self) -> None:
+        self._found: dict[Any, RegisteredSchema] = {}
+
+    def get(self, key: Any, fetch: Callable[[], RegisteredSchema | None]) -> RegisteredSchema | None:
+        if key not in self._found:
+            # Threads that need the same schema may fetch it twice: a lock would make all wait for one slow reply.
+            fetched = fetch()
+            if fetched is None:
+                return None
+            self._found[key] = fetched
+        return self._found[key]
+
+
+_PROCESS: dict[tuple[Any, ...], _KnownSchemas] = {}
+
+
+def _known_schemas(key: tuple[Any, ...]) -> _KnownSchemas:
+    return _PROCESS.setdefault(key, _KnownSchemas())
