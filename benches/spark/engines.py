@@ -126,20 +126,20 @@ def columnar(spark: Any, number: int, family: Family, record: dict[str, Any]) ->
     """Run `mapInArrow` and an Arrow UDF in turns, the latter with rows and, as by default, with columns."""
     frame = spark.read.parquet(str(generate(family))).select(family.column)
     runs = {(OURS, ""): partial(once, family, OURS, frame)}
-    runs |= {(BY_UDF, input): partial(with_input, spark, input, family, frame) for input in INPUTS}
+    runs |= {(BY_UDF, column_kind): partial(with_input, spark, column_kind, family, frame) for column_kind in INPUTS}
     for (side, _), run in runs.items():
         check(family, side, run(answer=True))
     taken = in_turns(runs)
-    for (side, input), seconds in taken.items():
+    for (side, column_kind), seconds in taken.items():
         record["results"].append(
-            {"job": family.job, "source": family.source, "side": side, "input": input, "seconds": seconds}
+            {"job": family.job, "source": family.source, "side": side, "input": column_kind, "seconds": seconds}
             | {"headers": family.headers, "ratio": ratio(seconds, taken[OURS, ""])}
         )
 
 
-def with_input(spark: Any, input: str, family: Family, frame: Any, *, answer: bool = False) -> Any:
+def with_input(spark: Any, column_kind: str, family: Family, frame: Any, *, answer: bool = False) -> Any:
     """Run the Arrow UDF on rows or on columns."""
-    spark.conf.set(COLUMNAR_INPUT, INPUTS[input])
+    spark.conf.set(COLUMNAR_INPUT, INPUTS[column_kind])
     try:
         return once(family, BY_UDF, frame, answer=answer)
     finally:

@@ -72,7 +72,7 @@ def added_up(job: str, result: Any) -> dict[str, int]:
     if job == DECODE:
         result = result.selectExpr("posexplode_outer(headers) as (place, header)")
     sums: dict[str, int] = (
-        result.selectExpr(*(f"{sum} as {column}" for column, sum in SUMS[job].items())).first().asDict()
+        result.selectExpr(*(f"{total} as {column}" for column, total in SUMS[job].items())).first().asDict()
     )
     return sums
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead import conventions, errors
 from letterhead._header_edits import hmac, lit
+from letterhead._native import __version__ as __version__
 from letterhead.conventions import profile
 from letterhead.conventions.spring import spring_columns
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, LetterheadError
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from letterhead.sources.comparison import diff as diff
     from letterhead.sources.opening import open as open
 
+# `open` is not listed, so that `from letterhead import *` does not replace the built-in function.
 __all__ = [
     "Binary",
     "Bool",
@@ -109,7 +111,6 @@ __all__ = [
     "inspect",
     "lit",
     "messages",
-    "open",
     "profile",
     "select",
     "spring_columns",
@@ -134,4 +135,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_LAZY_FUNCTIONS})
+    return sorted({*__all__, *_LAZY, *_LAZY_FUNCTIONS, "__version__"})

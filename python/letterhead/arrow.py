@@ -66,6 +66,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @documented
 def decode(
     column: ColumnT,

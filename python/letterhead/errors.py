@@ -57,6 +57,11 @@ __all__ = [
     "UnsupportedOperationError",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 CODES: dict[str, str] = {
     "truncated": "the bytes end inside a field",
     "varint_too_long": "a varint goes on after its fifth byte",

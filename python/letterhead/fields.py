@@ -23,6 +23,11 @@ from letterhead.values import Value
 
 __all__ = ["Columns", "Repeat"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Repeat: TypeAlias = Literal["last", "first", "all", "error"]
 
 REPEATS: tuple[str, ...] = ("last", "first", "all", "error")

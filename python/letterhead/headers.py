@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = ["GivenKey", "GivenValue", "HeaderKey", "HeaderValue"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 GivenHeaders: TypeAlias = "Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]"
 _Default = TypeVar("_Default")
 

@@ -14,6 +14,11 @@ from letterhead._names import shortened, unknown_name
 
 __all__ = ["BatchFormat", "HeadersFormat", "MessageFormat", "ValueType"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # A type checker derives the type of a result from the name of the format, unless that is only known at run time. A test
 # compares these names with the table of formats.
 HeadersFormat: TypeAlias = Literal["kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023", "iggy-auto"]

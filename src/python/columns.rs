@@ -111,12 +111,12 @@ pub fn amqp_column<'py>(
 
 /// Writes a record batch, or a column of structs, as JSON lines.
 #[pyfunction]
-#[pyo3(signature = (rows, *, epoch_ms=false, ascii=false))]
+#[pyo3(signature = (rows, *, epoch_ms=false, ascii_only=false))]
 pub fn json_lines<'py>(
     py: Python<'py>,
     rows: &Bound<'py, PyAny>,
     epoch_ms: bool,
-    ascii: bool,
+    ascii_only: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     enter(|| {
         let c_interface::ImportedColumn::Array(array) = c_interface::import(rows)? else {
@@ -124,7 +124,7 @@ pub fn json_lines<'py>(
         };
         let rows =
             array.as_struct_opt().ok_or_else(|| PyTypeError::new_err("JSON lines are written of a record batch"))?;
-        let options = JsonOptions { epoch_ms, ascii };
+        let options = JsonOptions { epoch_ms, ascii: ascii_only };
         let lines = without_gil(py, || write_lines(rows, options))?;
         bytes_object(py, &lines)
     })

@@ -70,10 +70,10 @@ def test_a_changelog_is_restored_from_a_directory_with_partition_directories(
     run: Run, samples: Path, tmp_path: Path
 ) -> None:
     changelog = pq.read_table(samples / "orders-app-latest-changelog-0.parquet")
-    for part, slice in enumerate((changelog.slice(0, 5000), changelog.slice(5000))):
+    for part, part_rows in enumerate((changelog.slice(0, 5000), changelog.slice(5000))):
         path = tmp_path / "changelog" / "partition=0" / f"part-{part}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(slice.drop_columns(["partition"]), path)
+        pq.write_table(part_rows.drop_columns(["partition"]), path)
     restored = run("state", "restore", tmp_path / "changelog", tmp_path / "app" / "0_0", "-s", "latest")
     assert restored.code == 0, restored.err
     assert run("state", "diff", tmp_path / "app", samples / "streams-state-0_0" / "rocksdb" / "latest").code == 0

@@ -656,7 +656,7 @@ def test_numbers_of_json_that_do_not_fit_their_field_are_refused(field: str, bit
 
 
 @pytest.mark.parametrize(
-    ("key", "hash"),
+    ("key", "expected"),
     [
         (b"", 0x02CC5D05),
         (b"a", 0x550D7456),
@@ -665,9 +665,9 @@ def test_numbers_of_json_that_do_not_fit_their_field_are_refused(field: str, bit
         (b"Nobody inspects the spammish repetition", 0xE2293B2F),
     ],
 )
-def test_keys_of_any_length_have_the_published_hash(key: bytes, hash: int) -> None:
-    assert partition_of(key, 1 << 32) == hash
-    assert partition_of(key, 7) == hash % 7
+def test_keys_of_any_length_have_the_published_hash(key: bytes, expected: int) -> None:
+    assert partition_of(key, 1 << 32) == expected
+    assert partition_of(key, 7) == expected % 7
 
 
 INT64_MAX = (1 << 63) - 1

@@ -373,8 +373,8 @@ def test_a_header_that_some_message_has_is_not_reported() -> None:
 @pytest.mark.filterwarnings("error")
 def test_keys_are_found_in_any_case_on_request() -> None:
     headers = [("SSN", b"1"), ("Ssn", b"2"), ("route", b"a"), ("É", b"3")]
-    hash = [hashlib.sha256(value).hexdigest().encode() for value in (b"1", b"2")]
-    expected = [("SSN", hash[0]), ("Ssn", hash[1]), ("route", b"a"), ("É", b"3")]
+    digests = [hashlib.sha256(value).hexdigest().encode() for value in (b"1", b"2")]
+    expected = [("SSN", digests[0]), ("Ssn", digests[1]), ("route", b"a"), ("É", b"3")]
     assert edited(headers, replace={"sSn": "hash"}, ignore_case=True) == expected
     assert edited(headers, drop=["ssn", "ROUTE"], ignore_case=True) == [("É", b"3")]
     assert edited(headers, only=["Ssn"], ignore_case=True) == headers[:2]

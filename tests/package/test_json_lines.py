@@ -96,7 +96,7 @@ def test_every_character_is_escaped_at_every_place(size: int) -> None:
 
 @given(st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0")))
 def test_ascii_output_is_ascii(text: str) -> None:
-    line = _native.json_lines(pa.RecordBatch.from_pydict({text: [text]}), ascii=True)
+    line = _native.json_lines(pa.RecordBatch.from_pydict({text: [text]}), ascii_only=True)
     assert line.isascii()
     assert json.loads(line) == {text: text}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import importlib
 import math
 import subprocess
 import sys
@@ -10,7 +12,7 @@ from types import ModuleType
 import pytest
 
 import letterhead as lh
-from letterhead import kip82
+from letterhead import _native, kip82
 
 
 def run(program: str) -> str:
@@ -57,9 +59,45 @@ def test_submodules_are_loaded_on_first_use() -> None:
 def test_every_public_name_is_listed_and_documented(package: ModuleType) -> None:
     for name in package.__all__:
         assert getattr(package, name).__doc__, name
-    assert set(package.__all__) <= set(dir(package))
     with pytest.raises(AttributeError, match="no attribute 'arow'"):
         _ = package.arow
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "arrow",
+        "conventions",
+        "errors",
+        "fields",
+        "headers",
+        "iggy",
+        "kip82",
+        "read",
+        "scan",
+        "spark",
+        "state",
+        "testing",
+        "types",
+        "where",
+        "write",
+    ],
+)
+def test_dir_of_a_public_module_lists_its_public_names_alone(name: str) -> None:
+    if name == "spark":
+        pytest.importorskip("pyspark")
+    module = importlib.import_module(f"letterhead.{name}")
+    assert dir(module) == sorted(module.__all__)
+
+
+def test_dir_of_the_package_lists_public_modules_and_names_alone() -> None:
+    modules = ["arrow", "iggy", "kip82", "read", "spark", "state", "testing", "where", "write"]
+    assert dir(lh) == sorted([*lh.__all__, *modules, "open", "__version__"])
+    assert lh.__version__ == _native.__version__
+
+
+def test_star_import_replaces_no_builtin_function() -> None:
+    assert set(lh.__all__) & set(dir(builtins)) == set()
 
 
 @pytest.mark.parametrize(

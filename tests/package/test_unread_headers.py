@@ -43,8 +43,8 @@ def by_repeat(key: str) -> dict[str, Any]:
     return {f"by_{repeat}": lh.field("string", key=key, repeat=repeat) for repeat in REPEATS}
 
 
-def values_by_repeat(last: Any, first: Any, all: Any, error: Any) -> dict[str, Any]:
-    return {"by_last": last, "by_first": first, "by_all": all, "by_error": error}
+def values_by_repeat(last: Any, first: Any, every: Any, error: Any) -> dict[str, Any]:
+    return {"by_last": last, "by_first": first, "by_all": every, "by_error": error}
 
 
 def test_column_is_null_if_its_key_is_that_of_the_truncated_header() -> None:

@@ -104,4 +104,6 @@ def test_the_pages_of_a_module_have_each_public_name_once(module: str) -> None:
     public = importlib.import_module(module)
     folder = ROOT / "docs" / "reference" / "api" / module.removeprefix("letterhead.")
     names = [name for page in folder.glob("*.md") for name in re.findall(r"^::: [\w.]+\.(\w+)$", text_of(page), re.M)]
-    assert sorted(names) == sorted(name for name in public.__all__ if not inspect.ismodule(getattr(public, name)))
+    assert sorted(names) == sorted(
+        name for name in dir(public) if not name.startswith("_") and not inspect.ismodule(getattr(public, name))
+    )

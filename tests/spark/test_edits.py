@@ -301,7 +301,7 @@ def bytes_of_value(spark, value, type, value_type):
 
 
 @pytest.mark.parametrize(
-    ("value", "value_type", "type", "bytes"),
+    ("value", "value_type", "type", "expected"),
     [
         (-2, "bigint", "int64", b"\xff\xff\xff\xff\xff\xff\xff\xfe"),
         (258, "int", "int32:le", b"\x02\x01\0\0"),
@@ -333,8 +333,8 @@ def bytes_of_value(spark, value, type, value_type):
         (None, "bigint", "int64", None),
     ],
 )  # fmt: skip
-def test_bytes_of_a_value(spark, value, value_type, type, bytes):
-    assert bytes_of_value(spark, value, type, value_type) == bytes
+def test_bytes_of_a_value(spark, value, value_type, type, expected):
+    assert bytes_of_value(spark, value, type, value_type) == expected
 
 
 def test_bytes_are_those_of_the_native_types(spark):

@@ -101,6 +101,6 @@ def test_error_of_a_map_names_the_column_and_not_an_expression(spark: Any) -> No
     frame = spark.sql("select map('tenant', cast('acme' as binary)) as headers")
     for column in (lhs.header("headers", "tenant", "string"), lhs.header_columns("headers", {"tenant": "string"})):
         with pytest.raises(
-            AnalysisException, match='"(outer[(])?headers[)]?" due to .* cannot cast "MAP<STRING, BINARY>"'
+            AnalysisException, match=r'"(outer[(])?headers[)]?" due to .* cannot cast "MAP<STRING, BINARY>"'
         ):
             frame.select(column).collect()

@@ -141,7 +141,9 @@ class AsJava:
         """What a step logs."""
         return rows
 
-    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+    def family(
+        self, phase: int, name: str, entries: list[tuple[str, str]], families: Families
+    ) -> list[tuple[str, str]]:
         """What a column family has."""
         return entries
 
@@ -149,8 +151,10 @@ class AsJava:
 class NoOrphans(AsJava):
     """A null removes the row of a store ordered by time and its entry in the index; Java leaves the entry."""
 
-    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
-        rows = {key for family in all.values() for key, _ in family if key.startswith("00")}
+    def family(
+        self, phase: int, name: str, entries: list[tuple[str, str]], families: Families
+    ) -> list[tuple[str, str]]:
+        rows = {key for family in families.values() for key, _ in family if key.startswith("00")}
         return [(key, value) for key, value in entries if not key.startswith("01") or self.row(key) in rows]
 
     def row(self, index: str) -> str:
@@ -181,8 +185,10 @@ class TimeOrderedSessionUpgrade(TimeOrderedSessions):
             return [{**row, "value": self._value(row["key"], int(row["start"]), int(row["end"]))} for row in java]
         return self._value(op["key"], int(op["start"]), int(op["end"]))
 
-    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
-        kept = super().family(phase, name, entries, all)
+    def family(
+        self, phase: int, name: str, entries: list[tuple[str, str]], families: Families
+    ) -> list[tuple[str, str]]:
+        kept = super().family(phase, name, entries, families)
         if name != "sessionKeyValueWithHeaders":
             return kept
         return [(key, self._stored(key) if key.startswith("00") else "") for key, _ in kept]
@@ -209,7 +215,9 @@ class NoPositionInRows(AsJava):
             return java
         return [{**row, "value": {**row["value"], "headers": row["value"]["headers"][:-2]}} for row in java]
 
-    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+    def family(
+        self, phase: int, name: str, entries: list[tuple[str, str]], families: Families
+    ) -> list[tuple[str, str]]:
         if name != "keyValueWithTimestampAndHeaders":
             return entries
         return [(key, self._without(value)) for key, value in entries]
@@ -229,7 +237,9 @@ class NothingBeforeTheRefusal(AsJava):
     def result(self, phase: int, op: dict[str, Any], java: Any) -> Any:
         return None if op["op"] == "get" else java
 
-    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+    def family(
+        self, phase: int, name: str, entries: list[tuple[str, str]], families: Families
+    ) -> list[tuple[str, str]]:
         if name == "offsets":
             return [(key, bytes(40).hex() if key == b"position".hex() else value) for key, value in entries]
         return []
@@ -253,7 +263,9 @@ class OneNumbering(AsJava):
                 ours.append({**row, "key": row["key"][:-8] + struct.pack(">i", self.sequence).hex()})
         return ours
 
-    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+    def family(
+        self, phase: int, name: str, entries: list[tuple[str, str]], families: Families
+    ) -> list[tuple[str, str]]:
         if name != "offsets":
             return entries
         written = struct.pack(">q", self.sequence - 1).hex()

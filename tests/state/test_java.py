@@ -125,7 +125,7 @@ class Turns:
 
     def play(self, config: dict[str, Any], steps: list[Step]) -> list[list[Any]]:
         """Open both stores, do everything on both, close them and compare; gives the results of each step."""
-        stores = [open(task, config) for open, task in zip(self._open, self.tasks, strict=True)]
+        stores = [open_store(task, config) for open_store, task in zip(self._open, self.tasks, strict=True)]
         of_java = self._open.index(OurStore) ^ 1
         played = []
         for record, ops in steps:
@@ -433,17 +433,17 @@ DOWNGRADES = [
 ]
 
 
-def make(open: Open, task: Path, config: dict[str, Any]) -> None:
-    store = open(task, config)
+def make(open_store: Open, task: Path, config: dict[str, Any]) -> None:
+    store = open_store(task, config)
     for record, ops in Operations(0).writes(config, 1, 8):
         store.step(record, ops)
     store.close()
 
 
-def outcome(open: Open, task: Path, config: dict[str, Any]) -> str | None:
+def outcome(open_store: Open, task: Path, config: dict[str, Any]) -> str | None:
     """Open a store and close it; gives why not, if it does not open."""
     try:
-        store = open(task, config)
+        store = open_store(task, config)
     except JavaError as error:
         assert issubclass(deviations.ERRORS[error.exception], ProcessorStateError)
         return error.message

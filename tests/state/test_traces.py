@@ -108,7 +108,9 @@ class VersionsWithHeaders(deviations.HistoryAfterReopening):
             starts.add(int(op["timestamp"]))
         return right
 
-    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+    def family(
+        self, phase: int, name: str, entries: list[tuple[str, str]], families: Families
+    ) -> list[tuple[str, str]]:
         if name == "offsets":
             return sorted([*entries, (b"letterhead-format".hex(), f"{1:016x}")])
         if name != "versionedKeyValueWithHeaders":

@@ -93,8 +93,8 @@ def test_a_row_gets_headers_value_by_value(vectors: Path) -> None:
     assert with_headers(LATEST + b"k", Latest(5, b"v").write()) == Latest(5, b"\0v").write()
 
 
-def row_of(next: int, min: int, *entries: tuple[int, int], values: bytes = b"") -> bytes:
-    head = next.to_bytes(8, "big") + min.to_bytes(8, "big")
+def row_of(next_time: int, min_time: int, *entries: tuple[int, int], values: bytes = b"") -> bytes:
+    head = next_time.to_bytes(8, "big") + min_time.to_bytes(8, "big")
     return head + b"".join(at.to_bytes(8, "big") + n.to_bytes(4, "big", signed=True) for at, n in entries) + values
 
 

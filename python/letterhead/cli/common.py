@@ -47,12 +47,12 @@ def restore_settings() -> Iterator[None]:
             os.environ.pop("NO_COLOR", None)
 
 
-def _flowing(help: str) -> str:
+def _flowing(text: str) -> str:
     """Return help without the line ends inside of paragraphs, so that each screen breaks them at its width.
 
     Paragraphs that begin with a backspace keep theirs.
     """
-    paragraphs = inspect.cleandoc(help).split("\n\n")
+    paragraphs = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(text if text.startswith("\b") else text.replace("\n", " ") for text in paragraphs)
 
 

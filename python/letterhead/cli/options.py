@@ -59,14 +59,14 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
     return inspect.signature(function, eval_str=True).parameters
 
 
-def option(names: str, help: str, metavar: str | None = None, **settings: Any) -> Any:
+def option(names: str, text: str, metavar: str | None = None, **settings: Any) -> Any:
     """Return an option with a value; its names are separated by spaces."""
-    return typer.Option(*names.split(), help=help, metavar=metavar, **settings)
+    return typer.Option(*names.split(), help=text, metavar=metavar, **settings)
 
 
-def flag(names: str, help: str) -> Any:
+def flag(names: str, text: str) -> Any:
     """Return an option without a value; its names are separated by spaces."""
-    return option(names, help, "")
+    return option(names, text, "")
 
 
 Errors = StrEnum("Errors", {"raise_": "raise", "null": "null", "column": "column"})
@@ -155,9 +155,9 @@ def reading(
     return {"lenient": lenient, "strict_types": strict_types, "limits": limits}
 
 
-def source(file: File = None, hex: Hex = None, base64: Base64 = None, column: Column = None) -> MessageInput:
+def source(file: File = None, hex_text: Hex = None, base64: Base64 = None, column: Column = None) -> MessageInput:
     """Return the source that the arguments name."""
-    return MessageInput(file, hex, base64, column)
+    return MessageInput(file, hex_text, base64, column)
 
 
 def rows(

@@ -119,7 +119,10 @@ class JsonLines(SinkWriter):
             raise Failure(f"two columns are named {repeated!r}, and an object of JSON has a name once")
         self._worker = ThreadPoolExecutor(1)
         self._written: Future[None] | None = None
-        self._options = {"epoch_ms": epoch_ms, "ascii": isinstance(sink, StandardOutput) and not is_utf8(sys.stdout)}
+        self._options = {
+            "epoch_ms": epoch_ms,
+            "ascii_only": isinstance(sink, StandardOutput) and not is_utf8(sys.stdout),
+        }
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Begin to write a batch, and end with the one before; its error is raised here."""

@@ -16,6 +16,10 @@ from letterhead.fields import Field
 __all__ = ["TraceLink", "amqp", "trace_link"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def profile(name: str) -> dict[str, Field]:
     """Return the columns of a convention.
 

@@ -193,8 +193,8 @@ class DecodeBySchema:
         for chunk in import_column(stream).chunks:
             yield self(chunk.field("value"), chunk.field("headers") if "headers" in chunk.type.names else None)
 
-    def result_type(self, input: pa.StructType) -> pa.DataType:
+    def result_type(self, source: pa.StructType) -> pa.DataType:
         """Return the type of the result for structs of a type; the decoder is not called."""
         import pyarrow as pa
 
-        return next(self.chunks(pa.chunked_array([pa.array([], input)]))).type
+        return next(self.chunks(pa.chunked_array([pa.array([], source)]))).type

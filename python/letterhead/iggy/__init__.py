@@ -66,3 +66,7 @@ __all__ = [
     "SendMessages",
     "iggy_code",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -30,18 +30,18 @@ def _xxh32(data: bytes) -> int:
                 word = int.from_bytes(data[at + 4 * lane : at + 4 * lane + 4], "little")
                 lanes[lane] = _rotated(lanes[lane] + word * prime_2, 13) * prime_1 & _MASK
             at += 16
-        hash = sum(_rotated(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
+        digest = sum(_rotated(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
     else:
-        hash = prime_5
-    hash = (hash + len(data)) & _MASK
+        digest = prime_5
+    digest = (digest + len(data)) & _MASK
     while at + 4 <= len(data):
-        hash = _rotated(hash + int.from_bytes(data[at : at + 4], "little") * prime_3, 17) * prime_4 & _MASK
+        digest = _rotated(digest + int.from_bytes(data[at : at + 4], "little") * prime_3, 17) * prime_4 & _MASK
         at += 4
     for byte in data[at:]:
-        hash = _rotated(hash + byte * prime_5, 11) * prime_1 & _MASK
-    hash = (hash ^ hash >> 15) * prime_2 & _MASK
-    hash = (hash ^ hash >> 13) * prime_3 & _MASK
-    return hash ^ hash >> 16
+        digest = _rotated(digest + byte * prime_5, 11) * prime_1 & _MASK
+    digest = (digest ^ digest >> 15) * prime_2 & _MASK
+    digest = (digest ^ digest >> 13) * prime_3 & _MASK
+    return digest ^ digest >> 16
 
 
 def _rotated(value: int, by: int) -> int:

@@ -27,3 +27,7 @@ from letterhead.scan.key import KeyScan
 from letterhead.scan.report import Scan
 
 __all__ = ["Guess", "KeyScan", "Scan"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -251,8 +251,8 @@ def _evidence(type: str, tally: Tally, statistics: KeyStatistics, total: int) ->
     width = _TABLE[type][1]
     if type == "binary":
         span = f"{sizes.low:,}" if sizes.low == sizes.high else f"{sizes.low:,} to {sizes.high:,}"
-        bytes = "byte" if sizes.high == 1 else "bytes"
-        seen = [f"reads any bytes: values of {span} {bytes}", *_shape_evidence("binary", statistics, total)]
+        unit = "byte" if sizes.high == 1 else "bytes"
+        seen = [f"reads any bytes: values of {span} {unit}", *_shape_evidence("binary", statistics, total)]
     elif type == "string":
         seen = [f"{_share_of(tally.fits, total, 'value')} UTF-8"]
         if tally.unusual:

@@ -118,15 +118,15 @@ class Sample:
         # Values beyond the last of a full sample would be removed.
         last = 1 << 64 if self.is_all else max(self.values)
         for place in places.tolist():
-            hash = int(hashes[place])
-            if hash <= last:
-                self._add(hash, values[place].as_py(), int(counts[place]))
+            digest = int(hashes[place])
+            if digest <= last:
+                self._add(digest, values[place].as_py(), int(counts[place]))
         self._shrink()
 
     def merge(self, other: Sample) -> None:
         """Add another sample."""
-        for hash, value in other.values.items():
-            kept = self.values.setdefault(hash, Sampled(value.head, value.size, 0))
+        for digest, value in other.values.items():
+            kept = self.values.setdefault(digest, Sampled(value.head, value.size, 0))
             kept.count += value.count
         self._shrink()
 
@@ -147,10 +147,10 @@ class Sample:
         """Return the kept values, the most frequent first."""
         return sorted(self.values.values(), key=lambda value: (-value.count, value.head))
 
-    def _add(self, hash: int, value: bytes, count: int) -> None:
-        kept = self.values.setdefault(hash, Sampled(value[: self.HEAD], len(value), 0))
+    def _add(self, digest: int, value: bytes, count: int) -> None:
+        kept = self.values.setdefault(digest, Sampled(value[: self.HEAD], len(value), 0))
         kept.count += count
 
     def _shrink(self) -> None:
         if len(self.values) > self.max_values:
-            self.values = {hash: self.values[hash] for hash in sorted(self.values)[: self.max_values]}
+            self.values = {digest: self.values[digest] for digest in sorted(self.values)[: self.max_values]}

@@ -68,3 +68,7 @@ __all__ = [
     "traceparent",
     "where_headers",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -28,9 +28,9 @@ _EXISTS = "binary:exists"
 _LOCATED = ("code", "message", "byte_offset", "header", "key")
 
 
-def check_tested_by_spark(filter: Filter, remedy: str) -> None:
+def check_tested_by_spark(condition_filter: Filter, remedy: str) -> None:
     """Raise ``ValueError`` for a condition that has no expression of Spark."""
-    for test in filter.tests():
+    for test in condition_filter.tests():
         spec = test.operand
         if isinstance(spec, str):
             raise ValueError(f"where: a list of headers has no field '{spec}'")
@@ -58,13 +58,13 @@ class HeaderCondition:
         Errors of the list itself, then of each tested header; each is null without errors. Empty if errors are ignored.
     """
 
-    def __init__(self, filter: Filter, lists: HeaderLists) -> None:
+    def __init__(self, condition_filter: Filter, lists: HeaderLists) -> None:
         self._lists = lists
         self._values: dict[ColumnSpec, Sql] = {}
         self.errors = [lists.null_keys] if lists.errors == "column" else []
-        for spec in filter.headers:
+        for spec in condition_filter.headers:
             self._values[spec] = self._value(spec)
-        self.truth = bound(self._truth(filter.node))
+        self.truth = bound(self._truth(condition_filter.node))
 
     def selected_with_errors(self, type: str) -> tuple[Sql, Sql]:
         """Return whether the condition selects a list, as it does one with an error, and the errors as a column of a type.

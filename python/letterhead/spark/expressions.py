@@ -60,7 +60,7 @@ def parser(type: str, *, in_millis: bool = False) -> Callable[[Sql], Checked]:
     if suffix == "text":
         return partial(_TEXT.get(name, _integer_text), name)
     if suffix == "guid":
-        return lambda bytes: _uuid(name, False, F.unhex(guid_digits(bytes)))
+        return lambda data: _uuid(name, False, F.unhex(guid_digits(data)))
     return partial(_BYTES.get(name, _integer), name, suffix in ("le", "reversed"))
 
 
@@ -102,16 +102,16 @@ def _type_parser(type: str, has_types: bool, in_millis: bool) -> Callable[[Field
         accepted.append("binary")
 
     def parse(header: Fields) -> Checked:
-        bytes, header_type = header["value"], header["type"]
+        data, header_type = header["value"], header["type"]
         message = F.concat(F.lit("the value is "), header_type, F.lit(f" and {name} was requested"))
-        wrong = Check(bytes.is_not_null() & ~header_type.isin(*accepted), "wrong_type", message)
+        wrong = Check(data.is_not_null() & ~header_type.isin(*accepted), "wrong_type", message)
         is_plain = header_type.is_null()
         if suffix in CHARSETS:
             is_plain = is_plain | F.coalesce(header_type == "binary", F.lit(False))
-        parsed = plain(bytes) if big_endian is plain else either(is_plain, plain(bytes), big_endian(bytes))
+        parsed = plain(data) if big_endian is plain else either(is_plain, plain(data), big_endian(data))
         if fitting:
             is_other = F.coalesce(header_type.isin(*fitting), F.lit(False))
-            parsed = either(is_other, _of_fitting_type(name, fitting, header_type, bytes), parsed)
+            parsed = either(is_other, _of_fitting_type(name, fitting, header_type, data), parsed)
         return Checked([wrong, *parsed.checks], parsed.value)
 
     return parse
@@ -133,12 +133,12 @@ def _fitting_types(name: str, stored_type: str) -> list[str]:
     return [type for type in others if type != stored_type]
 
 
-def _of_fitting_type(name: str, types: Sequence[str], type: Sql, bytes: Sql) -> Checked:
+def _of_fitting_type(name: str, types: Sequence[str], type: Sql, data: Sql) -> Checked:
     """Parse bytes as one of some types, and return the value as another type, or the check that it does not fit."""
     checks: list[Check] = []
     values: list[tuple[Sql, Sql]] = []
     for stored in types:
-        parsed = _widened(name, stored, bytes)
+        parsed = _widened(name, stored, data)
         is_stored = type == stored
         checks += [
             check._replace(when=F.when(is_stored, check.when).otherwise(F.lit(False))) for check in parsed.checks
@@ -147,12 +147,12 @@ def _of_fitting_type(name: str, types: Sequence[str], type: Sql, bytes: Sql) -> 
     return Checked(checks, chosen(values, F.lit(None)))
 
 
-def _widened(name: str, stored: str, bytes: Sql) -> Checked:
+def _widened(name: str, stored: str, data: Sql) -> Checked:
     """Parse bytes as a type, and return the value as another type."""
     if stored not in RANGES:
-        checks, value = parser(stored)(bytes) if stored != "string" else Checked([], bytes)
+        checks, value = parser(stored)(data) if stored != "string" else Checked([], data)
         return Checked(checks, value.cast("double") if name == "float64" else value)
-    digits, checks = F.hex(bytes), [_wrong_size(stored, bytes)]
+    digits, checks = F.hex(data), [_wrong_size(stored, data)]
     unfit = f"the number has no exact {name}" if name in FLOATS else f"the number does not fit {name}"
     if stored in WIDE:
         if name in WIDE:
@@ -184,50 +184,50 @@ def is_type(name: Sql) -> Sql:
 # Bytes ------------------------------------------------------------------------------------------------------------
 
 
-def _string(name: str, little: bool, bytes: Sql) -> Checked:
-    return Checked([check(~is_utf8(bytes), "value_not_utf8", "the value is not UTF-8")], bytes.cast("string"))
+def _string(name: str, little: bool, data: Sql) -> Checked:
+    return Checked([check(~is_utf8(data), "value_not_utf8", "the value is not UTF-8")], data.cast("string"))
 
 
-def _binary(name: str, little: bool, bytes: Sql) -> Checked:
-    return Checked([], bytes)
+def _binary(name: str, little: bool, data: Sql) -> Checked:
+    return Checked([], data)
 
 
-def _bool(name: str, little: bool, bytes: Sql) -> Checked:
-    byte = bound(_unsigned(F.substring(F.hex(bytes), 1, 2)))
+def _bool(name: str, little: bool, data: Sql) -> Checked:
+    byte = bound(_unsigned(F.substring(F.hex(data), 1, 2)))
     not_bool = check(byte > 1, "bad_bool", "the byte is not a boolean: 0 or 1")
-    return Checked([_wrong_size(name, bytes), not_bool], byte == 1)
+    return Checked([_wrong_size(name, data), not_bool], byte == 1)
 
 
-def _char(name: str, little: bool, bytes: Sql) -> Checked:
+def _char(name: str, little: bool, data: Sql) -> Checked:
     # Java's own UTF-16 decoder rejects U+FFFE, so the character is encoded in UTF-8 here.
-    unit = bound(_unsigned(F.substring(hex_digits(bytes, 2, little), 1, 4)))
+    unit = bound(_unsigned(F.substring(hex_digits(data, 2, little), 1, 4)))
     surrogate = unit.between(0xD800, 0xDFFF)
     is_half = check(surrogate, "out_of_range", "half of a surrogate pair is no character")
-    return Checked([_wrong_size(name, bytes), is_half], _utf8_of(unit))
+    return Checked([_wrong_size(name, data), is_half], _utf8_of(unit))
 
 
-def _integer(name: str, little: bool, bytes: Sql) -> Checked:
-    digits = bound(hex_digits(bytes, WIDTHS[name], little))
-    checks = [_wrong_size(name, bytes)]
+def _integer(name: str, little: bool, data: Sql) -> Checked:
+    digits = bound(hex_digits(data, WIDTHS[name], little))
+    checks = [_wrong_size(name, data)]
     if name in WIDE:
         checks.append(check(_past_38_digits(name, digits), "out_of_range", "the number has more than 38 digits"))
         return Checked(checks, _wide(name, digits))
     return Checked(checks, _number(name, digits).cast(_SPARK_TYPES[name]))
 
 
-def _millis(little: bool, bytes: Sql) -> Checked:
-    number = bound(_number("int64", F.substring(hex_digits(bytes, 8, little), 1, 16)))
-    return Checked([_wrong_size("timestamp_ms", bytes)], number)
+def _millis(little: bool, data: Sql) -> Checked:
+    number = bound(_number("int64", F.substring(hex_digits(data, 8, little), 1, 16)))
+    return Checked([_wrong_size("timestamp_ms", data)], number)
 
 
-def _timestamp_ms(name: str, little: bool, bytes: Sql) -> Checked:
-    checks, millis = _millis(little, bytes)
+def _timestamp_ms(name: str, little: bool, data: Sql) -> Checked:
+    checks, millis = _millis(little, data)
     return Checked([*checks, _too_far(millis)], F.timestamp_millis(millis))
 
 
-def _float(name: str, little: bool, bytes: Sql) -> Checked:
+def _float(name: str, little: bool, data: Sql) -> Checked:
     width, (mantissa_bits, bias) = WIDTHS[name], FLOATS[name]
-    bits = bound(_signed(F.substring(hex_digits(bytes, width, little), 1, 2 * width)))
+    bits = bound(_signed(F.substring(hex_digits(data, width, little), 1, 2 * width)))
     top = 2 * bias + 1
     exponent = bound(F.shiftright(bits, mantissa_bits).bits_and(F.lit(top)))
     fraction = bound(bits.bits_and(F.lit((1 << mantissa_bits) - 1)))
@@ -239,16 +239,16 @@ def _float(name: str, little: bool, bytes: Sql) -> Checked:
     size = bound(F.when(exponent == top, special).otherwise(mantissa * F.pow(F.lit(2.0), power.cast("double"))))
     negative = F.shiftright(bits, 8 * width - 1).bits_and(F.lit(1)) == 1
     value = F.when(negative, -size).otherwise(size)
-    return Checked([_wrong_size(name, bytes)], value.cast(_SPARK_TYPES[name]))
+    return Checked([_wrong_size(name, data)], value.cast(_SPARK_TYPES[name]))
 
 
-def _uuid(name: str, little: bool, bytes: Sql) -> Checked:
-    digits = bound(F.lower(hex_digits(bytes, 16, little)))
+def _uuid(name: str, little: bool, data: Sql) -> Checked:
+    digits = bound(F.lower(hex_digits(data, 16, little)))
     groups = [F.substring(digits, start, length) for start, length in ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))]
     dash = F.lit("-")
     # Not `concat_ws`, which skips nulls.
     spelled = F.concat(*[part for group in groups for part in (group, dash)][:-1])
-    return Checked([_wrong_size(name, bytes)], spelled)
+    return Checked([_wrong_size(name, data)], spelled)
 
 
 _UNIT = {"utf-16le": " $2$1", "utf-16be": " $1$2"}
@@ -260,36 +260,36 @@ def java_charset(charset: str) -> str:
     return {"latin-1": "ISO-8859-1"}.get(charset, charset.upper())
 
 
-def _charset(charset: str, bytes: Sql) -> Checked:
+def _charset(charset: str, data: Sql) -> Checked:
     """Parse text in another character set. Whether it is valid is seen in its digits, as decoding bad text may end the query."""
-    text = F.decode(bytes, java_charset(charset))
+    text = F.decode(data, java_charset(charset))
     if charset not in _UNIT:
         return Checked([], text)
-    units = F.regexp_replace(F.hex(bytes), "([0-9A-F]{2})([0-9A-F]{2})", _UNIT[charset])
+    units = F.regexp_replace(F.hex(data), "([0-9A-F]{2})([0-9A-F]{2})", _UNIT[charset])
     halves = F.regexp_replace(units, " D[89AB][0-9A-F]{2} D[C-F][0-9A-F]{2}", "")
-    is_bad = (F.length(bytes) % 2 == 1) | halves.rlike(" D[89A-F]| FFFE")
+    is_bad = (F.length(data) % 2 == 1) | halves.rlike(" D[89A-F]| FFFE")
     return Checked([check(is_bad, "bad_text", f"the value is not {charset}")], text)
 
 
 # Text -------------------------------------------------------------------------------------------------------------
 
 
-def _bool_text(name: str, bytes: Sql) -> Checked:
-    text = bound(bytes.cast("string"))
+def _bool_text(name: str, data: Sql) -> Checked:
+    text = bound(data.cast("string"))
     words = ("true", "True", "TRUE", "false", "False", "FALSE")
     message = "the text does not spell bool: true, True, TRUE, false, False or FALSE"
     return Checked([check(~text.isin(*words), "bad_text", message)], text.isin(*words[:3]))
 
 
-def _char_text(name: str, bytes: Sql) -> Checked:
-    text = bound(bytes.cast("string"))
+def _char_text(name: str, data: Sql) -> Checked:
+    text = bound(data.cast("string"))
     # Four bytes of UTF-8 are a character outside the Basic Multilingual Plane.
-    is_char = is_utf8(bytes) & (F.length(text) == 1) & (F.length(bytes) <= 3)
+    is_char = is_utf8(data) & (F.length(text) == 1) & (F.length(data) <= 3)
     return Checked([_bad_text(name, ~is_char)], text)
 
 
-def _integer_text(name: str, bytes: Sql) -> Checked:
-    text = bound(bytes.cast("string"))
+def _integer_text(name: str, data: Sql) -> Checked:
+    text = bound(data.cast("string"))
     # Bytes that are not UTF-8 match no pattern of ASCII characters.
     spelled = text.rlike(r"\A-?[0-9]+\z")
     digits = bound(F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1))
@@ -306,20 +306,20 @@ def _integer_text(name: str, bytes: Sql) -> Checked:
     return Checked(checks, number.cast(_SPARK_TYPES[name]))
 
 
-def _millis_text(bytes: Sql) -> Checked:
-    checks, millis = _integer_text("int64", bytes)
+def _millis_text(data: Sql) -> Checked:
+    checks, millis = _integer_text("int64", data)
     spelled, outside = checks
     outside = check(outside.when, outside.code, "the number does not fit timestamp_ms")
     return Checked([_bad_text("timestamp_ms", spelled.when), outside], millis)
 
 
-def _timestamp_ms_text(name: str, bytes: Sql) -> Checked:
-    checks, millis = _millis_text(bytes)
+def _timestamp_ms_text(name: str, data: Sql) -> Checked:
+    checks, millis = _millis_text(data)
     return Checked([*checks, _too_far(millis)], F.timestamp_millis(millis))
 
 
-def _float_text(name: str, bytes: Sql) -> Checked:
-    text = bound(bytes.cast("string"))
+def _float_text(name: str, data: Sql) -> Checked:
+    text = bound(data.cast("string"))
     number = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
     spelled = bound(text.rlike(rf"\A(?:{number}|NaN|-?Infinity)\z"))
     value = bound(F.when(spelled, text).cast(_SPARK_TYPES[name]))
@@ -330,8 +330,8 @@ def _float_text(name: str, bytes: Sql) -> Checked:
     )
 
 
-def _uuid_text(name: str, bytes: Sql) -> Checked:
-    text = bound(bytes.cast("string"))
+def _uuid_text(name: str, data: Sql) -> Checked:
+    text = bound(data.cast("string"))
     digit = "[0-9a-fA-F]"
     spelled = text.rlike(rf"\A{digit}{{8}}-{digit}{{4}}-{digit}{{4}}-{digit}{{4}}-{digit}{{12}}\z")
     return Checked([_bad_text(name, ~spelled)], F.lower(text))
@@ -393,22 +393,22 @@ _TEXT: dict[str, Callable[[str, Sql], Checked]] = {
 # Digits and numbers -----------------------------------------------------------------------------------------------
 
 
-def hex_digits(bytes: Sql, width: int, little: bool) -> Sql:
+def hex_digits(data: Sql, width: int, little: bool) -> Sql:
     """Return two hexadecimal digits per byte, the most significant byte first."""
-    digits = bound(F.hex(bytes))
+    digits = bound(F.hex(data))
     if not little or width == 1:
         return digits
     return F.concat(*[F.substring(digits, 2 * byte + 1, 2) for byte in reversed(range(width))])
 
 
-def guid_digits(bytes: Sql) -> Sql:
+def guid_digits(data: Sql) -> Sql:
     """Return the digits of a UUID whose first three groups are little-endian, in the order of its text, or back.
 
     Bytes of another length keep their number.
     """
-    digits = bound(F.hex(bytes))
+    digits = bound(F.hex(data))
     swapped = [F.substring(digits, 2 * byte + 1, 2) for byte in (3, 2, 1, 0, 5, 4, 7, 6)]
-    return F.when(F.length(bytes) == 16, F.concat(*swapped, F.substring(digits, 17, 16))).otherwise(digits)
+    return F.when(F.length(data) == 16, F.concat(*swapped, F.substring(digits, 17, 16))).otherwise(digits)
 
 
 def complement(digits: Sql) -> Sql:
@@ -467,12 +467,12 @@ def _too_far(millis: Sql) -> Check:
     return check(~millis.between(-furthest, furthest), "out_of_range", message)
 
 
-def is_utf8(bytes: Sql) -> Sql:
+def is_utf8(data: Sql) -> Sql:
     """Return whether bytes are UTF-8."""
     if hasattr(F, "is_valid_utf8"):
-        return F.is_valid_utf8(bytes.cast("string"))
+        return F.is_valid_utf8(data.cast("string"))
     # Spark 3.5: invalid bytes are replaced by decoding, and do not come back.
-    return F.encode(F.decode(bytes, "UTF-8"), "UTF-8") == bytes
+    return F.encode(F.decode(data, "UTF-8"), "UTF-8") == data
 
 
 def _utf8_of(unit: Sql) -> Sql:
@@ -494,8 +494,8 @@ def _bad_text(name: str, when: Sql) -> Check:
     return check(when, "bad_text", f"the text does not spell {name}")
 
 
-def _wrong_size(name: str, bytes: Sql) -> Check:
+def _wrong_size(name: str, data: Sql) -> Check:
     width = WIDTHS[name]
-    length = F.length(bytes)
+    length = F.length(data)
     counted = F.concat(length.cast("string"), F.when(length == 1, " byte").otherwise(" bytes"))
     return Check(length != width, "wrong_size", F.concat(counted, F.lit(f" where {name} takes {width}")))

@@ -84,7 +84,7 @@ def decode_headers(
     >>> state.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key"]))
     DataFrame[key: binary, headers: array<struct<key:string,value:binary>>, timestamp: bigint, payload: binary]
     """
-    input = _bytes_input(column, format)
+    source = _bytes_input(column, format)
     options = ReadOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
         limits=limits,
@@ -97,7 +97,7 @@ def decode_headers(
                 f"into= names the one column of a headers format, and {format} returns {', '.join(fields)}: leave it out"
             )
     result_name = ("headers" if into is None else into) if len(fields) == 1 else None
-    return _transform(Decode(format, options), input, keep, identify, result_name)
+    return _transform(Decode(format, options), source, keep, identify, result_name)
 
 
 @documented
@@ -259,13 +259,13 @@ def convert_headers(
     ... # doctest: +ELLIPSIS
     DataFrame[offset: bigint, headers: binary, losses: array<struct<code:string,message:string,header:int,...>>]
     """
-    input = _bytes_input(column, format)
+    source = _bytes_input(column, format)
     writing = _write_options(on_loss, types, nulls, canonical)
     reading = ReadOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
     convert = Convert(format, target, reading, writing)
-    return _transform(convert, input, keep, identify, name_of_result(column, into))
+    return _transform(convert, source, keep, identify, name_of_result(column, into))
 
 
 @documented
@@ -310,7 +310,7 @@ def explode_batches(
     >>> fetched.transform(lhs.explode_batches("batch", "kip82-messages", columns=["offset"], headers={"n": "int8"})).collect()
     [Row(partition=0, offset=0, n=0), Row(partition=0, offset=1, n=1), Row(partition=1, offset=2, n=2)]
     """
-    input = _bytes_input(column, format)
+    source = _bytes_input(column, format)
     fields = check_names("columns", columns)
     if fields is None:
         fields = tuple(field.name for field in declared(ExplodeBatches(format)).spark[1:])
@@ -321,7 +321,7 @@ def explode_batches(
     headers = None if headers is None else _mapping("headers", headers)
     # The runner repeats the kept columns by the row number, which is the first column, and drops it.
     explode = ExplodeBatches(format, ("row", *fields), headers, options, where, dialect="spark")
-    return _transform(explode, input, keep, identify)
+    return _transform(explode, source, keep, identify)
 
 
 @documented
@@ -371,29 +371,32 @@ def where_headers(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
     _check_engine(engine, identify)
-    operation, filter = operations.Where(format, where, options), present(filter_of(where, format), "the condition")
+    operation, condition_filter = (
+        operations.Where(format, where, options),
+        present(filter_of(where, format), "the condition"),
+    )
 
     def by_expressions() -> FilterByExpressions:
         errors_of_rows = operations.Where(format, where, ReadOptions(errors="column"))
         error_type = spelled(declared(errors_of_rows).spark[-1].dataType)
-        return FilterByExpressions(format, filter, options, error_type, check_names("keep", keep))
+        return FilterByExpressions(format, condition_filter, options, error_type, check_names("keep", keep))
 
     if engine == "spark":
         return Transform((_lists_input(column, format),), by_expressions())
     transform = _transform(operation, _headers_input(column, format), keep, identify)
-    is_fast = engine is None and not identify and reads_fast(filter.headers)
+    is_fast = engine is None and not identify and reads_fast(condition_filter.headers)
     return replace(transform, by_default=_if_possible(by_expressions)) if is_fast else transform
 
 
 def _transform(
     operation: ColumnOperation,
-    input: Input,
+    source: Input,
     keep: Sequence[str] | None,
     identify: Sequence[str],
     result_name: str | None = None,
 ) -> Transform:
     """Return the transform that runs an operation on a column."""
-    return Transform((input,), _step(operation, keep, identify, result_name))
+    return Transform((source,), _step(operation, keep, identify, result_name))
 
 
 def _step(

@@ -206,8 +206,8 @@ def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> st
         key, value = _written(name, column_spec(name, type, sql=True))
         header = F.struct(key=F.lit(key), value=value)
         headers.append(header if nulls == "keep" else F.when(attribute(name).is_not_null(), header).otherwise(None))
-    list = F.array(*headers)
-    return as_subquery(list if nulls == "keep" else F.array_compact(list))
+    header_list = F.array(*headers)
+    return as_subquery(header_list if nulls == "keep" else F.array_compact(header_list))
 
 
 def _written(name: str, spec: ColumnSpec) -> tuple[str, Sql]:

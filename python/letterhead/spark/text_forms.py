@@ -55,17 +55,17 @@ def base_parser(base: str, parse: Callable[[Sql], Checked]) -> Callable[[Sql], C
     """Return the function that parses a binary column as text in a base encoding, and the bytes of the text by ``parse``."""
 
     def parse_text(text: Sql) -> Checked:
-        is_valid, bytes = (_base64 if base == "base64" else _hex)(bound(text.cast("string")))
+        is_valid, data = (_base64 if base == "base64" else _hex)(bound(text.cast("string")))
         valid = bound(is_valid)
         message = "the text is not Base64" if base == "base64" else "the text is not pairs of hex digits"
-        checks, value = parse(bound(F.when(valid, bytes)))
+        checks, value = parse(bound(F.when(valid, data)))
         return Checked([check(~valid, "bad_text", message), *checks], value)
 
     return parse_text
 
 
-def _iso(bytes: Sql) -> Checked:
-    part, spelled = _parts(bytes.cast("string"), _ISO)
+def _iso(data: Sql) -> Checked:
+    part, spelled = _parts(data.cast("string"), _ISO)
     checks, days = _days(part, spelled, "the text is not a time with an offset, such as 2026-01-31T09:00:00Z")
 
     def seconds(hours: int, minutes: int) -> Sql:
@@ -93,8 +93,8 @@ def _iso(bytes: Sql) -> Checked:
     return Checked(checks, F.timestamp_micros(micros))
 
 
-def _epoch(unit: str, bytes: Sql) -> Checked:
-    text = bound(bytes.cast("string"))
+def _epoch(unit: str, data: Sql) -> Checked:
+    text = bound(data.cast("string"))
     spelled = text.rlike(r"\A-?[0-9]+\z")
     digits = bound(F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1))
     # The year 9999 has 21 digits of nanoseconds.
@@ -114,15 +114,15 @@ def _epoch(unit: str, bytes: Sql) -> Checked:
     return Checked([bad_text, within._replace(when=too_long | within.when)], F.timestamp_micros(micros.cast("bigint")))
 
 
-def _date(bytes: Sql) -> Checked:
-    part, spelled = _parts(bytes.cast("string"), _DATE)
+def _date(data: Sql) -> Checked:
+    part, spelled = _parts(data.cast("string"), _DATE)
     checks, days = _days(part, spelled, "the text is not a date, such as 2026-01-31")
     return Checked(checks, F.date_add(F.lit("1970-01-01").cast("date"), days))
 
 
-def _decimal(name: str, bytes: Sql) -> Checked:
+def _decimal(name: str, data: Sql) -> Checked:
     precision, scale = map(int, name[len("decimal(") : -1].split(","))
-    part, spelled = _parts(bytes.cast("string"), _DECIMAL)
+    part, spelled = _parts(data.cast("string"), _DECIMAL)
     fraction = F.concat(part(3), part(4))
     digits = bound(F.concat(part(2), fraction))
     significant = bound(F.regexp_extract(digits, r"\A0*([0-9]*?)0*\z", 1))

@@ -61,8 +61,8 @@ def writer(type: str, *, scale: int = 0, truncate: bool = False) -> Writer:
         write = writer(type.removesuffix(f":{base}"), scale=scale, truncate=truncate)
 
         def write_text(value: Sql) -> Checked:
-            checks, bytes = write(value)
-            return Checked(checks, _BASES[base](bytes))
+            checks, data = write(value)
+            return Checked(checks, _BASES[base](data))
 
         return write_text
     if name == "timestamp":
@@ -126,8 +126,8 @@ def _from_number(name: str, order: str, value: Sql, *checked: Check) -> Checked:
     return Checked(checks, _in_order(name, order, F.unhex(digits(name, value))))
 
 
-def _in_order(name: str, order: str, bytes: Sql) -> Sql:
-    return F.unhex(hex_digits(bytes, WIDTHS[name], True)) if order == "le" else bytes
+def _in_order(name: str, order: str, data: Sql) -> Sql:
+    return F.unhex(hex_digits(data, WIDTHS[name], True)) if order == "le" else data
 
 
 def _narrow(name: str, number: Sql) -> Sql:
@@ -277,8 +277,8 @@ def _from_decimal(name: str, number: Sql, scale: int, truncate: bool) -> Checked
 
 _BASES: dict[str, Callable[[Sql], Sql]] = {
     # Some versions of Spark break lines after 76 characters.
-    "base64": lambda bytes: F.translate(F.base64(bytes), "\r\n", "").cast("binary"),
-    "hex": lambda bytes: F.lower(F.hex(bytes)).cast("binary"),
+    "base64": lambda data: F.translate(F.base64(data), "\r\n", "").cast("binary"),
+    "hex": lambda data: F.lower(F.hex(data)).cast("binary"),
 }
 
 

@@ -123,3 +123,7 @@ __all__ = [
     "diff",
     "restore",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

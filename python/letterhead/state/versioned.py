@@ -330,8 +330,8 @@ class VersionedStore(BytesStore):
             data = self._read(_row_key(segment, key))
             if data is None:
                 continue
-            next, first = self._parse(_row_key(segment, key), bounds, data)
-            if next <= timestamp:
+            next_time, first = self._parse(_row_key(segment, key), bounds, data)
+            if next_time <= timestamp:
                 break
             if first <= timestamp:
                 return (segment, self._parse(_row_key(segment, key), SegmentRow.read, data)), later

@@ -7,3 +7,7 @@ from letterhead.where.conditions import Condition, Operand, Where
 from letterhead.where.parsing import parse
 
 __all__ = ["Condition", "Operand", "Where", "parse"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -89,8 +89,8 @@ class SegmentRow:
 
     __slots__ = ("next", "versions")
 
-    def __init__(self, next: int, versions: list[Version]) -> None:
-        self.next = next
+    def __init__(self, next_time: int, versions: list[Version]) -> None:
+        self.next = next_time
         self.versions = versions
 
     @classmethod
@@ -101,26 +101,26 @@ class SegmentRow:
     @classmethod
     def read(cls, row: bytes) -> SegmentRow:
         """Parse a row; raise DecodeError if it is invalid."""
-        next, min = bounds(row)
+        next_time, min_time = bounds(row)
         entries: list[tuple[int, int]] = []
-        at, last = 16, next
+        at, last = 16, next_time
         while True:
             if at + 12 > len(row):
                 raise _decode_error("the bytes end inside the list of versions", "truncated", at)
             valid_from, size = _ENTRY.unpack_from(row, at)
             if size < -1:
                 raise _decode_error(f"the size {size} of a version is negative", "negative_length", at + 8)
-            if valid_from < min or (entries and valid_from >= last):
+            if valid_from < min_time or (entries and valid_from >= last):
                 raise _decode_error("the versions are not in the order of time", "out_of_range", at)
             entries.append((valid_from, size))
             at, last = at + 12, valid_from
-            if valid_from == min:
+            if valid_from == min_time:
                 break
-        if next == min:
+        if next_time == min_time:
             if len(row) != at or entries[0][1] != -1:
                 raise _decode_error("a row without versions has a value", "trailing_bytes", at)
-            return cls(next, [])
-        if entries[0][0] >= next:
+            return cls(next_time, [])
+        if entries[0][0] >= next_time:
             raise _decode_error("the newest version ends before it begins", "out_of_range", 0)
         end, versions = len(row), []
         for valid_from, size in entries:
@@ -131,7 +131,7 @@ class SegmentRow:
             end = start
         if end != at:
             raise _decode_error("there are bytes before the value of the oldest version", "trailing_bytes", at)
-        return cls(next, versions)
+        return cls(next_time, versions)
 
     def write(self) -> bytes:
         """Return the row."""
@@ -187,10 +187,10 @@ def bounds(row: bytes) -> tuple[int, int]:
     """Return ``next`` and ``min`` of a row without parsing its versions; raise DecodeError if they are invalid."""
     if len(row) < 28:
         raise _decode_error("the bytes end inside the times of a row of versions", "truncated", 0)
-    next, min = _BOUNDS.unpack_from(row)
-    if min > next:
+    next_time, min_time = _BOUNDS.unpack_from(row)
+    if min_time > next_time:
         raise _decode_error("the newest version ends before the oldest begins", "out_of_range", 0)
-    return next, min
+    return next_time, min_time
 
 
 def segment_number(key: bytes) -> int:
