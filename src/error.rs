@@ -36,7 +36,7 @@ codes! {
     NegativeLength "negative_length" "a length is negative and does not mean null"
     NegativeCount "negative_count" "the number of headers is negative"
     CountTooLarge "count_too_large" "more headers are announced than the bytes could hold"
-    TrailingBytes "trailing_bytes" "bytes are left after the last header"
+    TrailingBytes "trailing_bytes" "bytes are left after the last header, or after a value"
     KeyNotUtf8 "key_not_utf8" "a key is not UTF-8"
     ValueNotUtf8 "value_not_utf8" "a value read as a string is not UTF-8"
     NullKey "null_key" "a header has no key"

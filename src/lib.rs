@@ -4,6 +4,7 @@
 
 pub mod amqp;
 pub mod arrow;
+pub mod avro;
 pub mod base_encoding;
 pub mod charset;
 pub mod codec;

@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar, final, overload
+from typing import Any, Final, Literal, Self, TypeAlias, TypeVar, final, overload
 
 from _typeshed import ReadableBuffer
 from typing_extensions import disjoint_base
@@ -19,6 +19,7 @@ from letterhead.where.program import Filter, Program
 
 __all__ = [
     "Arguments",
+    "AvroReader",
     "Column",
     "ColumnOperation",
     "Convert",
@@ -280,6 +281,17 @@ class Schema:
     @property
     def ddl(self) -> str: ...
     def __arrow_c_schema__(self) -> object: ...
+
+@final
+class AvroReader:
+    """Reads values that Avro has written by one schema into the columns of another."""
+
+    schema: Final[Schema]
+
+    def __new__(cls, writer: str, reader: str | None = None) -> Self: ...
+    def decode(
+        self, values: object
+    ) -> tuple[list[Column], list[tuple[int, tuple[str, str, int | None, int | None, str | None, str | None]]]]: ...
 
 def formats() -> list[dict[str, Any]]: ...
 def types() -> list[dict[str, Any]]: ...

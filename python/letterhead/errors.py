@@ -69,7 +69,7 @@ CODES: dict[str, str] = {
     "negative_length": "a length is negative and does not mean null",
     "negative_count": "the number of headers is negative",
     "count_too_large": "more headers are announced than the bytes could hold",
-    "trailing_bytes": "bytes are left after the last header",
+    "trailing_bytes": "bytes are left after the last header, or after a value",
     "key_not_utf8": "a key is not UTF-8",
     "value_not_utf8": "a value read as a string is not UTF-8",
     "null_key": "a header has no key",

@@ -1,6 +1,8 @@
 //! Operations on columns. Each is a [`Visitor`] of formats, and appends the rows of a column to its sink.
 
 pub mod amqp;
+#[cfg(feature = "avro")]
+pub mod avro;
 pub(crate) mod binary;
 #[cfg(any(feature = "internals", feature = "python"))]
 pub(crate) mod c_structures;

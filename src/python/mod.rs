@@ -3,6 +3,8 @@
 #[cfg(feature = "mimalloc")]
 mod allocator;
 mod arguments;
+#[cfg(feature = "avro")]
+mod avro;
 mod c_interface;
 mod capsule;
 mod columns;
@@ -27,6 +29,9 @@ use crate::panics::keep_quiet;
 
 #[pymodule(gil_used = false)]
 mod _native {
+    #[cfg(feature = "avro")]
+    #[pymodule_export]
+    use super::avro::AvroReader;
     #[pymodule_export]
     use super::capsule::{Column, Schema, Stream, buffer_addresses, checked, header_lists};
     #[pymodule_export]

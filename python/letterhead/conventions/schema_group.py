@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from letterhead.errors import ErrorDetail
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SchemaDecoder", "SchemaGroup"]
+__all__ = ["BoundDecoder", "ColumnsDecoder", "DecodedGroup", "SchemaDecoder", "SchemaGroup"]
 
 
 class SchemaGroup(NamedTuple):
@@ -34,3 +36,27 @@ class SchemaGroup(NamedTuple):
 
 SchemaDecoder: TypeAlias = Callable[[SchemaGroup], Any]
 """A function from the values of one schema to a row for each: a record batch, table, struct array or list of dicts."""
+
+
+class DecodedGroup(NamedTuple):
+    """Values of a group that a decoder could read, in their order, and the errors of the others by index in the group."""
+
+    format: str
+    arrays: list[pa.StructArray]
+    errors: dict[int, ErrorDetail]
+
+
+class BoundDecoder(NamedTuple):
+    """The columns of values with some schemas, and a decoder for them."""
+
+    schema: pa.Schema
+    decode: SchemaDecoder
+
+
+@runtime_checkable
+class ColumnsDecoder(Protocol):
+    """A decoder that determines its columns itself."""
+
+    def bind(self, schema_ids: Sequence[int | str]) -> BoundDecoder:
+        """Return the columns of values with these schemas, and a decoder for them."""
+        ...

@@ -1,7 +1,7 @@
 """Values of a topic by schema: :func:`by_schema_id` groups them, :func:`decode_by_schema` runs a decoder on each group.
 
-Serializers of Confluent and Apicurio write the id of a schema either in front of the value or into a header. The package decodes no
-Avro, Protobuf or JSON: a decoder of the caller gets the values of one schema at a time, without the id.
+Serializers of Confluent and Apicurio write the id of a schema either in front of the value or into a header. A decoder gets the values
+of one schema at a time, without the id: one of :mod:`letterhead.schemas`, or a function of the caller.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from letterhead._arrow_types import ArrowStream, Column, OnError, import_column
 from letterhead._names import check_name
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
-from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
+from letterhead.conventions.schema_group import ColumnsDecoder, SchemaDecoder, SchemaGroup
 from letterhead.fields import check_distinct
 from letterhead.operations import ReadOptions
 from letterhead.operations.remedies import noting_remedy
@@ -87,8 +87,8 @@ def by_schema_id(
 @documented
 def decode_by_schema(
     values: Column,
-    decode: SchemaDecoder,
-    schema: pa.Schema,
+    decode: SchemaDecoder | ColumnsDecoder,
+    schema: pa.Schema | None = None,
     *,
     headers: Column | None = None,
     format: str = "kafka",
@@ -103,11 +103,13 @@ def decode_by_schema(
     Parameters
     ----------
     {values}
-    decode : callable
+    decode : callable or AvroDecoder
         Gets a :class:`SchemaGroup` and returns a row for each of its values: a record batch, table, struct array or list
-        of dicts. It returns ``None`` for a schema that it does not know.
-    schema : pyarrow.Schema
-        The columns of the result. Columns of another type that the decoder returns are cast.
+        of dicts. It returns ``None`` for a schema that it does not know. A :class:`letterhead.schemas.AvroDecoder` fetches
+        schemas from a registry.
+    schema : pyarrow.Schema, optional
+        The columns of the result. Columns of another type that the decoder returns are cast. An ``AvroDecoder`` knows its
+        columns.
     {headers_with_ids} {headers_format} {id_header} {id_bytes}
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a value that has no valid id, or that cannot be decoded: raise the error; return null columns; or
@@ -162,8 +164,8 @@ class DecodeBySchema:
     ``value`` and, if headers may contain the ids, ``headers``.
     """
 
-    decode: SchemaDecoder
-    schema: pa.Schema
+    decode: SchemaDecoder | ColumnsDecoder
+    schema: pa.Schema | None = None
     format: str = "kafka"
     header: str = "__value_schema_id"
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -175,9 +177,12 @@ class DecodeBySchema:
         return self.options.limits
 
     def __post_init__(self) -> None:
-        check_distinct(self.schema.names, self.options.errors, self.options.error_column)
-        if not callable(self.decode):
+        if not callable(self.decode) and not isinstance(self.decode, ColumnsDecoder):
             raise TypeError(f"decode must be a function, not {type(self.decode).__name__}")
+        if self.schema is not None:
+            check_distinct(self.schema.names, self.options.errors, self.options.error_column)
+        elif not isinstance(self.decode, ColumnsDecoder):
+            raise TypeError("schema= is missing: a function does not name its columns")
 
     def __call__(self, values: Column, headers: Column | None = None) -> pa.StructArray:
         """Return the columns of each value."""

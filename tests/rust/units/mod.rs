@@ -1,6 +1,7 @@
 //! The modules that formats and operations stand on, each through its public functions.
 
 mod amqp;
+mod avro;
 mod codec;
 mod cursor;
 mod error;

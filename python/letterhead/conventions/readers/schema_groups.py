@@ -18,9 +18,9 @@ from letterhead._formatting import counted, printable
 from letterhead._invariants import present
 from letterhead.conventions.readers.column import ERRORS
 from letterhead.conventions.readers.schema_id import END, ID_WIDTHS, LONG_ID_WIDTHS, SchemaIdReader, has_id, wrong_id
-from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
+from letterhead.conventions.schema_group import ColumnsDecoder, DecodedGroup, SchemaDecoder, SchemaGroup
 from letterhead.errors import DecodeError, ErrorDetail, as_error
-from letterhead.fields import Field
+from letterhead.fields import Field, check_distinct
 from letterhead.operations import ReadOptions, Select
 
 __all__ = ["IdSource", "as_binary", "decode_groups", "group_by_schema"]
@@ -102,11 +102,21 @@ def group_by_schema(
 
 
 def decode_groups(
-    values: Any, headers: Any, decode: SchemaDecoder, schema: pa.Schema, source: IdSource, options: ReadOptions
+    values: Any,
+    headers: Any,
+    decode: SchemaDecoder | ColumnsDecoder,
+    schema: pa.Schema | None,
+    source: IdSource,
+    options: ReadOptions,
 ) -> pa.StructArray:
     """Decode a column, group by group, and restore the order of its rows."""
     column, errors = as_binary(values), options.errors
     groups, row_errors = group_by_schema(column, headers, source, errors, options.limits)
+    if isinstance(decode, ColumnsDecoder):
+        own, decode = decode.bind([group.schema_id for group in groups])
+        schema = own if schema is None else schema
+        check_distinct(schema.names, errors, options.error_column)
+    schema = present(schema, "the columns of a decoder")
     type = pa.struct(list(schema))
     parts: list[pa.Array] = []
     places = np.full(len(column), -1, np.int64)
@@ -116,10 +126,8 @@ def decode_groups(
             places[rows] = np.arange(at, at + len(rows))
             at += len(rows)
             parts.append(array)
-    if len(parts) == 1 and at == len(column):
-        [array] = parts
-    else:
-        array = pa.concat_arrays(parts) if parts else pa.array([], type)
+    array = parts[0] if len(parts) == 1 else pa.concat_arrays(parts) if parts else pa.array([], type)
+    if not np.array_equal(places, np.arange(at)):
         array = array.take(pa.array(places, mask=places < 0))
     columns, fields = array.flatten(), [field.with_nullable(True) for field in schema]
     if errors == "column":
@@ -199,7 +207,10 @@ def _decode_group(
         rows = part.rows.to_numpy()
         try:
             returned = decode(part)
-            array = None if returned is None else _as_array(returned, type)
+            if isinstance(returned, DecodedGroup):
+                arrays, failed = [_as_array(array, type) for array in returned.arrays], returned.errors
+            else:
+                arrays, failed = [] if returned is None else [_as_array(returned, type)], {}
         except Exception as error:
             # These errors do not concern values: a registry does not answer, or a package is missing.
             if errors == "raise" or isinstance(error, OSError | ImportError | MemoryError):
@@ -216,16 +227,24 @@ def _decode_group(
                     for some in (slice(half, None), slice(half))
                 )
             continue
-        if array is None:
+        if returned is None:
             unknown = ErrorDetail("unknown_type", f"the decoder does not know schema {part.schema_id}")
             if errors == "raise":
                 raise as_error(unknown, DecodeError, _READER.name, row=int(rows[0]))
             row_errors.update(dict.fromkeys(rows.tolist(), unknown))
             continue
-        if len(array) != len(rows):
-            counts = f"{counted(len(array), 'row')} for {counted(len(rows), 'value')}"
+        if errors == "raise" and failed:
+            index = min(failed)
+            raise as_error(failed[index], DecodeError, returned.format, row=int(rows[index]))
+        row_errors.update({int(rows[index]): error for index, error in failed.items()})
+        rows = np.delete(rows, list(failed))
+        count = sum(map(len, arrays))
+        if count != len(rows):
+            counts = f"{counted(count, 'row')} for {counted(len(rows), 'value')}"
             raise ValueError(f"the decoder returned {counts} of schema {part.schema_id}")
-        yield rows, array
+        for array in arrays:
+            yield rows[: len(array)], array
+            rows = rows[len(array) :]
 
 
 def _as_array(returned: Any, type: pa.DataType) -> pa.Array:

@@ -1,0 +1,171 @@
+"""Values of Avro as columns, by the schemas of a registry: :class:`AvroDecoder`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from letterhead._native import AvroReader
+from letterhead._optional_dependencies import needed
+from letterhead.conventions.schema_group import BoundDecoder, DecodedGroup, SchemaGroup
+from letterhead.errors import ErrorDetail
+from letterhead.schemas.avro_schemas import common_schema, parsed, written_schema
+from letterhead.schemas.registered import RegisteredSchema
+from letterhead.schemas.registry import Registry
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["AvroDecoder"]
+
+_AVRO = "AVRO"
+_FORMAT = "avro"
+_MAX_READERS = 256
+
+
+class AvroDecoder:
+    """Decodes values of Avro by the schemas of a registry; a decoder for :func:`letterhead.arrow.decode_by_schema`.
+
+    The columns are those of one schema, to which the schemas of the values are resolved by Avro's rules: fields are found by
+    name or alias, numbers are promoted, and a field that a value lacks has its default. Without ``schema`` and ``subject``, they
+    are the fields of all schemas that occur; a field that some of them lack may be null.
+
+    Logical types are types of Arrow: decimals, dates, times, timestamps; ``uuid`` is text. Enums are text, too, and unions of
+    several types are Arrow's. A schema that is not a record has the column ``value``.
+
+    Parameters
+    ----------
+    registry : Registry
+        The registry of the schemas.
+    schema : str or mapping, optional
+        Schema of the columns, as JSON.
+    subject : str, optional
+        Subject of which the latest schema is that of the columns. It is fetched once, when the columns are needed.
+
+    Raises
+    ------
+    ValueError
+        If both are passed, or the schema is invalid; when columns are needed, if the subject does not exist.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from letterhead import arrow as lha, schemas
+    >>> registry = schemas.Registry("http://registry:8081")
+    >>> decoder = schemas.AvroDecoder(registry, {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]})
+    >>> lha.decode_by_schema(pa.array([None], pa.binary()), decoder).to_pylist()
+    [{'id': None}]
+    """
+
+    def __init__(
+        self, registry: Registry, schema: str | Mapping[str, Any] | None = None, *, subject: str | None = None
+    ) -> None:
+        if schema is not None and subject is not None:
+            raise ValueError("schema and subject exclude each other")
+        self._registry = registry
+        self._subject = subject
+        self._target = None if schema is None else _column_text(RegisteredSchema(_AVRO, json.dumps(parsed(schema)), {}))
+        self._written: dict[int | str, str] = {}
+        if self._target is not None:
+            AvroReader(self._target)
+
+    def __repr__(self) -> str:
+        return f"AvroDecoder({self._registry!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # All executors of a job read by the schema that the driver has fetched.
+        return _unpickled, (self._registry, self._target, self._subject)
+
+    def bind(self, schema_ids: Sequence[int | str]) -> BoundDecoder:
+        """Return the columns of values with these schemas, and a decoder for them.
+
+        Raises
+        ------
+        ValueError
+            If the subject does not exist, or no columns can hold the values of all schemas.
+        ConnectionError, PermissionError
+            If the registry does not answer, or rejects the request.
+        """
+        with needed("letterhead.schemas.AvroDecoder", "'letterhead[arrow]'"):
+            import pyarrow as pa
+
+        if self._target is None and self._subject is not None:
+            latest = self._registry.latest(self._subject)
+            if latest is None:
+                raise ValueError(f"the registry has no subject {self._subject!r}")
+            self._target = _column_text(latest)
+        target = self._target
+        if target is None:
+            written = [text for text in map(self._written_text, schema_ids) if isinstance(text, str)]
+            target = json.dumps(common_schema([json.loads(text) for text in written])) if written else None
+        if target is None:
+            return BoundDecoder(pa.schema([]), lambda group: self._decode(group, None))
+        fields = pa.DataType._import_from_c_capsule(AvroReader(target).schema.__arrow_c_schema__())
+        schema = pa.schema([pa.field(field.name, _plain(field.type)) for field in fields])
+        return BoundDecoder(schema, lambda group: self._decode(group, target))
+
+    def _decode(self, group: SchemaGroup, target: str | None) -> DecodedGroup | None:
+        import pyarrow as pa
+
+        written = self._written_text(group.schema_id)
+        if written is None:
+            return None
+        reader = written if isinstance(written, ErrorDetail) else _reader(written, target)
+        if isinstance(reader, ErrorDetail):
+            error = reader._replace(message=f"schema {group.schema_id}: {reader.message}")
+            return DecodedGroup(_FORMAT, [], dict.fromkeys(range(len(group.values)), error))
+        arrays, errors = reader.decode(group.values)
+        return DecodedGroup(
+            _FORMAT, [pa.array(array) for array in arrays], {index: ErrorDetail(*error) for index, error in errors}
+        )
+
+    def _written_text(self, schema_id: int | str) -> str | ErrorDetail | None:
+        """Return the schema of an id as one text; None if it is unknown, an error if it is no usable Avro."""
+        if schema_id not in self._written:
+            registered = self._registry.schema(schema_id)
+            if registered is None:
+                return None
+            if registered.type != _AVRO:
+                return ErrorDetail("wrong_type", f"its type is {registered.type}, not {_AVRO}")
+            try:
+                self._written[schema_id] = json.dumps(written_schema(registered))
+            except ValueError as error:
+                return ErrorDetail("wrong_type", str(error))
+        return self._written[schema_id]
+
+
+def _unpickled(registry: Registry, target: str | None, subject: str | None) -> AvroDecoder:
+    return AvroDecoder(registry, target, subject=subject if target is None else None)
+
+
+def _column_text(schema: RegisteredSchema) -> str:
+    return json.dumps(written_schema(schema, aliases=True))
+
+
+@lru_cache(_MAX_READERS)
+def _reader(written: str, target: str | None) -> AvroReader | ErrorDetail:
+    try:
+        return AvroReader(written, target)
+    except ValueError as error:
+        return ErrorDetail("wrong_type", str(error))
+
+
+def _plain(type: pa.DataType) -> pa.DataType:
+    """Return the type of a column: text for an enum, and times of UTC by this name."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(type):
+        return type.value_type
+    if pa.types.is_timestamp(type) and type.tz is not None:
+        return pa.timestamp(type.unit, "UTC")
+    if pa.types.is_list(type):
+        return pa.list_(pa.field(type.value_field.name, _plain(type.value_type), type.value_field.nullable))
+    if pa.types.is_map(type):
+        return pa.map_(
+            _plain(type.key_type), pa.field(type.item_field.name, _plain(type.item_type), type.item_field.nullable)
+        )
+    if pa.types.is_struct(type):
+        return pa.struct([pa.field(field.name, _plain(field.type), field.nullable) for field in type])
+    return type

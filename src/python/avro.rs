@@ -1,0 +1,56 @@
+//! Values that Avro has written, as columns.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, StructArray};
+use arrow_schema::DataType;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use super::c_interface::{ImportedColumn, import};
+use super::capsule::{Column, Schema};
+use super::errors::{ErrorTuple, error_tuple};
+use super::gil::{enter, without_gil};
+use crate::arrow;
+use crate::arrow::checks::check_values;
+use crate::error::Error;
+
+/// Reads values of one schema into the columns of another; both are JSON.
+#[pyclass(frozen, module = "letterhead._native")]
+pub struct AvroReader(arrow::avro::AvroReader);
+
+/// Arrays of rows, and the errors of the others by row.
+type Decoded = (Vec<Column>, Vec<(usize, ErrorTuple)>);
+
+#[pymethods]
+impl AvroReader {
+    #[new]
+    #[pyo3(signature = (writer, reader=None))]
+    fn new(writer: &str, reader: Option<&str>) -> PyResult<AvroReader> {
+        enter(|| Ok(AvroReader(arrow::avro::AvroReader::new(writer, reader)?)))
+    }
+
+    /// The columns, as a struct.
+    #[getter]
+    fn schema(&self) -> PyResult<Schema> {
+        enter(|| Ok(Schema { data_type: DataType::Struct(self.0.schema().fields().clone()) }))
+    }
+
+    /// Returns the rows that could be read, in several arrays, and the errors of the others by row. No value is null.
+    fn decode(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<Decoded> {
+        enter(|| {
+            let ImportedColumn::Array(array) = import(values)? else {
+                return Err(PyTypeError::new_err("an array is needed, not a stream"));
+            };
+            let (batches, errors) = without_gil(py, || {
+                check_values(&array.to_data()).map_err(Error::Type)?;
+                let values = array.as_binary_opt().ok_or_else(|| Error::Type("the values are not binary".into()))?;
+                self.0.decode(values)
+            })?;
+            let column = |batch| Column { array: Arc::new(StructArray::from(batch)) as ArrayRef };
+            let errors = errors.into_iter().map(|(row, error)| (row, error_tuple(error)));
+            Ok((batches.into_iter().map(column).collect(), errors.collect()))
+        })
+    }
+}
