@@ -91,7 +91,7 @@ def test_dir_of_a_public_module_lists_its_public_names_alone(name: str) -> None:
 
 
 def test_dir_of_the_package_lists_public_modules_and_names_alone() -> None:
-    modules = ["arrow", "iggy", "kip82", "read", "spark", "state", "testing", "where", "write"]
+    modules = ["arrow", "iggy", "kip82", "read", "schemas", "spark", "state", "testing", "where", "write"]
     assert dir(lh) == sorted([*lh.__all__, *modules, "open", "__version__"])
     assert lh.__version__ == _native.__version__
 
