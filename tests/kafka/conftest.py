@@ -17,7 +17,9 @@ import secured
 from spark_session import local_session
 
 GROUPS = {
-    **dict.fromkeys(["test_group_offsets", "test_kafka_source", "test_login_matrix", "test_pipeline"], "spark"),
+    **dict.fromkeys(
+        ["test_group_offsets", "test_kafka_source", "test_login_matrix", "test_pipeline", "test_registry"], "spark"
+    ),
     **dict.fromkeys(["test_connect_page", "test_iam", "test_login", "test_topic"], "logins"),
 }
 """Files that run in the same process because they start the same: Spark, or a broker with logins."""

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 import pickle
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 
-from letterhead.schemas import RegisteredSchema, Registry
+import letterhead as lh
+from letterhead import arrow as lha
+from letterhead import spark as lhs
+from letterhead.schemas import AvroDecoder, RegisteredSchema, Registry
 from registry import Apicurio
+from written import create_with
 
 pytestmark = pytest.mark.broker
 
@@ -53,3 +62,80 @@ def test_a_registry_is_reached_over_tls(apicurio: Apicurio) -> None:
     assert trusting.schema(number) == Registry(apicurio.url).schema(number)
     with pytest.raises(ConnectionError, match=r"not trusted.*ssl\.ca\.location"):
         Registry(apicurio.tls_url).schema(number)
+
+
+V1 = {
+    "type": "record",
+    "name": "Order",
+    "fields": [{"name": "id", "type": "int"}, {"name": "old", "type": "string", "default": ""}],
+}
+V2 = {
+    "type": "record",
+    "name": "Order",
+    "fields": [{"name": "id", "type": "long"}, {"name": "city", "type": "string", "default": "?"}],
+}
+V3 = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "number", "type": "double", "aliases": ["id"]},
+        {"name": "city", "type": "string", "default": "?"},
+    ],
+}
+ROWS: list[tuple[Any, dict[str, Any]]] = [
+    (V1, {"id": 1, "old": "a"}),
+    (V2, {"id": 2, "city": "b"}),
+    (V3, {"number": 3.5, "city": "c"}),
+]
+
+
+def write(apicurio: Apicurio, broker: str, topic: str, rows: list[tuple[Any, dict[str, Any]]]) -> None:
+    """Write values as Confluent's serializer does, whose versions are of one subject; with the last one also by its header."""
+    client = SchemaRegistryClient({"url": apicurio.url})
+    context = SerializationContext(topic, MessageField.VALUE)
+    values, headers = [], []
+    for schema, row in rows:
+        value = AvroSerializer(client, json.dumps(schema))(row, context)
+        values += [value, value[5:]]
+        headers += [[], [{"key": "__value_schema_id", "value": value[:5]}]]
+    type = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    table = pa.table({"value": pa.array(values, pa.binary()), "headers": pa.array(headers, type)})
+    lh.write.topic(table, topic, bootstrap_servers=broker)
+
+
+def test_three_versions_of_a_topic_are_read_by_one_schema(apicurio: Apicurio, broker: str) -> None:
+    create_with(broker, "evolved", 1)
+    write(apicurio, broker, "evolved", ROWS)
+    with lh.read.topic("evolved", bootstrap_servers=broker) as reader:
+        table = reader.read_all()
+
+    def read(decoder: AvroDecoder) -> list[Any]:
+        return lha.decode_by_schema(table["value"], decoder, headers=table["headers"], errors="null").to_pylist()[::2]
+
+    registry = Registry(apicurio.url)
+    latest = read(AvroDecoder(registry, subject="evolved-value"))
+    assert latest == [{"number": 1.0, "city": "?"}, {"number": 2.0, "city": "b"}, {"number": 3.5, "city": "c"}]
+    # A number cannot become narrower.
+    assert read(AvroDecoder(registry, V1)) == [{"id": 1, "old": "a"}, *[{"id": None, "old": None}] * 2]
+    assert [row["id"] for row in read(AvroDecoder(registry))] == [1, 2, None]
+    with_header = lha.decode_by_schema(table["value"], AvroDecoder(registry), headers=table["headers"]).to_pylist()
+    assert with_header[::2] == with_header[1::2]
+
+
+def test_a_stream_meets_a_new_version_while_it_runs(apicurio: Apicurio, broker: str, spark: Any) -> None:
+    create_with(broker, "streamed", 1)
+    write(apicurio, broker, "streamed", [ROWS[1]])
+    options = {"kafka.bootstrap.servers": broker, "subscribe": "streamed", "startingOffsets": "earliest"}
+    topic = spark.readStream.format("kafka").options(**options, includeHeaders=True).load()
+    decoder = AvroDecoder(Registry(apicurio.url), subject="streamed-value")
+    read = lhs.decode_by_schema("value", decoder, headers="headers", keep=["offset"])
+    query = topic.transform(read).writeStream.format("memory").queryName("streamed").start()
+    try:
+        query.processAllAvailable()
+        newer = {**V2, "fields": [*V2["fields"], {"name": "state", "type": "string", "default": "new"}]}
+        write(apicurio, broker, "streamed", [(newer, {"id": 5, "city": "e", "state": "sent"}), ROWS[0]])
+        query.processAllAvailable()
+        rows = spark.table("streamed").orderBy("offset").collect()
+    finally:
+        query.stop()
+    assert [tuple(row)[1:] for row in rows] == [each for row in [(2, "b"), (5, "e"), (1, "?")] for each in [row] * 2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import sys
 
 import pyarrow as pa
@@ -10,14 +12,17 @@ from pyspark import cloudpickle
 from pyspark.sql import types as T
 
 import letterhead as lh
+import memory_registry
 from frames import failure
 from letterhead import spark as lhs
+from letterhead.schemas import AvroDecoder
 from pages import run
 
 PAGE = "docs/how-to/decode-avro.md"
 
 # Workers do not have the modules of tests.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
+cloudpickle.register_pickle_by_value(memory_registry)
 
 
 HEADER = "__value_schema_id"
@@ -103,3 +108,57 @@ def test_wrong_arguments_are_rejected_before_a_job_runs(spark) -> None:
         frame.transform(lhs.decode_by_schema("value", lengths, "n int"))
     with pytest.raises(ValueError, match="unknown column 'header'"):
         frame.transform(lhs.decode_by_schema("value", lengths, "m int", headers="header"))
+
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "counts", "type": {"type": "map", "values": "int"}},
+        {"name": "state", "type": {"type": "enum", "name": "State", "symbols": ["NEW"]}},
+        {"name": "lines", "type": {"type": "array", "items": {"type": "record", "name": "L", "fields": [{"name": "n", "type": "int"}]}}},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2}},
+    ],
+}  # fmt: skip
+
+
+def with_time(type):
+    return {"type": "record", "name": "T", "fields": [{"name": "at", "type": type}]}
+
+
+def test_an_avro_decoder_has_columns_of_spark(spark) -> None:
+    when = datetime.datetime(2026, 1, 2, 3, 4, 5, 678000, datetime.UTC)
+    order = {
+        "id": 1,
+        "at": when,
+        "counts": {"a": 1},
+        "state": "NEW",
+        "lines": [{"n": 7}],
+        "price": decimal.Decimal("1.25"),
+    }
+    values = [memory_registry.prefixed(1, ORDER, order), prefixed(9), None]
+    decoder = AvroDecoder(memory_registry.MemoryRegistry({1: ORDER, "orders": ORDER}), subject="orders")
+    result = frame_of(spark, values).transform(lhs.decode_by_schema("value", decoder, keep=["n"], errors="column"))
+    types = dict(result.drop("error").dtypes)
+    assert types == {
+        "n": "bigint", "id": "bigint", "at": "timestamp", "counts": "map<string,int>", "state": "string",
+        "lines": "array<struct<n:int>>", "price": "decimal(5,2)",
+    }  # fmt: skip
+    first, second, third = result.orderBy("n").collect()
+    assert (first.id, first.counts, first.state, first.lines[0].n) == (1, {"a": 1}, "NEW", 7)
+    assert (first.at.astimezone(datetime.UTC), first.price) == (when, decimal.Decimal("1.25"))
+    assert (second.id, second.error[0].code, third.id, third.error) == (None, "unknown_type", None, None)
+
+
+def test_columns_that_spark_does_not_have_need_a_schema(spark) -> None:
+    schema = with_time({"type": "int", "logicalType": "time-millis"})
+    decoder = AvroDecoder(memory_registry.MemoryRegistry({1: schema}), schema)
+    frame = frame_of(spark, [b"\0\0\0\0\1\x02"])
+    with pytest.raises(TypeError, match=r"Spark has no type for time32.*pass schema="):
+        frame.transform(lhs.decode_by_schema("value", decoder))
+    [row] = frame.transform(lhs.decode_by_schema("value", decoder, "at int", keep=[])).collect()
+    assert row.at == 1
+    with pytest.raises(ValueError, match="pass a schema or a subject to the decoder"):
+        frame.transform(lhs.decode_by_schema("value", AvroDecoder(memory_registry.MemoryRegistry({1: schema}))))

@@ -12,12 +12,13 @@ from pyspark.sql.types import StructField, StructType
 
 from letterhead._shared_parameters import documented
 from letterhead.arrow import SchemaDecoder
+from letterhead.conventions.schema_group import ColumnsDecoder
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.fields import Field
 from letterhead.limits import Limits
 from letterhead.operations import ReadOptions, Select
 from letterhead.spark.frame import Input, check_column, check_names, check_str
-from letterhead.spark.schemas import Declared, arrow_schema, header_lists, spark_type
+from letterhead.spark.schemas import Declared, arrow_schema, header_lists, spark_schema, spark_type
 from letterhead.spark.transform import ArrowStep, Transform
 
 __all__ = ["decode_by_schema"]
@@ -26,8 +27,8 @@ __all__ = ["decode_by_schema"]
 @documented
 def decode_by_schema(
     column: str | Column,
-    decode: SchemaDecoder,
-    schema: str | StructType,
+    decode: SchemaDecoder | ColumnsDecoder,
+    schema: str | StructType | None = None,
     *,
     headers: str | Column | None = None,
     format: str = "kafka",
@@ -48,11 +49,12 @@ def decode_by_schema(
     ----------
     column : str or Column
         The values, or the keys: binary.
-    decode : callable
-        Gets a :class:`letterhead.arrow.SchemaGroup` and returns a row for each of its values, as in
+    decode : callable or AvroDecoder
+        A :class:`letterhead.schemas.AvroDecoder` with a schema or a subject, or a function that gets a :class:`letterhead.arrow.SchemaGroup` and returns a row for each of its values, as in
         :func:`letterhead.arrow.decode_by_schema`. It runs on executors, for each Arrow batch and schema.
-    schema : str or StructType
-        The new columns, for example ``"id bigint, name string"``.
+    schema : str or StructType, optional
+        The new columns, for example ``"id bigint, name string"``. An ``AvroDecoder`` knows its columns; the driver fetches the
+        schema of its subject when the function is called.
     headers : str or Column, optional
         Headers as Spark's Kafka source returns them with ``includeHeaders``, or in bytes of ``format``. A message without
         the header has its id in front of its value.
@@ -87,9 +89,10 @@ def decode_by_schema(
         check_column("headers", headers)
         inputs.append(Input(headers, f"{format} is read from", ("binary", *header_lists(format))))
     check_str("header", header)
-    if not callable(decode):
+    knows_columns = isinstance(decode, ColumnsDecoder)
+    if not callable(decode) and not knows_columns:
         raise TypeError(f"decode must be a function, not {type(decode).__name__}")
-    if not isinstance(schema, str | StructType):
+    if not isinstance(schema, str | StructType) and not (schema is None and knows_columns):
         raise TypeError(f"schema must be str or StructType, not {type(schema).__name__}")
     options = ReadOptions(errors=errors, error_column=error_column, limits=limits)
     # Rejects misspelt names before a job runs.
@@ -111,8 +114,8 @@ def decode_by_schema(
 class _SchemaStep:
     """A decoder and its columns, which a session parses: Spark reads DDL only there."""
 
-    decode: SchemaDecoder
-    schema: str | StructType
+    decode: SchemaDecoder | ColumnsDecoder
+    schema: str | StructType | None
     format: str
     header: str
     id_bytes: Literal[4, 8] | None
@@ -122,7 +125,16 @@ class _SchemaStep:
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the kept columns of a frame, then the decoded ones."""
-        requested = df.sparkSession.createDataFrame([], self.schema).schema
+        if isinstance(self.decode, ColumnsDecoder):
+            own = self.decode.bind([]).schema  # in the driver, so that all executors have the same columns
+        if self.schema is None:
+            if not own.names:
+                raise ValueError(
+                    "the columns are not known before the values are read: pass a schema or a subject to the decoder"
+                )
+            requested = _own_columns(own)
+        else:
+            requested = df.sparkSession.createDataFrame([], self.schema).schema
         schema = StructType([StructField(field.name, field.dataType) for field in requested.fields])
         operation = DecodeBySchema(
             self.decode, arrow_schema(schema), self.format, self.header, self.options, self.id_bytes
@@ -133,3 +145,12 @@ class _SchemaStep:
         names = tuple(schema.names)
         step = ArrowStep(operation, Declared(result, schema.fields), names, self.keep, self.identify, null_fields={})
         return step.apply(df, fields, inputs)
+
+
+def _own_columns(schema: pa.Schema) -> StructType:
+    try:
+        return spark_schema(schema)
+    except TypeError as error:
+        raise TypeError(
+            f"{error}: pass schema= with a type for the column, or a schema without it to the decoder"
+        ) from None

@@ -80,11 +80,14 @@ def spark_type(type: pa.DataType) -> DataType:
     plain = {
         pa.bool_(): T.BooleanType, pa.int8(): T.ByteType, pa.int16(): T.ShortType, pa.int32(): T.IntegerType,
         pa.int64(): T.LongType, pa.float32(): T.FloatType, pa.float64(): T.DoubleType, pa.utf8(): T.StringType,
-        pa.binary(): T.BinaryType, pa.timestamp("us", "UTC"): T.TimestampType,
-        pa.date32(): T.DateType,
+        pa.binary(): T.BinaryType, pa.date32(): T.DateType,
     }  # fmt: skip
     if type in plain:
         return plain[type]()
+    if pa.types.is_timestamp(type):
+        return T.TimestampNTZType() if type.tz is None else T.TimestampType()
+    if pa.types.is_map(type):
+        return T.MapType(spark_type(type.key_type), spark_type(type.item_type))
     if pa.types.is_decimal(type):
         return T.DecimalType(type.precision, type.scale)
     if pa.types.is_list(type):
