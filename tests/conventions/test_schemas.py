@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import io
 import json
@@ -79,8 +80,11 @@ def topic(count: int = 40) -> tuple[MemoryRegistry, pa.Array, pa.Array, list[dic
 def test_the_how_to_decodes_what_confluents_serializers_wrote(tmp_path: Any) -> None:
     registry, values, headers, orders = topic()
     names: dict[str, Any] = {"registry": registry, "table": pa.table({"value": values, "headers": headers})}
-    run("docs/how-to/decode-avro.md", names, "python")
+    names["contextlib"] = contextlib
+    read = 'lh.read.topic("orders", bootstrap_servers="localhost:9092")'
+    run("docs/how-to/decode-avro.md", names, "python", {read: "contextlib.nullcontext(table)"})
     assert names["decoded"].to_pylist() == [{**order, "error": None} for order in orders]
+    assert names["orders"]["value"].to_pylist() == orders
     assert [row["fields"] for row in names["sizes"].to_pylist()] == [
         1 + (order["city"] is not None) for order in orders
     ]

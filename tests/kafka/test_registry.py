@@ -15,7 +15,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead import spark as lhs
-from letterhead.schemas import AvroDecoder, RegisteredSchema, Registry
+from letterhead.schemas import AvroDecoder, RegisteredSchema, Registry, decode_values
 from registry import Apicurio
 from written import create_with
 
@@ -120,6 +120,9 @@ def test_three_versions_of_a_topic_are_read_by_one_schema(apicurio: Apicurio, br
     assert [row["id"] for row in read(AvroDecoder(registry))] == [1, 2, None]
     with_header = lha.decode_by_schema(table["value"], AvroDecoder(registry), headers=table["headers"]).to_pylist()
     assert with_header[::2] == with_header[1::2]
+    with lh.read.topic("evolved", bootstrap_servers=broker) as reader:
+        streamed = decode_values(reader, AvroDecoder(registry, subject="evolved-value")).read_all()
+    assert streamed["value"].to_pylist()[::2] == latest
 
 
 def test_a_stream_meets_a_new_version_while_it_runs(apicurio: Apicurio, broker: str, spark: Any) -> None:

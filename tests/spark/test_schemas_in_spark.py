@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import sys
+from contextlib import nullcontext
 
 import pyarrow as pa
 import pytest
@@ -55,8 +56,13 @@ def test_the_page_about_avro_decodes_in_spark(spark) -> None:
     table = pa.table({"offset": list(range(len(values))), "value": values, "headers": headers})
     # A value of no schema, and one of a schema that the registry does not have.
     more = pa.table({"offset": [2500, 2501], "value": [b"{}", prefixed(99)], "headers": encoded([], [])})
-    names = {"registry": registry, "table": table, "topic": spark.createDataFrame(pa.concat_tables([table, more]))}
-    run(PAGE, names, "python")
+    names = {
+        "registry": registry,
+        "table": table,
+        "nullcontext": nullcontext,
+        "topic": spark.createDataFrame(pa.concat_tables([table, more])),
+    }
+    run(PAGE, names, "python", {'lh.read.topic("orders", bootstrap_servers="localhost:9092")': "nullcontext(table)"})
     run(PAGE, names, "python spark")
     rows = names["orders"].orderBy("offset").collect()
     assert names["orders"].columns == ["offset", "id", "city", "error"]
