@@ -25,8 +25,8 @@ class Apicurio:
 
     Attributes
     ----------
-    url, tls_url : str
-        Where it has the API of Confluent's registry, without and with TLS.
+    url, tls_url, own_url : str
+        Where it has the API of Confluent's registry, without and with TLS, and its own.
     authority : Path
         PEM: the authority that signed its certificate.
     """
@@ -40,6 +40,7 @@ class Apicurio:
         secured.signed(own, key, certificate)
         port, tls_port = free_ports(2)
         self.url = f"http://127.0.0.1:{port}/apis/ccompat/v7"
+        self.own_url = f"http://127.0.0.1:{port}/apis/registry/v2"
         self.tls_url = f"https://127.0.0.1:{tls_port}/apis/ccompat/v7"
         [program] = BUILT.glob("*-runner.jar")
         with (directory / "log").open("wb") as log:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import urllib.request
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.schemas import AvroDecoder, RegisteredSchema, Registry, decode_values
+from memory_registry import avro
 from registry import Apicurio
 from written import create_with
 
@@ -53,6 +55,39 @@ def test_other_types_of_schemas_are_named(apicurio: Apicurio) -> None:
 def test_an_unknown_id_is_none(apicurio: Apicurio) -> None:
     assert Registry(apicurio.url).schema(987_654) is None
     assert Registry(apicurio.url).schema("89791762-2336-4186-9674-299b90a802e2") is None
+
+
+def test_ids_of_apicurio_are_read_by_its_own_api(apicurio: Apicurio) -> None:
+    for subject in ("same", "again"):
+        apicurio.register(subject, CITY)
+    apicurio.register("owner", PERSON, references={"same": "a.City"})
+
+    def ids(subject: str) -> tuple[int, int]:
+        with urllib.request.urlopen(f"{apicurio.own_url}/groups/default/artifacts/{subject}/meta", timeout=60) as reply:
+            meta = json.load(reply)
+        return meta["globalId"], meta["contentId"]
+
+    registry = Registry(apicurio.own_url)
+    by_content = Registry(apicurio.own_url, {"apicurio.registry.use-id": "contentId"})
+    # The same content has one id of contents, and several global ones.
+    assert ids("same")[0] < ids("again")[0]
+    assert ids("same")[1] == ids("again")[1]
+    for subject in ("same", "again"):
+        global_id, content_id = ids(subject)
+        for found in (registry.schema(global_id), by_content.schema(content_id), registry.latest(subject)):
+            assert found is not None
+            assert (found.type, json.loads(found.text), found.references) == ("AVRO", CITY, {})
+    owner = registry.latest("owner")
+    assert owner is not None
+    assert json.loads(owner.text)["fields"][0]["type"]["fields"] == CITY["fields"]
+    assert (registry.schema(987_654), registry.latest("nothing")) == (None, None)
+
+    value = avro({**PERSON, "fields": [{"name": "home", "type": CITY}]}, {"home": {"name": "x"}})
+    headers = pa.array([lh.encode([("apicurio.value.globalId", ids("owner")[0].to_bytes(8, "big"))], "kafka")])
+    rows = lha.decode_by_schema(
+        pa.array([value]), AvroDecoder(registry), headers=headers, header="apicurio.value.globalId"
+    )
+    assert rows.to_pylist() == [{"home": {"name": "x"}}]
 
 
 def test_a_registry_is_reached_over_tls(apicurio: Apicurio) -> None:

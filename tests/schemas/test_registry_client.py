@@ -120,6 +120,18 @@ def test_another_reply_is_a_connection_error(server: Server, reply: Any) -> None
         Registry(server.url).schema(1)
 
 
+@pytest.mark.parametrize(
+    "replies", [{"ids/globalIds/1?dereference=true": [b"\xff"]}, {}, {"search/artifacts?globalId=1": [{}]}]
+)
+def test_another_reply_of_apicurio_is_a_connection_error(server: Server, replies: dict[str, Any]) -> None:
+    usual = {"ids/globalIds/1?dereference=true": ['"int"'], "search/artifacts?globalId=1": [{"artifacts": [{}]}]}
+    if "ids/globalIds/1?dereference=true" in replies:
+        usual["search/artifacts?globalId=1"] = [{"artifacts": [{"type": "AVRO"}]}]
+    server.replies.update({f"/apis/registry/v2/{path}": reply for path, reply in (usual | replies).items()})
+    with pytest.raises(ConnectionError, match=r"127\.0\.0\.1"):
+        Registry(f"{server.url}/apis/registry/v2").schema(1)
+
+
 def test_a_registry_that_does_not_answer_is_a_connection_error(server: Server) -> None:
     server.close()
     with pytest.raises(ConnectionError, match="no schema from"):
@@ -171,6 +183,13 @@ def test_references_that_do_not_end_are_an_error(server: Server, problem: str) -
         ("http://a:1,ftp://b:1", {}, "must be like http"),
         (f"http://me:{SECRET}@registry:8081", {}, r"basic\.auth\.user\.info"),
         ("http://registry:8081", {"basic.auth.user": "a"}, r"did you mean 'basic\.auth\.user\.info'"),
+        ("http://a:1,http://b:1/apis/registry/v2", {}, "different APIs"),
+        ("http://registry:8081", {"apicurio.registry.use-id": "globalId"}, "for an address that ends with"),
+        (
+            "http://a:1/apis/registry/v2",
+            {"apicurio.registry.use-id": "id"},
+            r"unknown value of apicurio\.registry\.use-id",
+        ),
         ("http://registry:8081", {"request.timeout.ms": "-1"}, "must be 1 to 600000"),
         ("http://registry:8081", {"basic.auth.user.info": "a:b", "bearer.auth.token": "c"}, "exclude each other"),
     ],

@@ -31,7 +31,15 @@ _DEFAULT_TIMEOUT_MS = 15_000
 _MAX_DEPTH = 32
 """Most schemas of which each refers to the next one."""
 
+_USE_ID = "apicurio.registry.use-id"
+_IDS = {"globalId": "globalIds", "contentId": "contentIds"}
+"""Ids that Apicurio's serializers write, and their resources."""
+
+_APICURIO = "/apis/registry/v2"
+"""End of the address of Apicurio's own API."""
+
 _SETTINGS = (
+    _USE_ID,
     "basic.auth.user.info",
     "bearer.auth.token",
     "request.timeout.ms",
@@ -54,12 +62,13 @@ class Registry:
     Parameters
     ----------
     url : str
-        Address such as ``http://registry:8081``; of Apicurio with ``/apis/ccompat/v7``. Several addresses of the same registry
-        are separated by commas.
+        Address such as ``http://registry:8081``. Apicurio has Confluent's API under ``/apis/ccompat/v7``, and its own, with
+        the ids of its own serializers, under ``/apis/registry/v2``. Several addresses of the same registry are separated by commas.
     settings : mapping of str to str, optional
         Settings by the names of Confluent's clients: ``basic.auth.user.info`` (``user:password``) or ``bearer.auth.token``;
         ``ssl.ca.location``, ``ssl.certificate.location``, ``ssl.key.location`` and ``ssl.key.password`` for PEM files;
-        ``request.timeout.ms``, 15,000 by default, for each request. ``${env:NAME}`` and ``${file:PATH}`` in a value stand for
+        ``request.timeout.ms``, 15,000 by default, for each request. With Apicurio's own API, ``apicurio.registry.use-id`` is
+        ``globalId``, by default, or ``contentId``: the id that headers or prefixes have. ``${env:NAME}`` and ``${file:PATH}`` in a value stand for
         a secret that is stored elsewhere.
 
     Raises
@@ -88,6 +97,14 @@ class Registry:
         if not timeout.isascii() or not timeout.isdigit() or not 0 < int(timeout) <= 600_000:
             raise ValueError(f"request.timeout.ms must be 1 to 600000, not {timeout!r}")
         self._timeout = int(timeout) / 1000
+        is_apicurio = {each.endswith(_APICURIO) for each in self._urls}
+        if len(is_apicurio) > 1:
+            raise ValueError("the addresses of a registry have different APIs")
+        self._is_apicurio = is_apicurio == {True}
+        if _USE_ID in self._settings:
+            check_name(f"value of {_USE_ID}", self._settings[_USE_ID], _IDS)
+            if not self._is_apicurio:
+                raise ValueError(f"{_USE_ID} is for an address that ends with {_APICURIO}")
         self._known = _known_schemas(self._key)
 
     def __repr__(self) -> str:
@@ -116,6 +133,9 @@ class Registry:
         PermissionError
             If it rejects the credentials.
         """
+        if self._is_apicurio:
+            own_id = self._settings.get(_USE_ID, "globalId")
+            return self._known.get(schema_id, lambda: self._fetch_from_apicurio(own_id, schema_id))
         path = ("schemas", "ids", str(schema_id)) if isinstance(schema_id, int) else ("schemas", "guids", schema_id)
         return self._known.get(schema_id, lambda: self._fetch(path, ()))
 
@@ -129,7 +149,22 @@ class Registry:
         PermissionError
             If it rejects the credentials.
         """
+        if self._is_apicurio:
+            found = self._request(("groups", "default", "artifacts", subject, "meta"))
+            return None if found is None else self._fetch_from_apicurio("globalId", _entry(self.url, found, "globalId"))
         return self._fetch(("subjects", subject, "versions", "latest"), ())
+
+    def _fetch_from_apicurio(self, own_id: str, number: Any) -> RegisteredSchema | None:
+        """Fetch a schema, into which the registry writes those that it refers to."""
+        text = self._reply(("ids", _IDS[own_id], str(number)), "?dereference=true")
+        found = None if text is None else self._request(("search", "artifacts"), f"?{own_id}={number}")
+        artifacts = None if found is None else _entry(self.url, found, "artifacts")
+        if text is None or not artifacts:
+            return None
+        try:
+            return RegisteredSchema(str(_entry(self.url, artifacts[0], "type")).upper(), text.decode(), {})
+        except UnicodeDecodeError:
+            raise ConnectionError(f"{self.url} returned a schema that is not UTF-8") from None
 
     def _fetch(self, path: Path, above: tuple[Path, ...]) -> RegisteredSchema | None:
         """Fetch a schema and those that it refers to; ``above`` are the ones that refer to it."""
@@ -157,9 +192,17 @@ class Registry:
             raise ValueError(f"schema {'/'.join(above[-1])} refers to {name}, which the registry does not have")
         return found
 
-    def _request(self, path: Path) -> Any:
+    def _request(self, path: Path, query: str = "") -> Any:
         """Return the JSON of a reply, or None for what the registry does not have."""
-        resource = "/".join(quote(part, safe="") for part in path)
+        reply = self._reply(path, query)
+        try:
+            return None if reply is None else json.loads(reply)
+        except (ValueError, RecursionError):
+            raise ConnectionError(f"{self.url} did not return JSON: is it a registry?") from None
+
+    def _reply(self, path: Path, query: str = "") -> bytes | None:
+        """Return a reply, or None for what the registry does not have."""
+        resource = "/".join(quote(part, safe="") for part in path) + query
         reason = ""
         for attempt in range(_TRIES):
             if attempt:
@@ -177,10 +220,7 @@ class Registry:
                 reason = getattr(cause, "strerror", None) or type(cause).__name__
                 continue
             if status == 200:
-                try:
-                    return json.loads(body)
-                except (ValueError, RecursionError):
-                    raise ConnectionError(f"{url} did not return JSON: is it a registry?") from None
+                return body
             if status == 404:
                 return None
             reason = f"HTTP status {status}"
@@ -207,7 +247,9 @@ class Registry:
         until = time.monotonic() + self._timeout
         deadline = Deadline(until)
         opener = urllib.request.build_opener(NoRedirect(), TimedHandler(deadline, tls))
-        request = urllib.request.Request(url, headers={"Accept": _MEDIA_TYPE, **_authorization(settings)})
+        request = urllib.request.Request(
+            url, headers={"Accept": f"{_MEDIA_TYPE}, */*;q=0.5", **_authorization(settings)}
+        )
         with deadline:
             try:
                 with opener.open(request, timeout=self._timeout) as response:
@@ -220,6 +262,13 @@ class Registry:
             except urllib.error.HTTPError as error:
                 error.close()
                 return error.code, b""
+
+
+def _entry(url: str, reply: Any, name: str) -> Any:
+    try:
+        return reply[name]
+    except (KeyError, TypeError):
+        raise ConnectionError(f"{url} returned no {name}: is it a registry?") from None
 
 
 def _checked_url(url: str) -> str:
