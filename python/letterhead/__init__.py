@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead import conventions, errors
 from letterhead._header_edits import hmac, lit
-from letterhead._native import __version__ as __version__
+from letterhead._read_options import ReadOptions
 from letterhead.conventions import profile
 from letterhead.conventions.spring import spring_columns
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, LetterheadError
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from letterhead import testing as testing
     from letterhead import where as where
     from letterhead import write as write
+    from letterhead._native import __version__ as __version__
     from letterhead.copies.copying import copy as copy
     from letterhead.sources.comparison import diff as diff
     from letterhead.sources.opening import open as open
@@ -90,6 +91,7 @@ __all__ = [
     "Loss",
     "Losses",
     "Message",
+    "ReadOptions",
     "String",
     "UInt8",
     "UInt16",
@@ -119,7 +121,8 @@ __all__ = [
 
 # Imported on first use: they need pyarrow or pyspark, which a program that decodes one message may not have.
 _LAZY = ("arrow", "iggy", "kip82", "read", "schemas", "spark", "state", "testing", "where", "write")
-_LAZY_FUNCTIONS = {
+_LAZY_NAMES = {
+    "__version__": "letterhead._native",
     "copy": "letterhead.copies.copying",
     "diff": "letterhead.sources.comparison",
     "open": "letterhead.sources.opening",
@@ -129,10 +132,10 @@ _LAZY_FUNCTIONS = {
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"letterhead.{name}")
-    if name in _LAZY_FUNCTIONS:
-        return getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name)
+    if name in _LAZY_NAMES:
+        return getattr(importlib.import_module(_LAZY_NAMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_LAZY, *_LAZY_FUNCTIONS, "__version__"})
+    return sorted({*__all__, *_LAZY, *_LAZY_NAMES})

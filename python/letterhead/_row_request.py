@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from letterhead._arrow_types import OnError
 from letterhead._error_policies import NULL_COLUMN
 from letterhead._names import check_name, names_of
+from letterhead._read_options import ReadOptions
 
 if TYPE_CHECKING:
     from letterhead.fields import Columns
+    from letterhead.kafka.oauth import TokenProvider
     from letterhead.limits import Limits
     from letterhead.offsets.specs import OffsetSpec
     from letterhead.state.reading.key_bounds import KeyBounds
     from letterhead.where.conditions import Where
 
-__all__ = ["RowRequest", "StoreOptions", "columns_asked", "is_committed"]
+__all__ = [
+    "IGGY_TOPIC_OPTIONS", "KAFKA_CONNECTION_OPTIONS", "KAFKA_TOPIC_OPTIONS", "LOG_OPTIONS", "OPTIONS", "STORE_OPTIONS", "RowRequest",
+    "StoreOptions", "check_supported", "is_committed", "row_request",
+]  # fmt: skip
 
 
 class StoreOptions(NamedTuple):
@@ -28,6 +33,7 @@ class StoreOptions(NamedTuple):
     value_format: str | None = None
     keys: KeyBounds | None = None
     backward: bool = False
+    window_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,10 @@ class RowRequest:
     among_others: bool = False
     limits: Limits | None = None
     timeout_ms: int | None = None  # by default as the settings say, or a minute
+    fetch_bytes: int | None = None
+    batch_bytes: int | None = None
+    token_provider: TokenProvider | None = None
+    mapping: str | None = None  # how messages of Iggy become records of Kafka
     servers: str | None = None  # brokers of a topic of Kafka whose address names none
     settings: Mapping[str, Any] | None = None
     stores: StoreOptions | None = None
@@ -81,7 +91,48 @@ class RowRequest:
         return self.without_headers(default) if self.columns is None else self.columns
 
 
-def columns_asked(columns: Sequence[str] | None, headers: Columns | None) -> tuple[str, ...] | None:
+def row_request(
+    options: ReadOptions | None,
+    *,
+    columns: Sequence[str] | None = None,
+    headers: Columns | None = None,
+    where: Where | None = None,
+    start: OffsetSpec = "earliest",
+    end: OffsetSpec = "latest",
+    errors: OnError = "raise",
+    settings: Mapping[str, Any] | None = None,
+    store: str | None = None,
+) -> RowRequest:
+    """Return the request of a call with these arguments."""
+    if options is not None and not isinstance(options, ReadOptions):
+        raise TypeError(f"options must be ReadOptions, not {type(options).__name__}")
+    options = options or ReadOptions()
+    return RowRequest(
+        columns=_columns_asked(columns, headers),
+        headers=headers,
+        where=where,
+        start=start,
+        end=end,
+        last=options.last,
+        follow=options.follow,
+        partitions=None if options.partitions is None else frozenset(options.partitions),
+        committed=is_committed(options.isolation_level),
+        commit_group=options.commit_group,
+        errors=errors,
+        error_column=options.error_column,
+        ignore_crc=options.ignore_crc,
+        limits=options.limits,
+        timeout_ms=options.timeout_ms,
+        fetch_bytes=options.fetch_bytes,
+        batch_bytes=options.batch_bytes,
+        token_provider=options.token_provider,
+        mapping=options.mapping,
+        settings=settings,
+        stores=StoreOptions(store, options.store_type, options.values, window_size=options.window_size),
+    )
+
+
+def _columns_asked(columns: Sequence[str] | None, headers: Columns | None) -> tuple[str, ...] | None:
     """Return the names of columns that a caller lists; refuse an empty list without typed headers: rows would be lost."""
     names = names_of(columns)
     if names == () and not headers:
@@ -95,3 +146,47 @@ def is_committed(isolation_level: str | None) -> bool | None:
         return None
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
     return isolation_level == "read_committed"
+
+
+_LOGS = "topics and log segments"
+
+OPTIONS: Mapping[str, tuple[str, str]] = {
+    "start": ("start=", _LOGS),
+    "end": ("end=", _LOGS),
+    "partitions": ("partitions=", _LOGS),
+    "follow": ("follow=", "topics"),
+    "timeout_ms": ("timeout_ms=", "topics"),
+    "fetch_bytes": ("fetch_bytes=", "topics"),
+    "batch_bytes": ("batch_bytes=", "topics of Kafka"),
+    "token_provider": ("token_provider=", "topics of Kafka"),
+    "settings": ("settings=", "topics of Kafka"),
+    "commit_group": ("commit_group=", "topics of Kafka"),
+    "committed": ("isolation_level=", f"{_LOGS} of Kafka"),
+    "view": ("{view}=", f"{_LOGS} of Kafka"),
+    "ignore_crc": ("ignore_crc=", "records of log segments of Kafka"),
+    "mapping": ("mapping=", "topics of Iggy"),
+    "stores": ("store= and the options of its keys", "state directories"),
+}
+"""Fields of a request that only some sources support: the parameter in errors, and the sources that support it."""
+
+LOG_OPTIONS = frozenset({"start", "end", "partitions"})
+KAFKA_CONNECTION_OPTIONS = frozenset({"settings", "token_provider", "timeout_ms", "fetch_bytes"})
+KAFKA_TOPIC_OPTIONS = LOG_OPTIONS | KAFKA_CONNECTION_OPTIONS | {
+    "batch_bytes", "follow", "commit_group", "committed", "view",
+}  # fmt: skip
+IGGY_TOPIC_OPTIONS = LOG_OPTIONS | {"follow", "timeout_ms", "fetch_bytes", "mapping"}
+STORE_OPTIONS = frozenset({"stores"})
+
+
+def check_supported(name: str, supported: Iterable[str], request: RowRequest) -> None:
+    """Raise ValueError if a request has an option that the source of this name does not support."""
+    for field, (parameter, kinds) in OPTIONS.items():
+        value = getattr(request, field)
+        if value not in _UNSET.get(field, (_DEFAULTS[field],)) and field not in supported:
+            verb = "are" if " and " in parameter else "is"
+            raise ValueError(f"{parameter.format(view=value)} {verb} for {kinds}, not for {name}")
+
+
+_DEFAULTS = {field.name: field.default for field in fields(RowRequest)}
+
+_UNSET: Any = {"settings": (None, {}), "stores": (None, StoreOptions()), "committed": (None, False)}

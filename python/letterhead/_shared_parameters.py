@@ -91,10 +91,6 @@ offsets : int, str, datetime or mapping, default "earliest" and "latest"
 last : int, optional
     Read only the last rows of each partition, at most this many, that the other options select.
 
-follow : bool, default False
-    After the last row, wait for new ones, and return them as they arrive, until the reader is closed. Partitions that are
-    added later are not read.
-
 draft : {"typed", "int", "wrapper"}, default "typed"
     The draft: text keys and typed values; integer keys; or integer keys inside the value.
 

@@ -12,6 +12,7 @@ import pytest
 
 import letterhead as lh
 from command import Result
+from read_arguments import read_arguments
 
 Run = Callable[..., Result]
 
@@ -119,7 +120,7 @@ def test_function_returns_what_the_command_prints(run: Run, written: Callable[..
             for name, value in options.items()
             for part in (f"--{name}", *([value] if isinstance(value, str) else value))
         ]
-        rows = lh.diff(first, second, **options).read_all().to_pylist()
+        rows = lh.diff(first, second, **read_arguments(**options)).read_all().to_pylist()
         printed = [json.loads(line) for line in run("diff", first, second, *arguments, "--json").lines]
         places = [[row.get("offset", row.get("position")), row["differs"], row["first"] is None] for row in rows]
         assert places == [

@@ -17,6 +17,7 @@ import letterhead as lh
 from command import Result
 from letterhead import arrow as lha
 from log_bytes import batch, record
+from read_arguments import read_arguments
 
 Run = Callable[..., Result]
 
@@ -353,7 +354,10 @@ def test_records_of_a_batch_with_a_wrong_checksum_are_shown_with_that_error(run:
     result = run("read", folder, "--ignore-crc", "--count-by", "error", "--json")
     assert (result.code, rows(result)) == (1, [{"error": None, "count": 9731}, {"error": "bad_crc", "count": 269}])
     assert "269 of 10,000 records did not decode: bad_crc 269" in result.err
-    with lh.open(folder, errors="column", ignore_crc=True) as reader, lh.read.segments(ORDERS) as whole:
+    with (
+        lh.open(folder, errors="column", options=lh.ReadOptions(ignore_crc=True)) as reader,
+        lh.read.segments(ORDERS) as whole,
+    ):
         read = reader.read_all()
         assert read.drop(["error"]).drop(["topic"]).equals(whole.read_all().drop(["topic"]))
     wrong = [
@@ -382,7 +386,10 @@ def test_records_that_no_checksum_hides_are_named_as_missing(run: Run, tmp_path:
     data[886_251 + 200] ^= 0xFF  # within the gzip data of offsets 3500 to 3912
     (folder / LOG).write_bytes(data)
     options: dict[str, Any] = {"columns": ["offset"], "errors": "column"}
-    with lh.read.segments(folder, **options) as plain, lh.read.segments(folder, **options, ignore_crc=True) as reader:
+    with (
+        lh.read.segments(folder, **read_arguments(**options)) as plain,
+        lh.read.segments(folder, **read_arguments(**options, ignore_crc=True)) as reader,
+    ):
         assert plain.read_all().num_rows == reader.read_all().num_rows == 9588
         [expected], [damaged] = plain.damaged, reader.damaged
     assert damaged[:5] == expected[:5] == (str(folder / LOG), 886_251, expected.end, 3500, 3912)
@@ -427,7 +434,7 @@ def test_checksums_are_ignored_for_records_that_are_shown(
     result = run("read", SAMPLES / "orders-0.parquet", "--ignore-crc")
     assert (result.code, "--ignore-crc is for records of log segments of Kafka" in result.err) == (2, True)
     with pytest.raises(ValueError, match="ignore_crc= needs errors='column'"):
-        lh.read.segments(damaged, ignore_crc=True)
+        lh.read.segments(damaged, options=lh.ReadOptions(ignore_crc=True))
 
 
 def test_an_unreadable_batch_is_no_record_among_control_records(run: Run, damaged: Path) -> None:

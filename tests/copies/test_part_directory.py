@@ -22,6 +22,7 @@ from letterhead.copies import part_directory
 from letterhead.copies.copying import Copying
 from letterhead.copies.part_directory import PartDirectory
 from letterhead.sources.recognition import open_sources
+from read_arguments import read_arguments
 
 Run = Callable[..., Result]
 
@@ -164,7 +165,7 @@ def test_target_that_is_no_directory_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=message):
-        lh.copy(samples / "orders-0", target, **options)
+        lh.copy(samples / "orders-0", target, **read_arguments(**options))
     with pytest.raises(ValueError, match="is no log, and cannot be copied to a directory"):
         lh.copy(samples / "orders-0.parquet", "copy")
 

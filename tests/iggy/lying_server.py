@@ -19,6 +19,7 @@ import pyarrow as pa
 from sockets import LoopbackServer, receive_exactly
 
 import letterhead as lh
+from read_arguments import read_arguments
 
 REPLIES = Path(__file__).with_name("replies.json")
 HEADER_LEN = 256
@@ -30,7 +31,9 @@ Lie: TypeAlias = Callable[[str, bytes], bytes]
 
 def read(address: str, **options: object) -> pa.Table:
     """Read the recorded topic."""
-    with lh.read.iggy(address, stream="tests", topic="lies", start={0: 1, 1: "earliest"}, **options) as reader:
+    with lh.read.iggy(
+        address, **read_arguments(stream="tests", topic="lies", start={0: 1, 1: "earliest"}, **options)
+    ) as reader:
         return reader.read_all()
 
 

@@ -16,6 +16,7 @@ from command import runner
 from letterhead.errors import DecodeError, TruncatedTailWarning
 from letterhead.offsets.segments import SegmentsReader
 from log_bytes import write_segments
+from read_arguments import read_arguments
 
 OFFSET_AT, TIME_AT, LENGTH_AT, CHECKSUM_AT, COUNT_AT = 8, 16, 32, 40, 48
 DELTA_AT, PAYLOAD_LEN_AT = HEADER_LEN + 24, HEADER_LEN + 36
@@ -41,7 +42,9 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
 
 
 def opened(path: Path, **options: Any) -> SegmentsReader:
-    return lh.read.segments(path, **{"format": "iggy-batch", "columns": ["offset", "payload"], **options})
+    return lh.read.segments(
+        path, **read_arguments(**{"format": "iggy-batch", "columns": ["offset", "payload"], **options})
+    )
 
 
 def rows(path: Path, **options: Any) -> list[dict[str, Any]]:

@@ -15,11 +15,12 @@ from silent import SilentServer, interrupted, without_a_name_server
 
 import letterhead as lh
 from lying_server import LyingServer
+from read_arguments import read_arguments
 from server import Server
 
 TOPIC = {"stream": "tests", "topic": "lies", "timeout_ms": 400}
 ACTIONS = {
-    "reader": lambda address: lh.read.iggy(address, **TOPIC).read_all(),
+    "reader": lambda address: lh.read.iggy(address, **read_arguments(**TOPIC)).read_all(),
     "writer": lambda address: lh.write.iggy(pa.table({"payload": ["x"]}), address, **TOPIC),
 }
 HALF_A_REPLY = bytes(48) + struct.pack("<I8xB", 4000, 8) + bytes(147) + b"\1" + bytes(47)

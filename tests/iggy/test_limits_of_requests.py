@@ -21,6 +21,7 @@ from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.topic_writer import IggySink
 from letterhead.offsets.partition_log import TopicPartition
 from lying_server import HEADER_LEN, LyingServer
+from read_arguments import read_arguments
 from test_lying_servers import BATCH, at, lies_about, u32
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())]))
@@ -65,7 +66,12 @@ def test_tls_before_1_2_is_refused_where_the_interpreter_allows_it(monkeypatch: 
         iggy_connection, "ssl", types.SimpleNamespace(**vars(ssl) | {"create_default_context": lenient})
     )
     with SilentServer() as server, pytest.raises(TimeoutError):
-        lh.read.iggy(f"iggy://u:p@127.0.0.1:{server.port}?tls=true", stream="s", topic="t", timeout_ms=200).read_all()
+        lh.read.iggy(
+            f"iggy://u:p@127.0.0.1:{server.port}?tls=true",
+            stream="s",
+            topic="t",
+            options=lh.ReadOptions(timeout_ms=200),
+        ).read_all()
     assert {context.minimum_version for context in contexts} == {ssl.TLSVersion.TLSv1_2}
 
 
@@ -89,7 +95,7 @@ def test_the_longest_names_and_the_largest_numbers_identify_a_topic() -> None:
 @pytest.mark.parametrize("fetch_bytes", [0, -1])
 def test_fetch_bytes_is_at_least_1(fetch_bytes: int) -> None:
     with pytest.raises(ValueError, match="fetch_bytes must be at least 1"):
-        lh.read.iggy("iggy://u:p@h", stream="s", topic="t", fetch_bytes=fetch_bytes)
+        lh.read.iggy("iggy://u:p@h", stream="s", topic="t", options=lh.ReadOptions(fetch_bytes=fetch_bytes))
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
@@ -198,7 +204,7 @@ FIRST_POLLS = "2 100 010104010000000205746573747302046c696573010000000003"
 
 
 def read(address: str, **options: object) -> list[int]:
-    with lh.read.iggy(address, stream="tests", topic="lies", timeout_ms=60_000, **options) as reader:
+    with lh.read.iggy(address, **read_arguments(stream="tests", topic="lies", timeout_ms=60_000, **options)) as reader:
         return reader.read_all()["offset"].to_pylist()
 
 

@@ -14,6 +14,7 @@ import pytest
 import letterhead as lh
 from command import runner
 from letterhead.errors import DecodeError, TruncatedTailWarning
+from read_arguments import read_arguments
 from server import Server
 from test_write import table
 
@@ -44,7 +45,7 @@ def stopped(server: Server, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 
 
 def read(path: Path, **options: Any) -> pa.Table:
-    with lh.read.segments(path, format="iggy-batch", **options) as reader:
+    with lh.read.segments(path, **read_arguments(format="iggy-batch", **options)) as reader:
         return reader.read_all()
 
 

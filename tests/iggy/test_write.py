@@ -12,6 +12,7 @@ from letterhead.errors import EncodeError
 from letterhead.iggy import client as iggy_client
 from letterhead.iggy.connection import SEND
 from proxy import Proxy
+from read_arguments import read_arguments
 from server import Server
 
 pytestmark = pytest.mark.iggy_server
@@ -38,7 +39,7 @@ def table(count: int) -> pa.Table:
 
 
 def read(server: Server, topic: str, **options: object) -> pa.Table:
-    with lh.read.iggy(server.address, stream="tests", topic=topic, **options) as reader:
+    with lh.read.iggy(server.address, **read_arguments(stream="tests", topic=topic, **options)) as reader:
         return reader.read_all()
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from sockets import LoopbackServer, receive_exactly
 
 import letterhead as lh
+from read_arguments import read_arguments
 
 RESPONSES = Path(__file__).with_name("responses.json")
 TOPIC = "lies"
@@ -31,7 +32,7 @@ Lie: TypeAlias = Callable[[int, bytes], bytes]
 
 def read(address: str, **options: object) -> pa.Table:
     """Read the recorded topic, in two fetches for each partition."""
-    with lh.read.topic(TOPIC, bootstrap_servers=address, fetch_bytes=100, **options) as reader:
+    with lh.read.topic(TOPIC, **read_arguments(bootstrap_servers=address, fetch_bytes=100, **options)) as reader:
         return reader.read_all()
 
 

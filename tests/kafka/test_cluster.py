@@ -31,6 +31,7 @@ from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.settings import reader_settings
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.reading import read_ranges
+from read_arguments import read_arguments
 from test_kafka_source import Stream, expected, send_both
 from topics import Record
 from written import Row, numbered, producer, read, send
@@ -71,7 +72,7 @@ def rows(table: pa.Table) -> list[Row]:
 def opened(address: str, topic: str, **options: Any) -> Any:
     """A reader that fetches little at a time, so that much can happen in between."""
     options = {"columns": COLUMNS, "fetch_bytes": 2_000, "timeout_ms": 120_000} | options
-    return lh.read.topic(topic, bootstrap_servers=address, **options)
+    return lh.read.topic(topic, **read_arguments(bootstrap_servers=address, **options))
 
 
 def large(count: int, name: bytes) -> list[Record]:
@@ -254,7 +255,9 @@ def test_segments_of_a_truncated_follower_are_those_of_its_leader(cluster: Clust
 
 def segment_rows(cluster: Cluster, node: int, topic: str) -> list[Row]:
     """Rows in the files of a broker."""
-    with lh.read.segments(cluster.directory(node, topic), columns=COLUMNS, isolation_level="read_committed") as reader:
+    with lh.read.segments(
+        cluster.directory(node, topic), columns=COLUMNS, options=lh.ReadOptions(isolation_level="read_committed")
+    ) as reader:
         return rows(reader.read_all())
 
 

@@ -26,6 +26,7 @@ from letterhead.kafka.segments import KafkaSegmentRowReader, KafkaSegments
 from letterhead.offsets.segments import SegmentsReader
 from letterhead.offsets.specs import OffsetBounds
 from log_bytes import TRANSACTIONAL, batch, mark, record, write_segments
+from read_arguments import read_arguments
 
 NAME = f"{0:020}.log"
 
@@ -42,7 +43,7 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
 
 
 def opened(path: Any, **options: Any) -> SegmentsReader:
-    return lh.read.segments(path, **{"columns": ["offset"], **options})
+    return lh.read.segments(path, **read_arguments(**{"columns": ["offset"], **options}))
 
 
 def rows(path: Any, **options: Any) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from letterhead.kafka.groups import GroupOffsets
 from letterhead.kafka.settings import reader_settings
 from letterhead.offsets.partition_log import TopicPartition as Partition
 from letterhead.spark.sources.kafka import KafkaSource
+from read_arguments import read_arguments
 from test_kafka_source import Stream, send_both
 from written import create_with, numbered, producer, send
 
@@ -33,7 +34,7 @@ def committed(broker: str, group: str, topic: str, partitions: int = 1) -> list[
 
 
 def opened(broker: str, topic: str, **options: Any) -> lh.read.Reader:
-    return lh.read.topic(topic, bootstrap_servers=broker, columns=["partition", "offset"], **options)
+    return lh.read.topic(topic, **read_arguments(bootstrap_servers=broker, columns=["partition", "offset"], **options))
 
 
 def offsets(broker: str, topic: str, **options: Any) -> list[int]:
@@ -89,7 +90,9 @@ def test_an_early_end_commits_the_batches_before_and_the_rows_that_were_used(bro
 def test_the_columns_of_positions_are_not_returned(broker):
     create_with(broker, "groups-columns", 1)
     send(producer(broker), "groups-columns", numbered(1))
-    with lh.read.topic("groups-columns", bootstrap_servers=broker, columns=["key"], commit_group="columns") as reader:
+    with lh.read.topic(
+        "groups-columns", bootstrap_servers=broker, columns=["key"], options=lh.ReadOptions(commit_group="columns")
+    ) as reader:
         assert reader.schema.names == reader.read_all().column_names == ["key"]
     assert committed(broker, "columns", "groups-columns") == [8]
 

@@ -23,7 +23,9 @@ SASL = {
 @pytest.mark.parametrize("settings", [{}, SASL], ids=["plain", "sasl"])
 def test_a_broker_that_sends_no_whole_response_times_out(begin: bytes, drips: bool, settings: dict[str, str]) -> None:
     with SilentServer(begin, drips=drips) as server:
-        reader = lh.read.topic("t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400, settings=settings)
+        reader = lh.read.topic(
+            "t", bootstrap_servers=f"127.0.0.1:{server.port}", options=lh.ReadOptions(timeout_ms=400), settings=settings
+        )
         with pytest.raises(TimeoutError, match=rf"no answer from 127\.0\.0\.1:{server.port} in 0\.4 s"):
             reader.read_all()
 
@@ -31,7 +33,10 @@ def test_a_broker_that_sends_no_whole_response_times_out(begin: bytes, drips: bo
 def test_a_broker_without_tls_times_out() -> None:
     with SilentServer() as server:
         reader = lh.read.topic(
-            "t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400, settings={"security.protocol": "SSL"}
+            "t",
+            bootstrap_servers=f"127.0.0.1:{server.port}",
+            options=lh.ReadOptions(timeout_ms=400),
+            settings={"security.protocol": "SSL"},
         )
         with pytest.raises(TimeoutError, match=r"does not respond \(security protocol SSL\)"):
             reader.read_all()

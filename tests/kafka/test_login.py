@@ -38,6 +38,7 @@ from identity import Identity
 from letterhead.cli import main
 from letterhead.kafka.oauth import OAuthSettings, Tokens
 from letterhead.kafka.transport import LargeReads
+from read_arguments import read_arguments
 from terminal import answer
 from written import create_with
 
@@ -48,7 +49,7 @@ SECRET = "never-to-be-seen"
 
 
 def read(settings: Any, **options: Any) -> pa.Table:
-    with lh.read.topic("orders", settings=settings, **{"timeout_ms": 30_000, **options}) as reader:
+    with lh.read.topic("orders", **read_arguments(settings=settings, **{"timeout_ms": 30_000, **options})) as reader:
         return reader.read_all()
 
 
@@ -113,7 +114,9 @@ def test_a_reader_that_outlives_its_token_renews_it(oauth_broker, provider):
     """The broker ends a connection whose token has expired, unless the client logs in again."""
     settings = bearer(oauth_broker, provider, **credentials(provider))
     lh.write.topic(pa.concat_tables([TABLE] * 10), "orders", settings=settings)
-    with lh.read.topic("orders", settings=settings, fetch_bytes=1, batch_bytes=1, timeout_ms=30_000) as reader:
+    with lh.read.topic(
+        "orders", settings=settings, options=lh.ReadOptions(fetch_bytes=1, batch_bytes=1, timeout_ms=30_000)
+    ) as reader:
         begun, rows = time.monotonic(), 0
         for batch in reader:
             rows += len(batch)
@@ -543,7 +546,7 @@ def test_a_user_without_an_acl_is_told_which(safe):
         with pytest.raises(
             PermissionError, match=f"^{safe.secure} does not allow it: .*{topic}.*; the user needs an ACL"
         ):
-            lh.read.topic(topic, settings=password(safe), timeout_ms=20_000).read_all()
+            lh.read.topic(topic, settings=password(safe), options=lh.ReadOptions(timeout_ms=20_000)).read_all()
         with pytest.raises(lh.write.DeliveryError, match=f"{topic}: row 0 not delivered: .*authoriz"):
             lh.write.topic(TABLE, topic, settings=password(safe), timeout_ms=20_000)
     for options in ({"commit_group": "private"}, {"start": "group:private"}):

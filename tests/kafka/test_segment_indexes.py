@@ -18,12 +18,13 @@ from batch_bytes import frame
 from letterhead.kafka.indexes import offsets_every, position_before
 from letterhead.kafka.log_directory import partitions
 from log_bytes import TRANSACTIONAL, batch, mark, record, write_index, write_time_index, write_transaction_index
+from read_arguments import read_arguments
 
 NAME = f"{0:020}.log"
 
 
 def offsets(path: Any, **options: Any) -> list[int | None]:
-    with lh.read.segments(path, columns=["offset"], **options) as reader:
+    with lh.read.segments(path, **read_arguments(columns=["offset"], **options)) as reader:
         result: list[int | None] = reader.read_all().column("offset").to_pylist()
     return result
 

@@ -111,7 +111,7 @@ def test_a_server_whose_certificate_is_not_trusted_is_asked_once(store: Path) ->
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         settings = {"bootstrap.servers": address, "security.protocol": "SSL"}
         with pytest.raises(ConnectionError, match=f"the certificate of {address} is not trusted"):
-            lh.read.topic("orders", settings=settings, timeout_ms=20_000).read_all()
+            lh.read.topic("orders", settings=settings, options=lh.ReadOptions(timeout_ms=20_000)).read_all()
         listener.shutdown(socket.SHUT_RDWR)
     assert len(connections) == 1
 

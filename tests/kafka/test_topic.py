@@ -28,6 +28,7 @@ from letterhead.kafka.client import LATEST_TIME, KafkaClient
 from letterhead.kafka.settings import reader_settings, spark_settings
 from letterhead.kafka.transport import LargeReads
 from letterhead.offsets.partition_log import TopicPartition as Partition
+from read_arguments import read_arguments
 from topics import Record
 from written import EMPTY, TOPICS, Row, create_with, ends, numbered, producer, read, send
 
@@ -171,12 +172,12 @@ def test_without_kafka_python_the_error_names_the_package_to_install():
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_opened(options, error, message):
     with pytest.raises(error, match=message) as raised:
-        lh.read.topic("orders", bootstrap_servers="127.0.0.1:1", **options)
+        lh.read.topic("orders", **read_arguments(bootstrap_servers="127.0.0.1:1", **options))
     assert "hunter2" not in str(raised.value)
 
 
 def test_an_unreachable_broker_is_reported_in_time():
-    reader = lh.read.topic("orders", bootstrap_servers="127.0.0.1:1", timeout_ms=300)
+    reader = lh.read.topic("orders", bootstrap_servers="127.0.0.1:1", options=lh.ReadOptions(timeout_ms=300))
     with pytest.raises(TimeoutError, match=r"^no answer from 127\.0\.0\.1:1 in 0\.3 s: "):
         next(reader)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("kafka-io")]
@@ -192,7 +193,9 @@ def test_every_record_is_the_one_that_librdkafka_reads(broker, written, topic, i
     assert len(expected) > (5 if topic == "compacted" else 50)
     # So little at a time that batches are truncated, and that every fetch and every part has its bounds in the middle.
     with lh.read.topic(
-        written + topic, bootstrap_servers=broker, isolation_level=isolation, fetch_bytes=3000, batch_bytes=1000
+        written + topic,
+        bootstrap_servers=broker,
+        options=lh.ReadOptions(isolation_level=isolation, fetch_bytes=3000, batch_bytes=1000),
     ) as reader:
         assert reader.schema.names == [
             "topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers", "producer_id",
@@ -212,7 +215,11 @@ def test_what_was_aborted_is_left_out_and_an_open_transaction_ends_the_reading(b
     # From the middle of an aborted transaction, too.
     for start in range(0, committed[-1].offset, 17):
         result = lh.read.topic(
-            topic, bootstrap_servers=broker, columns=["offset"], start={0: start}, isolation_level="read_committed"
+            topic,
+            bootstrap_servers=broker,
+            columns=["offset"],
+            start={0: start},
+            options=lh.ReadOptions(isolation_level="read_committed"),
         ).read_all()
         assert result["offset"].to_pylist() == [row.offset for row in committed if row.offset >= start]
 
@@ -228,7 +235,9 @@ def test_offsets_are_kept_to_in_the_middle_of_a_batch(broker, written):
         end={partition: end for partition, (_, end) in ranges.items()},
     ).read_all()
     assert rows(result) == [row for row in expected if row.offset in range(*ranges[row.partition])]
-    single = lh.read.topic(topic, bootstrap_servers=broker, partitions=[3], start={3: 105}, end="latest").read_all()
+    single = lh.read.topic(
+        topic, bootstrap_servers=broker, options=lh.ReadOptions(partitions=[3]), start={3: 105}, end="latest"
+    ).read_all()
     assert single["offset"].to_pylist() == [105, 106]
     assert single["partition"].to_pylist() == [3, 3]
 
@@ -242,7 +251,9 @@ def test_a_time_selects_the_first_record_that_is_not_older(broker):
     assert sender.flush(30) == 0
 
     def offsets(**points) -> list[int]:
-        table = lh.read.topic("times", bootstrap_servers=broker, columns=["offset"], **points).read_all()
+        table = lh.read.topic(
+            "times", **read_arguments(bootstrap_servers=broker, columns=["offset"], **points)
+        ).read_all()
         return table["offset"].to_pylist()
 
     assert offsets(start=f"@{zero + 5000}", end=f"@{zero + 8001}") == [5, 6, 7, 8]
@@ -267,7 +278,7 @@ def test_only_requested_columns_are_built(broker, written):
         bootstrap_servers=broker,
         columns=["value"],
         headers={"tenant": "string", "number": lh.field("int32", key="retry"), "route": "array<string>"},
-        partitions=[4],
+        options=lh.ReadOptions(partitions=[4]),
         start={4: 3},
         end={4: 6},
     ).read_all()
@@ -294,12 +305,17 @@ def test_an_incomplete_record_is_reported_with_its_place(broker):
     send(producer(broker), "damaged", records, 1)
     arguments = {"bootstrap_servers": broker, "columns": ["offset"], "headers": {"retry": "int32"}}
     with pytest.raises(lh.DecodeError, match=r"column retry: .*3 bytes where int32 takes 4") as raised:
-        lh.read.topic("damaged", **arguments).read_all()
+        lh.read.topic("damaged", **read_arguments(**arguments)).read_all()
     error = raised.value
     assert (error.topic, error.partition, error.offset, error.row) == ("damaged", 1, 1, None)
     assert "(topic damaged, partition 1, offset 1, header 0, byte " in str(error)
-    assert lh.read.topic("damaged", errors="null", **arguments).read_all()["retry"].to_pylist() == [0, None, 0, None]
-    errors = lh.read.topic("damaged", errors="column", **arguments).read_all()
+    assert lh.read.topic("damaged", **read_arguments(errors="null", **arguments)).read_all()["retry"].to_pylist() == [
+        0,
+        None,
+        0,
+        None,
+    ]
+    errors = lh.read.topic("damaged", **read_arguments(errors="column", **arguments)).read_all()
     assert errors.column_names == ["offset", "retry", "error"]
     assert [error and error[0]["code"] for error in errors["error"].to_pylist()] == [None, "wrong_size"] * 2
 
@@ -309,7 +325,9 @@ def test_batches_of_a_topic_are_bounded(broker, written, options):
     def batches(limits: lh.Limits | None = None) -> list[pa.RecordBatch]:
         columns = ["offset", "value", "headers"]
         topic = f"{written}codecs"
-        with lh.read.topic(topic, bootstrap_servers=broker, columns=columns, limits=limits, **options) as reader:
+        with lh.read.topic(
+            topic, **read_arguments(bootstrap_servers=broker, columns=columns, limits=limits, **options)
+        ) as reader:
             return list(reader)
 
     whole = batches()
@@ -321,7 +339,7 @@ def test_batches_of_a_topic_are_bounded(broker, written, options):
 
 def test_a_missing_topic_or_partition_is_an_error_that_lists_existing_ones(broker, written):
     def reading(topic: str, **points) -> pa.Table:
-        return lh.read.topic(topic, bootstrap_servers=broker, **points).read_all()
+        return lh.read.topic(topic, **read_arguments(bootstrap_servers=broker, **points)).read_all()
 
     with pytest.raises(ValueError, match=f"there is no topic 'nothing' at {broker}"):
         reading("nothing")
@@ -338,7 +356,7 @@ def test_a_missing_topic_or_partition_is_an_error_that_lists_existing_ones(broke
 def test_records_that_are_deleted_before_they_are_read_are_an_error(broker):
     create_with(broker, "deleted", 1)
     send(producer(broker, batch_num_messages=10), "deleted", numbered(200))
-    with lh.read.topic("deleted", bootstrap_servers=broker, fetch_bytes=100) as reader:
+    with lh.read.topic("deleted", bootstrap_servers=broker, options=lh.ReadOptions(fetch_bytes=100)) as reader:
         first = next(reader)
         admin = AdminClient({"bootstrap.servers": broker, "log_level": 3})
         for done in admin.delete_records([TopicPartition("deleted", 0, ends(broker, "deleted"))]).values():
@@ -351,7 +369,9 @@ def test_records_that_are_deleted_before_they_are_read_are_an_error(broker):
 
 def test_a_reader_closes_what_it_opened(broker, written):
     before = set(threading.enumerate())
-    with lh.read.topic(f"{written}codecs", bootstrap_servers=broker, fetch_bytes=1000) as reader:
+    with lh.read.topic(
+        f"{written}codecs", bootstrap_servers=broker, options=lh.ReadOptions(fetch_bytes=1000)
+    ) as reader:
         assert set(threading.enumerate()) <= before
         next(reader)
         assert len(set(threading.enumerate()) - before) == 1
@@ -426,7 +446,7 @@ def test_a_replica_that_cannot_be_read_is_replaced_by_the_leader(broker, written
         "fetch_bytes": 2_000,
         "partitions": [0],
     }
-    with lh.read.topic(topic, **options) as reader:
+    with lh.read.topic(topic, **read_arguments(**options)) as reader:
         assert rows(reader.read_all()) == [row for row in read(broker, topic) if row.partition == 0]
     assert racks[:2] == ["here", ""]
     assert racks.count("here") == 1  # it is not asked for again at once
@@ -459,7 +479,7 @@ def login(safe: secured.Secured, mechanism: str, **more: str) -> dict:
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"])
 def test_a_password_over_tls_opens_a_topic(safe, mechanism):
-    with lh.read.topic("numbered", **login(safe, mechanism)) as reader:
+    with lh.read.topic("numbered", **read_arguments(**login(safe, mechanism))) as reader:
         assert rows(reader.read_all()) == read(safe.plain, "numbered")
 
 
@@ -478,12 +498,14 @@ def test_a_certificate_opens_a_topic_from_files_and_from_text(safe):
     with KafkaClient(settings) as client:
         assert "numbered" in client.topics()
     with pytest.raises((ConnectionError, TimeoutError)):
-        lh.read.topic("numbered", bootstrap_servers=safe.mutual, timeout_ms=1000, settings=trusted).read_all()
+        lh.read.topic(
+            "numbered", bootstrap_servers=safe.mutual, options=lh.ReadOptions(timeout_ms=1000), settings=trusted
+        ).read_all()
 
 
 def test_a_wrong_password_is_refused_at_once_and_shown_nowhere(safe, caplog):
     wrong = "never-to-be-seen"
-    reader = lh.read.topic("numbered", **login(safe, "SCRAM-SHA-512", sasl_password=wrong))
+    reader = lh.read.topic("numbered", **read_arguments(**login(safe, "SCRAM-SHA-512", sasl_password=wrong)))
     with pytest.raises(PermissionError, match=f"^{safe.secure} rejected the login by SCRAM-SHA-512: ") as raised:
         reader.read_all()
     printed = [str(raised.value), repr(reader), *(repr(error) for error in _causes(raised.value)), caplog.text]
@@ -496,14 +518,18 @@ def test_a_certificate_of_a_stranger_is_refused_at_once(safe):
         ConnectionError,
         match=f"certificate of {safe.secure} is not trusted: .*; name the file .* ssl.truststore.location",
     ):
-        lh.read.topic("numbered", **settings).read_all()
+        lh.read.topic("numbered", **read_arguments(**settings)).read_all()
 
 
 def test_a_revoked_certificate_is_refused(safe):
-    with lh.read.topic("numbered", **login(safe, "PLAIN", ssl_crl_location=str(safe.none_revoked))) as reader:
+    with lh.read.topic(
+        "numbered", **read_arguments(**login(safe, "PLAIN", ssl_crl_location=str(safe.none_revoked)))
+    ) as reader:
         assert len(reader.read_all()) == 57
     with pytest.raises(ConnectionError, match=f"certificate of {safe.secure} is not trusted: .*revoked"):
-        lh.read.topic("numbered", **login(safe, "PLAIN", ssl_crl_location=str(safe.revoked))).read_all()
+        lh.read.topic(
+            "numbered", **read_arguments(**login(safe, "PLAIN", ssl_crl_location=str(safe.revoked)))
+        ).read_all()
 
 
 def test_tls_before_1_2_is_refused_where_the_interpreter_allows_it(safe, monkeypatch):
@@ -517,19 +543,21 @@ def test_tls_before_1_2_is_refused_where_the_interpreter_allows_it(safe, monkeyp
         return context
 
     monkeypatch.setattr(tls, "ssl", types.SimpleNamespace(**vars(ssl) | {"SSLContext": lenient}))
-    with lh.read.topic("numbered", **login(safe, "PLAIN")) as reader:
+    with lh.read.topic("numbered", **read_arguments(**login(safe, "PLAIN"))) as reader:
         assert len(reader.read_all()) == 57
     assert [context.minimum_version for context in contexts] == [ssl.TLSVersion.TLSv1_2]
 
 
 def test_certificates_that_cannot_be_read_are_named(safe):
     with pytest.raises(ValueError, match=r"cannot be read \(/nowhere\.pem\): .*No such file"):
-        lh.read.topic("numbered", **login(safe, "PLAIN", ssl_truststore_location="/nowhere.pem")).read_all()
+        lh.read.topic(
+            "numbered", **read_arguments(**login(safe, "PLAIN", ssl_truststore_location="/nowhere.pem"))
+        ).read_all()
 
 
 def test_a_client_without_tls_gets_its_security_protocol_in_the_error(safe):
     # The broker's answer may be lost with the connection; then the client asks again.
-    reader = lh.read.topic("numbered", bootstrap_servers=safe.secure, timeout_ms=20_000)
+    reader = lh.read.topic("numbered", bootstrap_servers=safe.secure, options=lh.ReadOptions(timeout_ms=20_000))
     with pytest.raises(
         ConnectionError, match=f"^{safe.secure} does not speak Kafka's protocol over PLAINTEXT: set security"
     ):
@@ -551,7 +579,9 @@ def test_a_broker_that_is_stopped_and_started_again_in_between_loses_nothing(tmp
         for partition in range(2):
             send(producer(own.address, batch_num_messages=50), "orders", numbered(2000), partition)
         expected = read(own.address, "orders")
-        with lh.read.topic("orders", bootstrap_servers=own.address, fetch_bytes=10_000) as reader:
+        with lh.read.topic(
+            "orders", bootstrap_servers=own.address, options=lh.ReadOptions(fetch_bytes=10_000)
+        ) as reader:
             first = [next(reader) for _ in range(3)]
             own.stop()
             again = threading.Timer(2.0, own.start_again)
@@ -597,7 +627,7 @@ def test_memory_does_not_grow_with_the_topic(broker):
 
 def test_a_condition_selects_records_and_bounds_the_fetch(broker, written):
     def table(topic: str, **options) -> pa.Table:
-        with lh.read.topic(written + topic, bootstrap_servers=broker, **options) as reader:
+        with lh.read.topic(written + topic, **read_arguments(bootstrap_servers=broker, **options)) as reader:
             return reader.read_all()
 
     for topic in TOPICS:

@@ -13,6 +13,7 @@ import pytest
 import letterhead as lh
 import pages
 from letterhead import arrow as lha
+from read_arguments import read_arguments
 from topics import PARTITIONS, consume, create, orders, place, produce
 
 pytestmark = pytest.mark.broker
@@ -28,7 +29,7 @@ def topic(broker: str) -> str:
 
 
 def read(broker: str, topic: str, **options: object) -> pa.Table:
-    with lh.read.topic(topic, bootstrap_servers=broker, **options) as reader:
+    with lh.read.topic(topic, **read_arguments(bootstrap_servers=broker, **options)) as reader:
         return reader.read_all()
 
 

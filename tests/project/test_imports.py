@@ -47,6 +47,7 @@ LAYERS = (
     ("where",),
     ("operations",),
     ("conventions",),
+    ("_read_options",),
     ("",),  # letterhead itself
     ("scan", "kip82"),
     ("arrow",),

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from letterhead._row_request import RowRequest
-from letterhead.sources.base import OPTIONS
+from letterhead._row_request import OPTIONS, RowRequest
+from read_arguments import read_arguments
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
@@ -27,7 +27,7 @@ SOURCES: dict[str, str | Path] = {
 
 LOGS = {"topic of Kafka", "topic of Iggy", "segments of Kafka"}
 
-# The parameter and a value of lh.open, the arguments of `letterhead read`, the sources for which it is, and the field.
+# The parameter and a value of lh.open, the arguments of `letterhead read` if it has the option, the sources for which it is, and the field.
 CASES: list[tuple[str, Any, list[str], set[str], str]] = [
     ("start", 1, ["--start", "1"], LOGS, "start"),
     ("end", 5, ["--end", "5"], LOGS, "end"),
@@ -40,6 +40,10 @@ CASES: list[tuple[str, Any, list[str], set[str], str]] = [
     ("ignore_crc", True, ["--ignore-crc"], {"segments of Kafka"}, "ignore_crc"),
     ("store", "latest", ["--store", "latest"], {"state directory"}, "stores"),
     ("store_type", "key-value", ["--store-type", "key-value"], {"state directory"}, "stores"),
+    ("fetch_bytes", 100, [], {"topic of Kafka", "topics of Kafka", "topic of Iggy"}, "fetch_bytes"),
+    ("batch_bytes", 100, [], {"topic of Kafka"}, "batch_bytes"),
+    ("token_provider", str, [], {"topic of Kafka", "topics of Kafka"}, "token_provider"),
+    ("mapping", "kafka-gateway", [], {"topic of Iggy"}, "mapping"),
 ]
 
 VIEWS = ["--batches", "--control"]
@@ -57,16 +61,20 @@ def test_an_option_works_or_is_refused_with_the_same_words(
     needed: dict[str, Any] = {"store": "latest"} if kind == "state directory" and name != "store" else {}
     if name == "ignore_crc":
         needed |= {"errors": "column"}
+    if name == "token_provider" and kind in kinds:
+        needed["settings"] = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
     options = {name: value, **needed}
     if kind in kinds:
-        lh.open(source, **options).close()
+        lh.open(source, **read_arguments(**options)).close()
         return
     with pytest.raises(ValueError, match=r"(is|are) for .*, not for ") as refused:
-        lh.open(source, **options)
+        lh.open(source, **read_arguments(**options))
     parameter, sources = OPTIONS[field]
     assert str(refused.value).startswith(parameter)
     assert f" for {sources}, not for " in str(refused.value)
     assert "secret" not in str(refused.value)
+    if not arguments:
+        return
     result = run("read", source, *arguments, *(["-s", "latest"] if needed.get("store") else []))
     assert (result.code, f" for {sources}, not for " in result.err) == (2, True), result.err
     flag = {"-X": "--config", "--store-type": "--store"}.get(arguments[0], arguments[0])
@@ -103,14 +111,16 @@ def test_an_invalid_value_is_refused_by_every_source(
     kind: str, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=re.escape(message)):
-        lh.open(SOURCES[kind], **options)
+        lh.open(SOURCES[kind], **read_arguments(**options))
 
 
 @pytest.mark.parametrize("kind", ["segments of Kafka", "state directory", "table"])
 def test_batches_of_every_source_are_bounded(kind: str) -> None:
     store = "latest" if kind == "state directory" else None
     whole = lh.open(SOURCES[kind], store=store).read_all()
-    with lh.open(SOURCES[kind], store=store, limits=lh.Limits(arrow_batch_bytes=20_000)) as reader:
+    with lh.open(
+        SOURCES[kind], store=store, options=lh.ReadOptions(limits=lh.Limits(arrow_batch_bytes=20_000))
+    ) as reader:
         parts = list(reader)
     assert pa.Table.from_batches(parts) == whole
     assert all(part.nbytes <= 20_000 or len(part) == 1 for part in parts)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
+from read_arguments import read_arguments
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 ORDERS = SAMPLES / "orders-0"
@@ -59,7 +60,9 @@ def test_a_table_is_recognized_by_its_content(tmp_path: Path) -> None:
     (tmp_path / "gzip").write_bytes(gzip.compress((tmp_path / "json").read_bytes()))
     for name in ("parquet", "arrow", "stream", "json", "gzip"):
         assert lh.open(tmp_path / name).read_all() == table, name
-        assert lh.open(tmp_path / name, where="n > 1", columns=["n"], last=2).read_all()["n"].to_pylist() == [3, 4]
+        assert lh.open(tmp_path / name, where="n > 1", columns=["n"], options=lh.ReadOptions(last=2)).read_all()[
+            "n"
+        ].to_pylist() == [3, 4]
 
 
 def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,10 +73,10 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_columns_and_headers_are_selected() -> None:
     where = "tenant = 'acme' and retry::int > 2"
     options = {"columns": ["offset"], "headers": {"retry": "int32"}, "where": where}
-    with lh.read.segments(ORDERS, **options) as reader:
+    with lh.read.segments(ORDERS, **read_arguments(**options)) as reader:
         expected = reader.read_all()
     assert 0 < len(expected) < 1000
-    assert lh.open(ORDERS, **options).read_all() == expected
+    assert lh.open(ORDERS, **read_arguments(**options)).read_all() == expected
     assert lh.open(ORDERS, start=5, end=7, columns=["offset"]).read_all()["offset"].to_pylist() == [5, 6]
 
 
@@ -93,7 +96,7 @@ def test_rows_columns_and_headers_are_selected() -> None:
 )
 def test_an_option_of_another_kind_of_source_is_refused(name: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        lh.open(SAMPLES / name, **options)  # type: ignore[arg-type]
+        lh.open(SAMPLES / name, **read_arguments(**options))  # type: ignore[arg-type]
 
 
 def test_names_that_are_no_source_are_refused(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from letterhead.state.reading.directory import find_stores
 from letterhead.state.reading.store_types import value_format_of
 from letterhead.state.reading.stores import open_stores
 from letterhead.state.rocksdb import RocksDBKeyValueStore
+from read_arguments import read_arguments
 from rocksdb_stores import rocksdb_store
 
 pytest.importorskip("rocksdict")
@@ -53,7 +54,7 @@ REASON = "timestamp takes 8 bytes and 2 are left"
 
 
 def read(directory: Path, **options: Any) -> pa.Table:
-    with lh.read.state(directory, **options) as rows:
+    with lh.read.state(directory, **read_arguments(**options)) as rows:
         table = rows.read_all()
     table.validate(full=True)
     assert table.schema == rows.schema
@@ -413,9 +414,9 @@ def test_the_end_of_a_window_needs_its_size(tmp_path):
     with pytest.raises(ValueError, match="unknown column 'window_end'"):
         lh.read.state(tmp_path, columns=["window_end"])
     with pytest.raises(ValueError, match="store store is window, plain: the window size 0 is not positive"):
-        lh.read.state(tmp_path, window_size=0)
+        lh.read.state(tmp_path, options=lh.ReadOptions(window_size=0))
     with pytest.raises(ValueError, match="store latest is key-value, with headers: it has no windows"):
-        lh.read.state(SAMPLES / "streams-state-0_0", store="latest", window_size=1)
+        lh.read.state(SAMPLES / "streams-state-0_0", store="latest", options=lh.ReadOptions(window_size=1))
 
 
 # Several stores and tasks ---------------------------------------------------------------------------------------------
@@ -514,7 +515,7 @@ def test_a_task_without_rows_has_the_type_of_the_others(tmp_path):
 )
 def test_invalid_options_are_rejected_at_once(task, options, error, message):
     with pytest.raises(error, match=message):
-        lh.read.state(task, **options)
+        lh.read.state(task, **read_arguments(**options))
 
 
 def test_a_header_column_can_have_the_name_of_a_column_that_is_not_read(task):

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead._optional_dependencies import needed
-from letterhead._row_request import RowRequest
+from letterhead._read_options import ReadOptions
+from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
 from letterhead._table_batches import rows_by_partition
 from letterhead.copies.part_directory import PartDirectory, described_topic
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from letterhead.fields import Columns
     from letterhead.kafka.settings import SettingsLike
-    from letterhead.limits import Limits
     from letterhead.offsets.specs import OffsetSpec
     from letterhead.where.conditions import Where
 
@@ -289,12 +289,11 @@ def copy(
     where: Where | None = None,
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
-    partitions: Iterable[int] | None = None,
     create: bool | int = False,
     append: bool = False,
     settings: SettingsLike | None = None,
     target_settings: SettingsLike | None = None,
-    limits: Limits | None = None,
+    options: ReadOptions | None = None,
 ) -> Copied:
     """Copy a topic or a log to a directory of Parquet files, or any records to a topic, each once.
 
@@ -313,8 +312,6 @@ def copy(
         Which records to copy.
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
         Of logs: where to begin and to stop, as in :func:`letterhead.read.topic`.
-    partitions : iterable of int, optional
-        Partitions to copy; by default all.
     create : bool or int, default False
         Whether to create the topic if it does not exist, with as many partitions as the source has, or with this number.
         It has the settings of the topic that is copied, or of which a directory is a copy, but
@@ -325,7 +322,8 @@ def copy(
         Settings of the connection, as in :func:`letterhead.read.topic`.
     target_settings : mapping of str to str, or path, optional
         Settings of the connection to the target; by default the same.
-    {limits}
+    options : ReadOptions, optional
+        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
 
     Returns
     -------
@@ -354,15 +352,7 @@ def copy(
     from letterhead.kafka.settings import reader_values
 
     opened = open_sources([os.fspath(source)])
-    request = RowRequest(
-        headers=headers,
-        where=where,
-        start=start,
-        end=end,
-        partitions=None if partitions is None else frozenset(partitions),
-        limits=limits,
-        settings=reader_values(settings),
-    )
+    request = row_request(options, headers=headers, where=where, start=start, end=end, settings=reader_values(settings))
     check_options(opened, request)
     own = None if target_settings is None else reader_values(target_settings)
     copying = Copying(opened[0], request, os.fspath(target), append=append, settings=own)

@@ -25,7 +25,7 @@ from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import Select
 from letterhead.where.row_filter import RowFilter, field_type
 
-__all__ = ["COLUMNS", "MappedRowReader"]
+__all__ = ["COLUMNS", "WHERE_FIELDS", "MappedRowReader"]
 
 _FIELDS = {
     **PARTITION_COLUMNS, "offset": pa.int64(), "timestamp": TIMES["arrow"], "key": pa.binary(), "value": pa.binary(),
@@ -35,7 +35,7 @@ _FIELDS = {
 COLUMNS = tuple(_FIELDS)
 """The columns of a record, all of them the default."""
 
-_WHERE_FIELDS = {name: field_type(type) for name, type in _FIELDS.items()}
+WHERE_FIELDS = {name: field_type(type) for name, type in _FIELDS.items()}
 
 _READ = (*PARTITION_COLUMNS, "offset", "timestamp", "origin_timestamp", "headers", "payload")
 _AS_STORED = ("string", "binary")
@@ -57,7 +57,7 @@ class MappedRowReader:
         self._columns = columns
         self._headers = headers
         self._dialect = dialect
-        self._filter = None if where is None else RowFilter(where, _WHERE_FIELDS, headers, "kafka", limits=limits)
+        self._filter = None if where is None else RowFilter(where, WHERE_FIELDS, headers, "kafka", limits=limits)
         selected = list(self._selected(pa.array([], KAFKA_HEADERS)).type) if headers else []
         types = _FIELDS | {"timestamp": TIMES[dialect]}
         self.schema = pa.schema([*((name, types[name]) for name in columns), *selected])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
@@ -12,7 +12,8 @@ with needed("reading a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
 from letterhead._names import check_name
-from letterhead._row_request import RowRequest, columns_asked
+from letterhead._read_options import ReadOptions
+from letterhead._row_request import IGGY_TOPIC_OPTIONS, RowRequest, check_supported, row_request
 from letterhead.iggy.address import Address
 from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic
 from letterhead.iggy.kafka_gateway import MAPPINGS
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
-    from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
 __all__ = ["iggy", "read_topic"]
@@ -43,24 +43,17 @@ def iggy(
     topic: str | int,
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
+    where: Where | None = None,
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
-    last: int | None = None,
-    follow: bool = False,
-    partitions: Iterable[int] | None = None,
     errors: OnError = "raise",
-    error_column: str = "error",
-    where: Where | None = None,
-    mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None,
-    fetch_bytes: int = FETCH_BYTES,
-    timeout_ms: int = TIMEOUT_MS,
-    limits: Limits | None = None,
+    options: ReadOptions | None = None,
 ) -> Reader:
     """Read a topic of Apache Iggy into Arrow, without a Python object per message.
 
     Rows come partition by partition, in the order of their offsets, up to the last offsets at the time of the first
     batch. The server stores no consumer offset. The next poll runs while the current one is decoded. Reading takes about
-    eight times ``fetch_bytes`` of memory, however many messages there are. A connection that ends is opened again.
+    eight times ``fetch_bytes`` of the options in memory, however many messages there are. A connection that ends is opened again.
 
     Parameters
     ----------
@@ -70,23 +63,13 @@ def iggy(
         checksum``. Other columns are not built. By default all but the checksum, without ``headers`` if the argument
         ``headers`` is given. Timestamps are in microseconds: when the server stored the message, and when it was made.
     {headers_as_columns}
-    {offsets} {last} {follow}
-    partitions : iterable of int, optional
-        The partitions to read; all by default. The first one is 0.
-    {errors} {error_column}
     where : Condition or str, optional
         Which messages to return: a condition on headers and on ``stream topic
         partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
-        limit what is polled. With ``mapping``, it tests the fields and headers of the records, and limits nothing.
-    mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
-        Read messages as Kafka records, if Iggy's Kafka gateway or :func:`letterhead.write.iggy` wrote them as such. The
-        columns are ``stream topic partition offset timestamp key value headers``, the timestamp in milliseconds. Both names
-        read the same messages, by version 1 of the gateway's proposal. Another message becomes a record without a key.
-    fetch_bytes : int, default 4 MiB
-        Approximate size of a poll and of its batch of rows in bytes; at least one message.
-    timeout_ms : int, default 60 000
-        How long a request may take, with name lookup, connection, login and retries.
-    {limits}
+        limit what is polled.
+    {offsets} {errors}
+    options : ReadOptions, optional
+        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
 
     Returns
     -------
@@ -118,37 +101,24 @@ def iggy(
     ... ) as reader:  # doctest: +SKIP
     ...     table = reader.read_all()
     """
-    request = RowRequest(
-        columns=columns_asked(columns, headers),
-        headers=headers,
-        where=where,
-        start=start,
-        end=end,
-        last=last,
-        follow=follow,
-        partitions=None if partitions is None else frozenset(partitions),
-        errors=errors,
-        error_column=error_column,
-        limits=limits,
-        timeout_ms=timeout_ms,
-    )
-    return read_topic(Address.parse(address), IggyTopic(stream, topic), request, mapping, fetch_bytes)
+    request = row_request(options, columns=columns, headers=headers, where=where, start=start, end=end, errors=errors)
+    check_supported(f"topic {topic} of stream {stream}", IGGY_TOPIC_OPTIONS, request)
+    return read_topic(Address.parse(address), IggyTopic(stream, topic), request)
 
 
-def read_topic(
-    server: Address, topic: IggyTopic, request: RowRequest, mapping: str | None = None, fetch_bytes: int = FETCH_BYTES
-) -> Reader:
+def read_topic(server: Address, topic: IggyTopic, request: RowRequest) -> Reader:
     """Return a stream of the requested messages."""
     topic.check()
     bounds = OffsetBounds.parse(request.start, request.end)
     check_follow(bounds, follow=request.follow)
+    fetch_bytes = FETCH_BYTES if request.fetch_bytes is None else request.fetch_bytes
     if fetch_bytes < 1:
         raise ValueError(f"fetch_bytes must be at least 1, not {fetch_bytes}")
     rows: IggyRowReader | MappedRowReader
-    if mapping is None:
+    if request.mapping is None:
         rows = IggyRowReader(request)
     else:
-        check_name("mapping", mapping, MAPPINGS)
+        check_name("mapping", request.mapping, MAPPINGS)
         rows = MappedRowReader(request)
     progress = OffsetProgress()
 

@@ -12,7 +12,8 @@ with needed("reading a topic", "'letterhead[arrow,kafka]'"):
     import pyarrow as pa
 
 from letterhead._names import check_name
-from letterhead._row_request import RowRequest, columns_asked, is_committed
+from letterhead._read_options import ReadOptions
+from letterhead._row_request import KAFKA_TOPIC_OPTIONS, RowRequest, check_supported, row_request
 from letterhead.errors import HeaderError
 from letterhead.kafka.batch_rows import BatchRowReader
 from letterhead.kafka.client import KafkaClient
@@ -32,8 +33,6 @@ from letterhead.reader import Progress, Reader
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
-    from letterhead.kafka.oauth import TokenProvider
-    from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
 __all__ = ["CommittingReader", "read_topic", "topic"]
@@ -45,68 +44,39 @@ def topic(
     *,
     bootstrap_servers: str | Sequence[str] | None = None,
     settings: SettingsLike | None = None,
-    token_provider: TokenProvider | None = None,
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
+    where: Where | None = None,
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
-    last: int | None = None,
-    follow: bool = False,
-    partitions: Iterable[int] | None = None,
-    commit_group: str | None = None,
-    isolation_level: Isolation | None = None,
     errors: OnError = "raise",
-    error_column: str = "error",
-    where: Where | None = None,
-    batch_bytes: int = BATCH_BYTES,
-    fetch_bytes: int | None = None,
-    timeout_ms: int | None = None,
-    limits: Limits | None = None,
+    options: ReadOptions | None = None,
 ) -> Reader:
     """Read a Kafka topic into Arrow, without a Python object per record.
 
     Rows come partition by partition, in the order of their offsets, up to the last offsets at the time of the first
-    batch. No group is joined, and offsets are committed only with ``commit_group``. The next fetch runs while the current
-    one is decoded, so about three times ``fetch_bytes`` and one batch of rows are in memory.
+    batch. No group is joined, and offsets are committed only with ``commit_group`` of the options. The next fetch runs while
+    the current one is decoded, so about three times ``fetch_bytes`` of the options and one batch of rows are in memory.
 
     Parameters
     ----------
     topic : str
         Name of the topic.
-    {bootstrap_servers} {settings} {token_provider}
+    {bootstrap_servers} {settings}
     columns : sequence of str, optional
         Columns to return, in order, of ``topic partition offset timestamp timestamp_type key value headers producer_id
         producer_epoch sequence transactional``. Other columns are not built. By default all, without ``headers`` if the
         argument ``headers`` is given.
     {headers_as_columns}
-    {offsets}
-        ``start="group:NAME"`` begins at the committed offsets of a consumer group, and at the first offset of a partition
-        that has none.
-    {last} {follow}
-    partitions : iterable of int, optional
-        The partitions to read; all by default.
-    commit_group : str, optional
-        A consumer group to which the offsets that were read are committed, so that tools show its lag. It must have no
-        active consumers. The offsets of a fetch are committed when the batch after its rows is requested, and the last
-        ones at the end: after an early end, ``start="group:NAME"`` can repeat rows, but omits none;
-        ``reader.close_after(rows)`` commits those of the last batch's first rows. ``read_all`` has committed everything when
-        it returns, so read batch by batch if processing the rows can fail.
-    isolation_level : {"read_uncommitted", "read_committed"}, optional
-        ``"read_committed"`` leaves out records of aborted transactions, and stops before the oldest open transaction. By
-        default ``isolation.level`` of the settings, or ``"read_uncommitted"``.
-    {errors} {error_column}
     where : Condition or str, optional
         Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
         :mod:`letterhead.arrow`. Offsets and timestamps that it excludes are not fetched, as far as brokers can tell.
-    batch_bytes : int, default 1 MiB
-        Stored bytes for each batch of rows; at least one record batch of the topic. Up to eight times as many while
-        ``where`` selects few records.
-    fetch_bytes : int, optional
-        Size of a fetch in bytes; by default 4 MiB, or ``max.partition.fetch.bytes`` of the settings if it is larger.
-    timeout_ms : int, optional
-        How long a call to the brokers may take, with name lookup, connection, login and retries of temporary errors.
-        By default ``default.api.timeout.ms`` of the settings, or 60 000.
-    {limits}
+    {offsets}
+        ``start="group:NAME"`` begins at the committed offsets of a consumer group, and at the first offset of a partition
+        that has none.
+    {errors}
+    options : ReadOptions, optional
+        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
 
     Returns
     -------
@@ -155,32 +125,22 @@ def topic(
 
     Read what is new since the last run:
 
-    >>> reader = lh.read.topic("orders", start="group:etl", commit_group="etl", settings="client.properties")  # doctest: +SKIP
+    >>> options = lh.ReadOptions(commit_group="etl")
+    >>> reader = lh.read.topic("orders", start="group:etl", settings="client.properties", options=options)  # doctest: +SKIP
     """
-    request = RowRequest(
-        columns=columns_asked(columns, headers),
-        headers=headers,
-        where=where,
-        start=start,
-        end=end,
-        last=last,
-        follow=follow,
-        partitions=None if partitions is None else frozenset(partitions),
-        committed=is_committed(isolation_level),
-        commit_group=commit_group,
-        errors=errors,
-        error_column=error_column,
-        limits=limits,
-    )
+    request = row_request(options, columns=columns, headers=headers, where=where, start=start, end=end, errors=errors)
+    check_supported(f"topic {topic}", KAFKA_TOPIC_OPTIONS, request)
     connection = reader_settings(
-        bootstrap_servers, settings, token_provider=token_provider, timeout_ms=timeout_ms, fetch_bytes=fetch_bytes
+        bootstrap_servers,
+        settings,
+        token_provider=request.token_provider,
+        timeout_ms=request.timeout_ms,
+        fetch_bytes=request.fetch_bytes,
     )
-    return read_topic(topic, lambda: connection, request, batch_bytes)
+    return read_topic(topic, lambda: connection, request)
 
 
-def read_topic(
-    topic: str, settings: Callable[[], Settings], request: RowRequest, batch_bytes: int = BATCH_BYTES
-) -> Reader:
+def read_topic(topic: str, settings: Callable[[], Settings], request: RowRequest) -> Reader:
     """Return a stream of the requested records, or of the batches or records and control records that a view shows.
 
     ``settings`` is called once the request is checked, because it may ask for a password.
@@ -196,6 +156,7 @@ def read_topic(
     rows = _row_reader(request)
     connection = settings()
     isolation = _isolation(connection, request)
+    batch_bytes = BATCH_BYTES if request.batch_bytes is None else request.batch_bytes
     progress = OffsetProgress()
 
     def batches() -> Iterator[pa.RecordBatch]:

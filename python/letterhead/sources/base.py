@@ -6,11 +6,11 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import quote
 
-from letterhead._row_request import RowRequest, StoreOptions
+from letterhead._row_request import STORE_OPTIONS, RowRequest, check_supported
 from letterhead.values import of_message
 from letterhead.where.conditions import EVERY, col
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from letterhead.reader import Progress, Reader
     from letterhead.where.conditions import Condition
 
-__all__ = ["LOG_OPTIONS", "OPTIONS", "Findings", "LogSource", "Logins", "Source", "check_options"]
+__all__ = ["Findings", "LogSource", "Logins", "Source", "check_options"]
 
 BATCH_SCREEN_COLUMNS = ("base_offset", "last_offset", "records", "bytes", "codec", "checksum")
 
@@ -72,7 +72,7 @@ class Source(ABC):
     """The noun that counts of rows use."""
 
     options: ClassVar[frozenset[str]] = frozenset()
-    """The options in :data:`OPTIONS` that the source supports; all other fields of a request apply to every source."""
+    """The options in :data:`letterhead._row_request.OPTIONS` that the source supports; all other fields of a request apply to every source."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -129,45 +129,14 @@ class Source(ABC):
         return Findings()
 
 
-_LOGS = "topics and log segments"
-
-OPTIONS: Mapping[str, tuple[str, str]] = {
-    "start": ("start=", _LOGS),
-    "end": ("end=", _LOGS),
-    "partitions": ("partitions=", _LOGS),
-    "follow": ("follow=", "topics"),
-    "timeout_ms": ("timeout_ms=", "topics"),
-    "settings": ("settings=", "topics of Kafka"),
-    "commit_group": ("commit_group=", "topics of Kafka"),
-    "committed": ("isolation_level=", f"{_LOGS} of Kafka"),
-    "view": ("{view}=", f"{_LOGS} of Kafka"),
-    "ignore_crc": ("ignore_crc=", "records of log segments of Kafka"),
-    "stores": ("store= and the options of its keys", "state directories"),
-}
-"""Fields of a request that only some sources support: the parameter in errors, and the sources that support it."""
-
-LOG_OPTIONS = frozenset({"start", "end", "partitions"})
-
-_UNSET: Any = {"settings": (None, {}), "stores": (None, StoreOptions()), "committed": (None, False)}
-
-
 def check_options(sources: Sequence[Source], request: RowRequest) -> None:
     """Raise if one of these sources does not support an option of a request."""
+    # Stores of a directory are chosen; other sources beside it are read as a whole.
+    of_others = STORE_OPTIONS if any(source.options >= STORE_OPTIONS for source in sources) else frozenset()
     for source in sources:
-        for field, (parameter, kinds) in OPTIONS.items():
-            value = getattr(request, field)
-            if value in _UNSET.get(field, (_DEFAULTS[field],)) or field in source.options:
-                continue
-            # Stores of a directory are chosen; other sources beside it are read as a whole.
-            if field == "stores" and any(field in other.options for other in sources):
-                continue
-            verb = "are" if " and " in parameter else "is"
-            raise ValueError(f"{parameter.format(view=value)} {verb} for {kinds}, not for {source.name}")
+        check_supported(source.name, source.options | of_others, request)
     if request.ignore_crc and request.view == "batches":
         raise ValueError("ignore_crc= is for records of log segments of Kafka: leave out batches=")
-
-
-_DEFAULTS = {field.name: field.default for field in fields(RowRequest)}
 
 
 class LogSource(Source):
@@ -216,6 +185,9 @@ class LogSource(Source):
     def where_fields(self) -> Mapping[str, str]:
         """The fields in a condition, and their types."""
 
+    def _condition_fields(self, request: RowRequest) -> Mapping[str, str]:
+        return self.where_fields
+
     @property
     def fields(self) -> Iterable[str]:
         """The names of fields in a condition."""
@@ -243,7 +215,7 @@ class LogSource(Source):
         """Return the names of all columns: the fields and the headers, and those of an internal topic."""
         decoded = self.internal.schema.names if self.internal is not None and request.view == "records" else ()
         of_view = self._view_columns(request) if request.view == "control" else ()
-        return dict.fromkeys([*self.where_fields, "headers", *decoded, *of_view])
+        return dict.fromkeys([*self._condition_fields(request), "headers", *decoded, *of_view])
 
     def unseen(self, request: RowRequest) -> list[PlainKey]:
         """Look for the headers of the condition: reading stops at the first record that has one."""
@@ -251,7 +223,7 @@ class LogSource(Source):
             return []
         from letterhead.where.program import resolve
 
-        where = resolve(request.where, self.where_fields, request.headers)
+        where = resolve(request.where, self._condition_fields(request), request.headers)
         if where is None or not where.headers:
             return []
         probed = replace(request, columns=("offset",), headers=None, commit_group=None)

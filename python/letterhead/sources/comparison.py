@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, get_args
 
 from letterhead._arrow_types import as_header_lists, has_headers, header_lists_type
 from letterhead._names import check_name, listed
-from letterhead._row_request import RowRequest
+from letterhead._read_options import ReadOptions
+from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
 from letterhead._table_batches import first_line, plain_schema, rows_by_partition
 from letterhead.reader import Reader
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead.kafka.settings import SettingsLike
-    from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
 __all__ = ["Comparison", "compare", "diff"]
@@ -134,7 +134,7 @@ def diff(
     by: Order | None = None,
     where: Where | None = None,
     settings: SettingsLike | None = None,
-    limits: Limits | None = None,
+    options: ReadOptions | None = None,
 ) -> Reader:
     """Compare the records of two topics, logs or tables, and return those that differ.
 
@@ -154,7 +154,8 @@ def diff(
         Which records of both sources to compare.
     settings : mapping of str to str, or path, optional
         Of Kafka: settings of the connection, as in :func:`letterhead.read.topic`.
-    {limits}
+    options : ReadOptions, optional
+        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
 
     Returns
     -------
@@ -183,7 +184,7 @@ def diff(
 
     if by is not None:
         check_name("by", by, get_args(Order))
-    request = RowRequest(where=where, settings=reader_values(settings), limits=limits)
+    request = row_request(options, where=where, settings=reader_values(settings))
     opened = [source for name in (first, second) for source in open_sources([os.fspath(name)])]
     check_options(opened, request)
     names = None if columns is None else [*columns]

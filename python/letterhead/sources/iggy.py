@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from letterhead._row_request import RowRequest
-from letterhead.sources.base import LOG_OPTIONS, Logins, LogSource
+from letterhead._row_request import IGGY_TOPIC_OPTIONS, RowRequest
+from letterhead.sources.base import Logins, LogSource
 from letterhead.sources.kafka import requested_partitions
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class IggyTopicSource(LogSource):
 
     noun = "message"
     unit = "offset"
-    options = LOG_OPTIONS | {"follow", "timeout_ms"}
+    options = IGGY_TOPIC_OPTIONS
     screen_columns = ("offset", "timestamp", "headers", "payload")
     source_columns = ("stream", "topic", "partition")
 
@@ -59,6 +59,20 @@ class IggyTopicSource(LogSource):
         from letterhead.iggy.rows import WHERE_FIELDS
 
         return WHERE_FIELDS
+
+    def _condition_fields(self, request: RowRequest) -> Mapping[str, str]:
+        if request.mapping is None:
+            return self.where_fields
+        from letterhead.iggy.kafka_rows import WHERE_FIELDS
+
+        return WHERE_FIELDS
+
+    def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
+        if request.mapping is None:
+            return super()._view_columns(request)
+        from letterhead.iggy.kafka_rows import COLUMNS
+
+        return request.without_headers(COLUMNS)
 
     def partition_numbers(self, request: RowRequest) -> list[int]:
         """Return the partitions of the topic."""

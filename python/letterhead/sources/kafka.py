@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from letterhead._row_request import RowRequest
-from letterhead.sources.base import LOG_OPTIONS, Logins, LogSource, Source
+from letterhead._row_request import KAFKA_CONNECTION_OPTIONS, KAFKA_TOPIC_OPTIONS, RowRequest
+from letterhead.sources.base import Logins, LogSource, Source
 
 if TYPE_CHECKING:
     from letterhead.fields import PlainKey
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from letterhead.reader import Reader
 
 SCHEME = "kafka://"
-CONNECTION = frozenset({"settings", "timeout_ms"})
 FORM = "kafka://host:port/topic"
 
 
@@ -64,14 +63,20 @@ class KafkaCluster(NamedTuple):
 
         servers = self.servers or request.servers
         values = self.logins.kafka_settings(request.settings or {}, has_servers=servers is not None)
-        return reader_settings(servers, values, timeout_ms=request.timeout_ms)
+        return reader_settings(
+            servers,
+            values,
+            token_provider=request.token_provider,
+            timeout_ms=request.timeout_ms,
+            fetch_bytes=request.fetch_bytes,
+        )
 
 
 class KafkaTopics(Source):
     """The topics of a cluster as rows."""
 
     noun = "topic"
-    options = CONNECTION
+    options = KAFKA_CONNECTION_OPTIONS
 
     def __init__(self, name: str, address: KafkaAddress, logins: Logins) -> None:
         super().__init__(name)
@@ -118,7 +123,7 @@ class KafkaTopic(LogSource):
 
     noun = "record"
     unit = "offset"
-    options = CONNECTION | LOG_OPTIONS | {"follow", "commit_group", "committed", "view"}
+    options = KAFKA_TOPIC_OPTIONS
     screen_columns = ("offset", "timestamp", "key", "headers", "value")
 
     def __init__(self, name: str, address: KafkaAddress, logins: Logins) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from letterhead._optional_dependencies import needed
-from letterhead._row_request import RowRequest, StoreOptions, columns_asked, is_committed
+from letterhead._read_options import ReadOptions
+from letterhead._row_request import row_request
 from letterhead._shared_parameters import documented
 from letterhead.sources.base import check_options
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.kafka.settings import SettingsLike
-    from letterhead.limits import Limits
     from letterhead.offsets.specs import OffsetSpec
     from letterhead.reader import Reader
     from letterhead.where.conditions import Where
@@ -32,25 +32,14 @@ def open(
     where: Where | None = None,
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
-    last: int | None = None,
-    follow: bool = False,
-    partitions: Iterable[int] | None = None,
-    commit_group: str | None = None,
-    isolation_level: Literal["read_uncommitted", "read_committed"] | None = None,
     errors: OnError = "raise",
-    error_column: str = "error",
-    ignore_crc: bool = False,
     settings: SettingsLike | None = None,
     store: str | None = None,
-    store_type: str | None = None,
-    values: str | None = None,
-    timeout_ms: int | None = None,
-    limits: Limits | None = None,
+    options: ReadOptions | None = None,
 ) -> Reader:
     """Read a topic, log segments, a state store or a table, named by one text.
 
-    Use it where the source is an argument of a program: ``letterhead read SOURCE`` reads the same sources. Functions of
-    :mod:`letterhead.read` have more options of each kind of source.
+    Use it where the source is an argument of a program: ``letterhead read SOURCE`` reads the same sources.
 
     Parameters
     ----------
@@ -73,34 +62,14 @@ def open(
         Which rows to return: a condition on headers and on columns, as in :mod:`letterhead.arrow`.
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
         Of topics and log segments: where to begin, and where to stop, as in :func:`letterhead.read.topic`.
-    last : int, optional
-        Read only the last rows, of each partition, that the other options select.
-    follow : bool, default False
-        Of topics: wait for new records, without end.
-    partitions : iterable of int, optional
-        Of topics and log segments: partitions to read; by default all.
-    commit_group : str, optional
-        Of topics of Kafka: a consumer group to which the offsets that were read are committed, as in
-        :func:`letterhead.read.topic`.
-    isolation_level : {"read_uncommitted", "read_committed"}, optional
-        Of Kafka: whether to leave out aborted transactions, and stop where one is open. By default as ``isolation.level`` of
-        the settings says, or ``"read_uncommitted"``.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a row that cannot be read, as in :func:`letterhead.arrow.messages`.
-    {error_column}
-    ignore_crc : bool, default False
-        Of log segments of Kafka, with ``errors="column"``: read the records of a batch with a wrong checksum, as in
-        :func:`letterhead.read.segments`.
     settings : mapping of str to str, or path, optional
         Of Kafka: settings of the connection, or a property file, as in :func:`letterhead.read.topic`.
     store : str, optional
         Of a state directory: the store of this name; needed if there are several.
-    store_type, values : str, optional
-        Of a state directory: the type of the store, as in :func:`letterhead.read.state`.
-    timeout_ms : int, optional
-        Of topics: how long a request may take, with connection and retries; by default ``default.api.timeout.ms`` of the
-        settings of Kafka, or 60000.
-    {limits}
+    options : ReadOptions, optional
+        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
 
     Returns
     -------
@@ -126,7 +95,7 @@ def open(
     (2, ['offset', 'retry'])
     >>> lh.open("tests/samples/orders-0.parquet").read_all().num_rows
     10000
-    >>> lh.open("kafka://broker:9092/orders", settings="client.properties", last=10)  # doctest: +SKIP
+    >>> lh.open("kafka://broker:9092/orders", settings="client.properties", options=lh.ReadOptions(last=10))  # doctest: +SKIP
     """
     with needed("reading a source", "'letterhead[arrow]'"):
         import pyarrow  # noqa: F401
@@ -137,24 +106,16 @@ def open(
     opened = open_sources([os.fspath(name) for name in names])
     if len(opened) != 1:
         raise ValueError(f"open reads one source, not {len(opened)}: only .log files can be several")
-    request = RowRequest(
-        columns=columns_asked(columns, headers),
+    request = row_request(
+        options,
+        columns=columns,
         headers=headers,
         where=where,
         start=start,
         end=end,
-        last=last,
-        follow=follow,
-        partitions=None if partitions is None else frozenset(partitions),
-        commit_group=commit_group,
-        committed=is_committed(isolation_level),
         errors=errors,
-        error_column=error_column,
-        ignore_crc=ignore_crc,
-        limits=limits,
-        timeout_ms=timeout_ms,
         settings=reader_values(settings),
-        stores=StoreOptions(store, store_type, values),
+        store=store,
     )
     check_options(opened, request)
     return opened[0].reader(request)

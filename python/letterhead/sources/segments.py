@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from letterhead._formatting import counted
-from letterhead._row_request import RowRequest
+from letterhead._row_request import LOG_OPTIONS, RowRequest
 from letterhead.offsets.specs import OffsetBounds
-from letterhead.sources.base import LOG_OPTIONS, Findings, LogSource
+from letterhead.sources.base import Findings, LogSource
 from letterhead.sources.kafka import internal_topic_of, view_columns
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ with needed("reading segments", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
 from letterhead._names import check_name
-from letterhead._row_request import RowRequest, columns_asked, is_committed
+from letterhead._read_options import ReadOptions
+from letterhead._row_request import row_request
 from letterhead.sources.base import check_options
 from letterhead.sources.segments import IggySegments, LogSegments
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.kafka.log_directory import Paths
-    from letterhead.limits import Limits
     from letterhead.offsets.segments import SegmentsReader
     from letterhead.offsets.specs import OffsetSpec
     from letterhead.where.conditions import Where
@@ -35,15 +35,11 @@ def segments(
     format: Literal["record-batch", "iggy-batch"] = "record-batch",
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
+    where: Where | None = None,
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
-    last: int | None = None,
-    isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
     errors: OnError = "raise",
-    error_column: str = "error",
-    where: Where | None = None,
-    ignore_crc: bool = False,
-    limits: Limits | None = None,
+    options: ReadOptions | None = None,
 ) -> SegmentsReader:
     """Read log segments of Kafka or Iggy from their files.
 
@@ -66,23 +62,16 @@ def segments(
         ``transactional``, without ``headers`` if the argument ``headers`` is given. Topic and partition come from the name of
         the directory, and are null if it has another name.
     {headers_as_columns}
-    {offsets}
-        A record without a timestamp is older than all others.
-    {last}
-    isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
-        ``"read_committed"`` leaves out records of aborted transactions, and stops reading a partition at its first open
-        transaction, which the reader lists in ``open_transactions``.
-    {errors}
-        An invalid batch is one such row, whose error names the missing offsets. An incomplete batch at the end of a
-        partition has no row.
-    {error_column}
     where : Condition or str, optional
         Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
         :mod:`letterhead.arrow`. Batches that it excludes by their offsets or timestamps are not read, and not verified.
-    ignore_crc : bool, default False
-        Of Kafka, with ``errors="column"``: read the records of a batch with a wrong checksum; each has the error ``bad_crc``, and
-        may be damaged.
-    {limits}
+    {offsets}
+        A record without a timestamp is older than all others.
+    {errors}
+        An invalid batch is one such row, whose error names the missing offsets. An incomplete batch at the end of a
+        partition has no row.
+    options : ReadOptions, optional
+        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
 
     Returns
     -------
@@ -114,18 +103,6 @@ def segments(
     """
     check_name("format", format, ("record-batch", "iggy-batch"))
     source = IggySegments(path) if format == "iggy-batch" else LogSegments(path)
-    request = RowRequest(
-        columns=columns_asked(columns, headers),
-        headers=headers,
-        where=where,
-        start=start,
-        end=end,
-        last=last,
-        committed=is_committed(isolation_level),
-        errors=errors,
-        error_column=error_column,
-        ignore_crc=ignore_crc,
-        limits=limits,
-    )
+    request = row_request(options, columns=columns, headers=headers, where=where, start=start, end=end, errors=errors)
     check_options([source], request)
     return source.open_records(request)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from letterhead._row_request import RowRequest, StoreOptions
+from letterhead._row_request import STORE_OPTIONS, RowRequest, StoreOptions
 from letterhead.errors import ProcessorStateError
 from letterhead.sources.base import Findings, Source
 
@@ -27,7 +27,7 @@ NOT_ON_SCREEN = ("sequence",)
 class StateStores(Source):
     """The stores of one name, of all tasks in a directory."""
 
-    options = frozenset({"stores"})
+    options = STORE_OPTIONS
 
     def __init__(self, directory: Path) -> None:
         super().__init__(str(directory))
@@ -43,17 +43,13 @@ class StateStores(Source):
 
     def columns(self, request: RowRequest) -> Iterable[str]:
         """Return the names of all columns."""
-        from letterhead.state.reading.columns import StoreColumns
-
         stores = self._opened(request, request.stores or StoreOptions())
-        return StoreColumns(stores, RowRequest(limits=request.limits)).fields
+        return _all_columns(stores, request).fields
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
         """Return all columns; task and store if there are several."""
-        from letterhead.state.reading.columns import StoreColumns
-
         stores = self._opened(request, request.stores or StoreOptions())
-        columns = StoreColumns(stores, RowRequest(limits=request.limits))
+        columns = _all_columns(stores, request)
         names = columns.fields if request.among_others else columns.schema.names
         return request.without_headers(name for name in names if not (request.on_screen and name in NOT_ON_SCREEN))
 
@@ -69,7 +65,8 @@ class StateStores(Source):
 
         options = request.stores or StoreOptions()
         stores = self._opened(request, options)
-        rows = StoreColumns(stores, replace(request, columns=self.chosen_columns(request)))
+        chosen = replace(request, columns=self.chosen_columns(request))
+        rows = StoreColumns(stores, chosen, window_size=options.window_size)
         self._rows = rows
 
         def batches() -> Iterator[pa.RecordBatch]:
@@ -104,3 +101,10 @@ class StateStores(Source):
         for remark in remarks(self._stores):
             warnings.warn(remark, stacklevel=4)
         return self._stores
+
+
+def _all_columns(stores: list[StoreReader], request: RowRequest) -> StoreColumns:
+    from letterhead.state.reading.columns import StoreColumns
+
+    window_size = (request.stores or StoreOptions()).window_size
+    return StoreColumns(stores, RowRequest(limits=request.limits), window_size=window_size)

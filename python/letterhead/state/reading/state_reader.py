@@ -14,7 +14,8 @@ from letterhead._warnings import warn
 with needed("reading a state directory", "'letterhead[arrow,state]'"):
     import pyarrow as pa
 
-from letterhead._row_request import RowRequest, columns_asked
+from letterhead._read_options import ReadOptions
+from letterhead._row_request import STORE_OPTIONS, StoreOptions, check_supported, row_request
 from letterhead.reader import Reader
 from letterhead.state.reading.columns import StoreColumns
 from letterhead.state.reading.stores import open_stores, remarks
@@ -22,7 +23,6 @@ from letterhead.state.reading.stores import open_stores, remarks
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
-    from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
 __all__ = ["state"]
@@ -35,13 +35,9 @@ def state(
     store: str | None = None,
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
-    store_type: str | None = None,
-    values: str | None = None,
-    window_size: int | None = None,
-    errors: OnError = "raise",
-    error_column: str = "error",
     where: Where | None = None,
-    limits: Limits | None = None,
+    errors: OnError = "raise",
+    options: ReadOptions | None = None,
 ) -> Reader:
     """Read the RocksDB stores of Kafka Streams or letterhead, without a JVM.
 
@@ -61,26 +57,19 @@ def state(
 
         * ``task`` and ``store``, if there are several;
         * ``key``, without the times that a stored key contains;
-        * for windows ``window_start`` and ``sequence``, and ``window_end`` if ``window_size`` is given; for sessions
+        * for windows ``window_start`` and ``sequence``, and ``window_end`` if ``window_size`` of the options is given; for sessions
           ``session_start`` and ``session_end``; for versions ``valid_from`` and ``valid_to``, null for the latest one;
         * ``timestamp``, if values have one; like all of these times it is ``timestamp[ms, UTC]``;
         * ``value``, the payload; null for a version that deletes the key;
         * ``headers``, if the store keeps them, and the argument ``headers`` is not given.
     {headers_as_columns}
-    store_type : str, optional
-        The type, if the files leave it open: ``key-value``, ``window``, ``session``, ``versioned``,
-        ``time-ordered-window`` or ``time-ordered-session``.
-    values : {"plain", "timestamped"}, optional
-        The values of time-ordered windows without headers, which the files leave open.
-    window_size : int, optional
-        Length of a window in milliseconds, which is not in the files.
+    where : Condition or str, optional
+        Which rows to return: a condition on headers and on the columns above, as in :mod:`letterhead.arrow`.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with an invalid row: raise the first error, return null for what cannot be read, or also describe the
         errors in a last column, null for a valid row. Columns that were not asked for are not checked.
-    {error_column}
-    where : Condition or str, optional
-        Which rows to return: a condition on headers and on the columns above, as in :mod:`letterhead.arrow`.
-    {limits}
+    options : ReadOptions, optional
+        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
 
     Returns
     -------
@@ -114,16 +103,11 @@ def state(
     ...     rows.schema.names, rows.read_all().num_rows
     (['key', 'session_start', 'session_end', 'value', 'headers'], 300)
     """
-    stores = open_stores(Path(directory), store, store_type, values, limits)
-    request = RowRequest(
-        columns=columns_asked(columns, headers),
-        headers=headers,
-        where=where,
-        errors=errors,
-        error_column=error_column,
-        limits=limits,
-    )
-    rows = StoreColumns(stores, request, window_size=window_size)
+    request = row_request(options, columns=columns, headers=headers, where=where, errors=errors, store=store)
+    check_supported(str(directory), STORE_OPTIONS, request)
+    chosen = request.stores or StoreOptions()
+    stores = open_stores(Path(directory), store, chosen.store_type, chosen.value_format, request.limits)
+    rows = StoreColumns(stores, request, window_size=chosen.window_size)
     for remark in remarks(stores):
         warn(remark)
 

@@ -1,0 +1,95 @@
+"""Options of reading that few programs set: :class:`ReadOptions`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from letterhead.kafka.oauth import TokenProvider
+    from letterhead.limits import Limits
+
+__all__ = ["ReadOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """Options that select, tune and limit what is read, for :func:`letterhead.open` and :mod:`letterhead.read`.
+
+    An option that a source does not support raises ValueError, unless it has its default.
+
+    Attributes
+    ----------
+    last : int, optional
+        Read only the last rows of each partition, at most this many, that the other options select.
+    follow : bool, default False
+        Of topics: after the last row, wait for new ones, and return them as they arrive, until the reader is closed.
+        Partitions that are added later are not read.
+    partitions : iterable of int, optional
+        Of topics and log segments: partitions to read; by default all.
+    commit_group : str, optional
+        Of topics of Kafka: a consumer group to which the offsets that were read are committed, so that tools show its lag. It
+        must have no active consumers. The offsets of a fetch are committed when the batch after its rows is requested, and
+        the last ones at the end: after an early end, ``start="group:NAME"`` can repeat rows, but omits none;
+        ``reader.close_after(rows)`` commits those of the last batch's first rows. ``read_all`` has committed everything when
+        it returns, so read batch by batch if processing the rows can fail.
+    isolation_level : {"read_uncommitted", "read_committed"}, optional
+        Of Kafka: ``"read_committed"`` leaves out records of aborted transactions, and stops before the oldest open one, which
+        a reader of segments lists in ``open_transactions``. By default ``isolation.level`` of the settings, or
+        ``"read_uncommitted"``.
+    ignore_crc : bool, default False
+        Of log segments of Kafka, with ``errors="column"``: read the records of a batch with a wrong checksum; each has the
+        error ``bad_crc``, and may be damaged.
+    mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
+        Of topics of Iggy: read messages as Kafka records, if Iggy's Kafka gateway or :func:`letterhead.write.iggy` wrote them
+        as such. The columns are ``stream topic partition offset timestamp key value headers``, the timestamp in
+        milliseconds. Both names read the same messages, by version 1 of the gateway's proposal. Another message becomes a
+        record without a key. Conditions test the fields and headers of the records, and limit nothing of what is polled.
+    store_type : str, optional
+        Of state directories: the type of a store, if the files leave it open: ``key-value``, ``window``, ``session``,
+        ``versioned``, ``time-ordered-window`` or ``time-ordered-session``.
+    values : {"plain", "timestamped"}, optional
+        Of state directories: the values of time-ordered windows without headers, which the files leave open.
+    window_size : int, optional
+        Of state directories: the length of a window in milliseconds, which is not in the files.
+    error_column : str, default "error"
+        Name of the column of errors with ``errors="column"``.
+    limits : Limits, optional
+        The most to read. Unset limits use the process-wide defaults, see :class:`letterhead.Limits`.
+    token_provider : callable, optional
+        Of Kafka with ``sasl.mechanism=OAUTHBEARER``: a function without arguments that returns a token. It is called in
+        another thread before a token expires; a token that is not a JSON web token is renewed every four minutes.
+    timeout_ms : int, optional
+        Of topics: how long a request may take, with name lookup, connection, login and retries of temporary errors. By
+        default ``default.api.timeout.ms`` of the settings of Kafka, or 60 000.
+    fetch_bytes : int, optional
+        Of topics: the size of a fetch in bytes, approximate for Iggy; by default 4 MiB, or ``max.partition.fetch.bytes`` of
+        the settings of Kafka if it is larger.
+    batch_bytes : int, optional
+        Of topics of Kafka: stored bytes for each batch of rows; at least one record batch of the topic. By default 1 MiB, and
+        up to eight times as many while ``where`` selects few records.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> lh.open("tests/samples/orders-0", columns=["offset"], options=lh.ReadOptions(last=2)).read_all().to_pydict()
+    {'offset': [9998, 9999]}
+    """
+
+    last: int | None = None
+    follow: bool = False
+    partitions: Iterable[int] | None = None
+    commit_group: str | None = None
+    isolation_level: Literal["read_uncommitted", "read_committed"] | None = None
+    ignore_crc: bool = False
+    mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None
+    store_type: str | None = None
+    values: str | None = None
+    window_size: int | None = None
+    error_column: str = "error"
+    limits: Limits | None = None
+    token_provider: TokenProvider | None = None
+    timeout_ms: int | None = None
+    fetch_bytes: int | None = None
+    batch_bytes: int | None = None
