@@ -31,7 +31,7 @@ __all__ = [
     "MessageReader",
     "Pack",
     "Packed",
-    "ReadOptions",
+    "DecodeOptions",
     "Schema",
     "Select",
     "Stream",
@@ -82,7 +82,7 @@ _Loss: TypeAlias = tuple[str, str, int | None, str | None, str | None, str | Non
 _OnError: TypeAlias = Literal["raise", "null", "column"]
 _OnLoss: TypeAlias = Literal["raise", "drop", "report"]
 _Types: TypeAlias = str | list[tuple[_Key, str | list[str]]]
-_NullHeaders: TypeAlias = Literal["empty", "raise"]
+_NullHeaders: TypeAlias = Literal["skip", "raise"]
 _Dialect: TypeAlias = Literal["arrow", "spark"]
 _Read: TypeAlias = tuple[bool, bool, Limits | None]  # lenient, strict_types, limits
 _Write: TypeAlias = tuple[_OnLoss, _Types | None, _NullHeaders, bool]  # on_loss, types, nulls, canonical
@@ -96,7 +96,7 @@ class Arguments:
     def __hash__(self) -> int: ...
 
 @final
-class ReadOptions(Arguments):
+class DecodeOptions(Arguments):
     """Strictness of reading, and the policy for messages that cannot be read; :mod:`letterhead.arrow` documents the options."""
 
     def __new__(
@@ -108,7 +108,7 @@ class ReadOptions(Arguments):
         strict_types: bool = False,
         text_keys: bool = False,
         limits: Limits | None = None,
-    ) -> ReadOptions: ...
+    ) -> DecodeOptions: ...
     @property
     def errors(self) -> _OnError: ...
     @property
@@ -127,7 +127,7 @@ class WriteOptions(Arguments):
         *,
         on_loss: _OnLoss = "raise",
         types: Types | None = None,
-        nulls: _NullHeaders = "empty",
+        nulls: _NullHeaders = "skip",
         canonical: bool = False,
     ) -> WriteOptions: ...
     @property
@@ -158,7 +158,11 @@ class Decode(ColumnOperation):
     """Decode every message: a headers format into a list of headers, a message format into a struct of its fields."""
 
     def __new__(
-        cls, format: str, options: ReadOptions | None = None, where: Where_ | Filter | None = None, views: bool = False
+        cls,
+        format: str,
+        options: DecodeOptions | None = None,
+        where: Where_ | Filter | None = None,
+        views: bool = False,
     ) -> Decode: ...
 
 @final
@@ -169,7 +173,7 @@ class Select(ColumnOperation):
         cls,
         format: str,
         columns: Columns | tuple[ColumnSpec, ...],
-        options: ReadOptions | None = None,
+        options: DecodeOptions | None = None,
         where: Where_ | Filter | None = None,
         views: bool = False,
         dialect: _Dialect = "arrow",
@@ -186,7 +190,7 @@ class Convert(ColumnOperation):
     """Convert every message from ``format`` to ``target``."""
 
     def __new__(
-        cls, format: str, target: str, reading: ReadOptions | None = None, writing: WriteOptions | None = None
+        cls, format: str, target: str, reading: DecodeOptions | None = None, writing: WriteOptions | None = None
     ) -> Convert: ...
 
 @final
@@ -201,7 +205,7 @@ class ExplodeBatches(ColumnOperation):
         format: str,
         columns: Sequence[str] | None = None,
         headers: Columns | tuple[ColumnSpec, ...] | None = None,
-        options: ReadOptions | None = None,
+        options: DecodeOptions | None = None,
         where: Where_ | Filter | None = None,
         dialect: _Dialect = "arrow",
     ) -> ExplodeBatches: ...
@@ -212,20 +216,20 @@ class ExplodeBatches(ColumnOperation):
 class Validate(ColumnOperation):
     """List all errors of every message; null for a valid message."""
 
-    def __new__(cls, format: str, options: ReadOptions | None = None) -> Validate: ...
+    def __new__(cls, format: str, options: DecodeOptions | None = None) -> Validate: ...
 
 @final
 class Where(ColumnOperation):
     """Return whether a condition selects each message: a struct of the field ``selected`` and, if requested, errors."""
 
-    def __new__(cls, format: str, where: Where_ | Filter | None, options: ReadOptions | None = None) -> Where: ...
+    def __new__(cls, format: str, where: Where_ | Filter | None, options: DecodeOptions | None = None) -> Where: ...
 
 @final
 class Edit(ColumnOperation):
     """Change headers of every message: the part of :class:`letterhead.operations.Edit` that needs no function in Python."""
 
     def __new__(
-        cls, format: str, edit: EditEntries, options: ReadOptions | None = None, edited: EditedKeys | None = None
+        cls, format: str, edit: EditEntries, options: DecodeOptions | None = None, edited: EditedKeys | None = None
     ) -> Edit: ...
 
 @final
@@ -325,7 +329,7 @@ def encode(
     format: str,
     on_loss: _OnLoss = "raise",
     types: _Types | None = None,
-    nulls: _NullHeaders = "empty",
+    nulls: _NullHeaders = "skip",
     canonical: bool = False,
 ) -> bytes | None: ...
 def convert(

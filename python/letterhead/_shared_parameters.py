@@ -136,8 +136,8 @@ on_loss : {"raise", "drop", "report"}, default "raise"
     What to do if the format cannot carry something: raise; write the nearest value, or leave it out; or do the latter and
     report the losses.
 
-nulls : {"empty", "raise"}, default "empty"
-    Whether null headers are written as no headers or raise.
+nulls : {"skip", "raise"}, default "skip"
+    What to do with null headers: write a message without headers, or raise.
 
 canonical : bool, default False
     For ``iggy``: sort the headers as Iggy's own map does.

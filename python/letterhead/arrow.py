@@ -29,12 +29,12 @@ from letterhead.limits import Limits
 from letterhead.operations import (
     Convert,
     Decode,
+    DecodeOptions,
     Edit,
     EditReport,
     Encode,
     ExplodeBatches,
     Pack,
-    ReadOptions,
     Select,
     Validate,
     WriteOptions,
@@ -126,7 +126,7 @@ def decode(
     >>> lha.decode(column, "kafka", views=True).type
     ListType(list<element: struct<key: string, value: binary_view>>)
     """
-    options = ReadOptions(
+    options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
         limits=limits
     )  # fmt: skip
@@ -140,7 +140,7 @@ def encode(
     *,
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
-    nulls: Literal["empty", "raise"] = "empty",
+    nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
     threads: int = 1,
 ) -> ColumnT:
@@ -194,7 +194,7 @@ def convert(
     target: str,
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
-    nulls: Literal["empty", "raise"] = "empty",
+    nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
     errors: OnError = "raise",
     error_column: str = "error",
@@ -238,7 +238,7 @@ def convert(
     >>> [message and lh.decode(message, "kafka") for message in converted.to_pylist()]
     [Headers([('retry', b'3')]), None]
     """
-    reading = ReadOptions(
+    reading = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
     writing = WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
@@ -313,7 +313,7 @@ def edit(
     >>> lh.decode(edited[0].as_py(), "kafka")
     Headers([('ssn', b'****1120'), ('route', b'a'), ('via', b'etl')])
     """
-    options = ReadOptions(errors=errors, error_column=error_column, strict_types=strict_types, limits=limits)
+    options = DecodeOptions(errors=errors, error_column=error_column, strict_types=strict_types, limits=limits)
     header_edit = HeaderEdit.of(
         only=only, drop=drop, rename=rename, replace=replace, set=set, append=append, ignore_case=ignore_case,
         is_column=_is_arrow_data,
@@ -383,7 +383,7 @@ def messages(
     >>> lha.messages(column, "kip82-messages", columns=["row", "offset"], headers={"retry": "int32"}).to_pylist()[1:]
     [{'row': 0, 'offset': 7, 'retry': 3}, {'row': 2, 'offset': 7, 'retry': 3}]
     """
-    options = ReadOptions(
+    options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
         limits=limits
     )  # fmt: skip
@@ -448,7 +448,7 @@ def pack(
 def select(
     column: ColumnT,
     format: str,
-    columns: Columns,
+    headers: Columns,
     *,
     errors: OnError = "raise",
     error_column: str = "error",
@@ -467,7 +467,7 @@ def select(
         Bytes in ``format``, or a list of headers, distinguished by their Arrow type.
     format : str
         Name of the format; for a list it only determines how values are typed.
-    columns : mapping of str to type or Field
+    headers : mapping of str to type or Field
         Output column to a type ``name[:be|le|text|json|connect|varlen|amqp]``, or to a :func:`letterhead.field`.
     {errors}
         With ``"null"`` a value that is not of its type is null; all columns are null where the structure is broken.
@@ -495,10 +495,10 @@ def select(
     >>> lha.select(column, "kafka", {"retry": "int32", "route": "array<string>", "tenant": "string"}).to_pylist()
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
-    options = ReadOptions(
+    options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
-    return Select(format, columns, options, where, views)(column, threads=threads)
+    return Select(format, headers, options, where, views)(column, threads=threads)
 
 
 @documented
@@ -564,7 +564,7 @@ def scan(
     """
     from letterhead.scan.column import scan_column
 
-    options = ReadOptions(errors="column", lenient=lenient, strict_types=strict_types, limits=limits)
+    options = DecodeOptions(errors="column", lenient=lenient, strict_types=strict_types, limits=limits)
     return scan_column(column, format, errors=errors, max_keys=max_keys, options=options)
 
 
@@ -601,5 +601,5 @@ def validate(
     >>> errors[0], errors[1][0]["code"]
     (None, 'negative_count')
     """
-    options = ReadOptions(lenient=lenient, strict_types=strict_types, limits=limits)
+    options = DecodeOptions(lenient=lenient, strict_types=strict_types, limits=limits)
     return Validate(format, options)(column, threads=threads)

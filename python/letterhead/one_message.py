@@ -36,7 +36,7 @@ class WriteKeywords(TypedDict, total=False):
     """Keyword arguments of functions that write a message, except ``on_loss``; :func:`encode` documents them."""
 
     types: Types | None
-    nulls: Literal["empty", "raise"]
+    nulls: Literal["skip", "raise"]
     canonical: bool
 
 
@@ -144,7 +144,7 @@ def batch(
     codec: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none",
     on_loss: Literal["raise", "drop"] = "raise",
     types: Types | None = None,
-    nulls: Literal["empty", "raise"] = "empty",
+    nulls: Literal["skip", "raise"] = "skip",
 ) -> bytes:
     """Write messages as one batch, which :func:`messages` reads back.
 
@@ -231,7 +231,7 @@ def convert(
     target: str,
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
-    nulls: Literal["empty", "raise"] = "empty",
+    nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
     lenient: bool = False,
     strict_types: bool = False,
@@ -310,7 +310,7 @@ def encode(
     *,
     types: Types | None = None,
     on_loss: Literal["raise", "drop"] = "raise",
-    nulls: Literal["empty", "raise"] = "empty",
+    nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
 ) -> bytes | None:
     """Encode one message.
@@ -378,7 +378,7 @@ def encode(
 def select(
     data: Data,
     format: str,
-    columns: Columns,
+    headers: Columns,
     *,
     lenient: bool = False,
     strict_types: bool = False,
@@ -392,7 +392,7 @@ def select(
         The message.
     format : str
         Name of a headers format or a message format.
-    columns : mapping of str to type or Field
+    headers : mapping of str to type or Field
         Output name to a type, or to a :func:`~letterhead.field`.
     {lenient} {strict_types} {limits}
 
@@ -418,7 +418,7 @@ def select(
     {'tenant': 'acme', 'n': 3, 'route': ['a', 'b']}
     """
     read = (lenient, strict_types, limits)
-    values: dict[str, Any] = _native().select(bytes_of(data), format, normalise(columns), read)
+    values: dict[str, Any] = _native().select(bytes_of(data), format, normalise(headers), read)
     return values
 
 

@@ -355,7 +355,7 @@ pub fn on_loss(name: &str) -> Result<OnLoss, Error> {
 
 /// Whether null lists of headers are rejected.
 pub fn refuses_nulls(name: &str) -> Result<bool, Error> {
-    parse_choice("nulls value", name, &[("empty", false), ("raise", true)])
+    parse_choice("nulls value", name, &[("skip", false), ("raise", true)])
 }
 
 pub fn type_option(types: Option<TypesArgument>) -> Result<TypeOption, Error> {

@@ -167,7 +167,7 @@ impl MessageReader {
 
 /// Encodes headers, or a dict of a message's fields; None if the format writes no bytes for it.
 #[pyfunction]
-#[pyo3(signature = (message, format, on_loss="raise", types=None, nulls="empty", canonical=false))]
+#[pyo3(signature = (message, format, on_loss="raise", types=None, nulls="skip", canonical=false))]
 pub fn encode<'py>(
     py: Python<'py>,
     message: &Bound<'py, PyAny>,

@@ -46,8 +46,8 @@ mod _native {
     use super::message::{MessageReader, convert, decode, encode, inspect, messages, select, validate};
     #[pymodule_export]
     use super::operations::{
-        Arguments, ColumnOperation, Convert, Decode, Edit, Encode, ExplodeBatches, Pack, ReadOptions, Select, Validate,
-        Where, WriteOptions,
+        Arguments, ColumnOperation, Convert, Decode, DecodeOptions, Edit, Encode, ExplodeBatches, Pack, Select,
+        Validate, Where, WriteOptions,
     };
     #[pymodule_export]
     use super::packed::Packed;

@@ -77,7 +77,7 @@ macro_rules! arguments {
 
 /// Strictness of reading, and the policy for messages that cannot be read.
 #[pyclass(frozen, extends = Arguments, module = "letterhead._native")]
-pub struct ReadOptions {
+pub struct DecodeOptions {
     on_error: OnError,
     #[pyo3(get)]
     errors: String,
@@ -93,7 +93,7 @@ pub struct ReadOptions {
 }
 
 #[pymethods]
-impl ReadOptions {
+impl DecodeOptions {
     #[new]
     #[pyo3(signature = (*, errors="raise", error_column="error", lenient=false, strict_types=false, text_keys=false, limits=None))]
     fn new(
@@ -115,7 +115,7 @@ impl ReadOptions {
             }
             let base = arguments!(py, "errors": errors, "error_column": error_column, "lenient": lenient,
                 "strict_types": strict_types, "text_keys": text_keys, "limits": &limits);
-            Ok(base.add_subclass(ReadOptions {
+            Ok(base.add_subclass(DecodeOptions {
                 on_error,
                 errors: errors.to_owned(),
                 error_column: error_column.to_owned(),
@@ -128,10 +128,10 @@ impl ReadOptions {
     }
 }
 
-impl ReadOptions {
+impl DecodeOptions {
     fn read(&self, py: Python<'_>) -> PyResult<traits::ReadOptions> {
         let limits = limits_or_default(py, self.limits.as_ref().map(|limits| limits.bind(py)))?;
-        let ReadOptions { lenient, strict_types, text_keys, .. } = *self;
+        let DecodeOptions { lenient, strict_types, text_keys, .. } = *self;
         Ok(traits::ReadOptions { lenient, strict_types, text_keys, limits })
     }
 }
@@ -152,7 +152,7 @@ pub struct WriteOptions {
 #[pymethods]
 impl WriteOptions {
     #[new]
-    #[pyo3(signature = (*, on_loss="raise", types=None, nulls="empty", canonical=false))]
+    #[pyo3(signature = (*, on_loss="raise", types=None, nulls="skip", canonical=false))]
     fn new(
         py: Python<'_>,
         #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
@@ -276,7 +276,7 @@ fn operation(
     arguments: PyClassInitializer<Arguments>,
     work: Arc<dyn Work>,
     format: Format,
-    options: Option<&ReadOptions>,
+    options: Option<&DecodeOptions>,
     edited: Option<Py<EditedKeys>>,
 ) -> PyResult<PyClassInitializer<ColumnOperation>> {
     let work = match options.filter(|options| options.error_column != ERROR_COLUMN) {
@@ -307,7 +307,7 @@ impl Decode {
     fn new<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = argument::format)] format: Format,
-        options: Option<Bound<'py, ReadOptions>>,
+        options: Option<Bound<'py, DecodeOptions>>,
         r#where: Option<Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument::views)] views: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
@@ -335,7 +335,7 @@ impl Select {
         py: Python<'py>,
         #[pyo3(from_py_with = argument::format)] format: Format,
         columns: Bound<'py, PyAny>,
-        options: Option<Bound<'py, ReadOptions>>,
+        options: Option<Bound<'py, DecodeOptions>>,
         r#where: Option<Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument::views)] views: bool,
         #[pyo3(from_py_with = argument::dialect)] dialect: &str,
@@ -389,7 +389,7 @@ impl Convert {
         py: Python<'py>,
         #[pyo3(from_py_with = argument::format)] format: Format,
         #[pyo3(from_py_with = argument::target)] target: Format,
-        reading: Option<Bound<'py, ReadOptions>>,
+        reading: Option<Bound<'py, DecodeOptions>>,
         writing: Option<Bound<'py, WriteOptions>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         enter(|| {
@@ -420,7 +420,7 @@ impl ExplodeBatches {
         #[pyo3(from_py_with = argument::format)] format: Format,
         columns: Option<Bound<'py, PyAny>>,
         headers: Option<Bound<'py, PyAny>>,
-        options: Option<Bound<'py, ReadOptions>>,
+        options: Option<Bound<'py, DecodeOptions>>,
         r#where: Option<Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument::dialect)] dialect: &str,
     ) -> PyResult<PyClassInitializer<Self>> {
@@ -460,7 +460,7 @@ impl Validate {
     fn new<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = argument::format)] format: Format,
-        options: Option<Bound<'py, ReadOptions>>,
+        options: Option<Bound<'py, DecodeOptions>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         enter(|| {
             let options = or_default(py, options)?;
@@ -484,7 +484,7 @@ impl Where {
         py: Python<'py>,
         #[pyo3(from_py_with = argument::format)] format: Format,
         r#where: Option<Bound<'py, PyAny>>,
-        options: Option<Bound<'py, ReadOptions>>,
+        options: Option<Bound<'py, DecodeOptions>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         enter(|| {
             let options = or_default(py, options)?;
@@ -511,7 +511,7 @@ impl Edit {
         py: Python<'py>,
         #[pyo3(from_py_with = argument::format)] format: Format,
         edit: Bound<'py, PyAny>,
-        options: Option<Bound<'py, ReadOptions>>,
+        options: Option<Bound<'py, DecodeOptions>>,
         edited: Option<Py<EditedKeys>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         enter(|| {
@@ -643,7 +643,7 @@ impl Work for ErrorsNamed {
 fn columns_of<'py>(
     columns: &Bound<'py, PyAny>,
     dialect: &str,
-    options: &ReadOptions,
+    options: &DecodeOptions,
     fields: &[String],
 ) -> PyResult<(Bound<'py, PyTuple>, Vec<Selection>)> {
     let helpers = columns.py().import("letterhead.fields")?;

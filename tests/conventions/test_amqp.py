@@ -16,7 +16,7 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.conventions import amqp
 from letterhead.conventions.columns import ParseAmqp
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import DecodeOptions, Select
 from letterhead.types import SELECT_TYPES
 from reference import types
 from strategies import amqp_values
@@ -133,7 +133,7 @@ def test_column_agrees_with_the_decoder_of_one_value(rows, type, dialect, cut):
     # The same bytes as the value of a header, and the same words about them.
     blocks = pa.array([lh.encode([("k", data)], "kafka") for data in rows[cut:]], pa.binary())
     requested = {"value": lh.field(f"{type}:amqp", key="k")}
-    selected = Select("kafka", requested, ReadOptions(errors="column"), dialect=dialect)(blocks)
+    selected = Select("kafka", requested, DecodeOptions(errors="column"), dialect=dialect)(blocks)
     assert spelt(selected.field("value")) == spelt(column.field("value"))
     reported = selected.field("error").to_pylist()
     assert [said(error) for error in reported] == [said(error) for error in details]

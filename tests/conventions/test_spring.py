@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import DecodeOptions, Select
 from letterhead.types import READ_SUFFIXES, SELECT_TYPES
 from reference import types
 
@@ -205,7 +205,7 @@ def test_integers_of_any_length_are_read_as_by_the_reference(name: str, data: by
 def compare(type: str, data: bytes) -> None:
     column = pa.array([lh.encode([("x", data)], "kafka")])
     for dialect in ("arrow", "spark"):
-        row = Select("kafka", {"x": type}, ReadOptions(errors="column"), dialect=dialect)(column)
+        row = Select("kafka", {"x": type}, DecodeOptions(errors="column"), dialect=dialect)(column)
         try:
             expected, code = types.read(type, data, dialect=dialect), None
         except types.Misfit as misfit:

@@ -6,7 +6,7 @@ from typing import Any
 
 from letterhead import operations
 from letterhead.fields import ColumnSpec
-from letterhead.operations import ReadOptions, WriteOptions
+from letterhead.operations import DecodeOptions, WriteOptions
 
 __all__ = ["apply", "made"]
 
@@ -20,9 +20,9 @@ def made(operation: str, format: str, **options: Any) -> Any:
     reading = {name: options.pop(name) for name in READING if name in options}
     writing = {name: options.pop(name) for name in WRITING if name in options}
     if operation == "convert":
-        options |= {"reading": ReadOptions(**reading), "writing": WriteOptions(**writing)}
+        options |= {"reading": DecodeOptions(**reading), "writing": WriteOptions(**writing)}
     else:
-        options["options"] = WriteOptions(**writing) if operation == "encode" else ReadOptions(**reading)
+        options["options"] = WriteOptions(**writing) if operation == "encode" else DecodeOptions(**reading)
     if "columns" in options and operation == "select":
         options["columns"] = tuple(ColumnSpec(*column) for column in options["columns"])
     return getattr(operations, CLASSES.get(operation, operation.capitalize()))(format, **options)

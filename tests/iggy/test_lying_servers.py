@@ -309,7 +309,7 @@ def test_a_reply_that_announces_much_takes_only_the_memory_of_what_arrives() -> 
     """In a process of its own, which may not have more than 256 MiB more."""
     program = f"""
 import resource, sys
-sys.path += {[str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "helpers")]!r}
+sys.path += {[str(Path(__file__).parent), *(str(Path(__file__).parents[1] / part) for part in ("", "helpers"))]!r}
 import letterhead as lh
 from letterhead.errors import ProtocolError
 from lying_server import LyingServer, read

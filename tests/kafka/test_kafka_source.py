@@ -73,8 +73,8 @@ WHERE = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}
         (WHERE | {"minPartitions": "many"}, "minPartitions must be a whole number, not 'many'"),
         (WHERE | {"minOffsetsPerTrigger": "5"}, "a trigger does not wait for records here"),
         (WHERE | {"columns": '["offsets"]'}, "offsets"),
-        (WHERE | {"headerColumns": '{"tenant": "text"}'}, "unknown type 'text'"),
-        (WHERE | {"headerColumns": '{"offset": "string"}'}, "two columns 'offset' would be made"),
+        (WHERE | {"headers": '{"tenant": "text"}'}, "unknown type 'text'"),
+        (WHERE | {"headers": '{"offset": "string"}'}, "two columns 'offset' would be made"),
         (WHERE | {"kafka.isolation.level": "committed"}, "read_committed"),
     ],
 )  # fmt: skip
@@ -100,7 +100,7 @@ def test_columns_are_written_as_options_and_read_back():
     )
     assert written == {
         "columns": '["offset", "timestampType"]',
-        "headerColumns": json.dumps({
+        "headers": json.dumps({
             "tenant": {"type": "string"},
             "route": {"type": "string", "repeat": "all"},
             "n": {"type": "int32:le", "key": "retry", "required": True},

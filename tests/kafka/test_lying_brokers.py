@@ -396,7 +396,7 @@ def test_a_changed_byte_gives_the_writer_a_documented_error() -> None:
 def test_a_response_that_announces_much_takes_only_the_memory_of_what_arrives() -> None:
     program = f"""
 import logging, resource, sys
-sys.path += {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}
+sys.path += {[str(Path(__file__).parent), *(str(Path(__file__).parents[1] / part) for part in ("", "helpers"))]!r}
 logging.disable()
 from lying_broker import LyingBroker, read
 import test_lying_brokers as lies

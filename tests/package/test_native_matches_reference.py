@@ -19,7 +19,7 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.conventions import amqp
 from letterhead.fields import normalise
-from letterhead.operations import ExplodeBatches, ReadOptions, Select
+from letterhead.operations import DecodeOptions, ExplodeBatches, Select
 from letterhead.types import SELECT_TYPES, orders_of
 from list_columns import list_column, list_rows
 from outcomes import decoded, decoded_alike, outcome, read_alike, read_tuple, same, selected
@@ -109,7 +109,7 @@ def test_select(format: str, data: st.DataObject, read: dict[str, bool], errors:
     columns = data.draw(strategies.columns(format))
     column = column_of(rows, data)
     options: dict[str, Any] = {**read, "errors": errors}
-    native = outcome(lambda: selected(Select(format, columns, ReadOptions(**options), dialect=dialect)(column)))
+    native = outcome(lambda: selected(Select(format, columns, DecodeOptions(**options), dialect=dialect)(column)))
     assert native == outcome(lambda: ops.select_rows(rows, format, columns, dialect=dialect, **options))
 
 
@@ -125,7 +125,7 @@ def test_messages(
     options: dict[str, Any] = {**read, "errors": errors, "text_keys": text_keys}
     native = outcome(
         lambda: messages_of(
-            ExplodeBatches(format, headers=headers, options=ReadOptions(**options), dialect=dialect)(column)
+            ExplodeBatches(format, headers=headers, options=DecodeOptions(**options), dialect=dialect)(column)
         )
     )
     assert native == outcome(lambda: ops.messages_rows(rows, format, headers=headers, dialect=dialect, **options))
@@ -155,7 +155,7 @@ def test_select_of_text_with_a_form(type: str, values: list[bytes | None], diale
     pairs: list[Any] = [None if data is None else ("string" if in_iggy else None, data) for data in values]
     messages = [ops.encode([("a", *pair)], format) for pair in pairs if pair and not (in_iggy and not pair[1])]
     columns = {"one": lh.field(type, key="a"), "all": lh.field(f"array<{type}>", key="a", split=",")}
-    select = Select(format, columns, ReadOptions(errors="column"), dialect=dialect)
+    select = Select(format, columns, DecodeOptions(errors="column"), dialect=dialect)
     native = outcome(lambda: selected(select(pa.array(messages, pa.binary()))))
     assert native == outcome(lambda: ops.select_rows(messages, format, columns, errors="column", dialect=dialect))
 
@@ -166,7 +166,7 @@ def test_select_of_text_with_a_form(type: str, values: list[bytes | None], diale
 def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | None], dialect: Any) -> None:
     rows = [ops.encode([("a", value)], "kafka") for value in values]
     columns = {"one": lh.field(type, key="a"), "all": lh.field(f"array<{type}>", key="a")}
-    select = Select("kafka", columns, ReadOptions(errors="column"), dialect=dialect)
+    select = Select("kafka", columns, DecodeOptions(errors="column"), dialect=dialect)
     native = outcome(lambda: selected(select(pa.array(rows, pa.binary()))))
     assert native == outcome(lambda: ops.select_rows(rows, "kafka", columns, errors="column", dialect=dialect))
 
@@ -178,7 +178,7 @@ def test_select_of_amqp(type: str, values: list[bytes | None], dialect: Any, typ
     format = "kip82-typed" if types else "kafka"
     rows = [ops.encode([("a", "binary", value) if types else ("a", None, value)], format) for value in values]
     columns = {"one": lh.field(f"{type}:amqp", key="a"), "all": lh.field(f"array<{type}:amqp>", key="a")}
-    select = Select(format, columns, ReadOptions(errors="column"), dialect=dialect)
+    select = Select(format, columns, DecodeOptions(errors="column"), dialect=dialect)
     native = outcome(lambda: selected(select(pa.array(rows, pa.binary()))))
     assert native == outcome(lambda: ops.select_rows(rows, format, columns, errors="column", dialect=dialect))
 

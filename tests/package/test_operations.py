@@ -15,9 +15,9 @@ from letterhead.operations import (
     ColumnOperation,
     Convert,
     Decode,
+    DecodeOptions,
     Encode,
     ExplodeBatches,
-    ReadOptions,
     Select,
     Validate,
     Where,
@@ -28,7 +28,7 @@ MESSAGES = pa.array([lh.encode([("retry", b"\0\0\0\3"), ("tenant", "acme")], "ka
 LISTS = lha.decode(MESSAGES.slice(0, 2), "kafka")
 BATCHES = pa.array([lh.batch([{"offset": 7, "value": b"v", "headers": {"retry": b"\0\0\0\3"}}])])
 COLUMNS = {"retry": lh.field("int32", required=True), "tenant": "string"}
-ERRORS = ReadOptions(errors="column", error_column="problem", limits=lh.Limits(headers=9))
+ERRORS = DecodeOptions(errors="column", error_column="problem", limits=lh.Limits(headers=9))
 CONDITION = lh.col("retry", "int32") > 2
 
 OPERATIONS: dict[str, tuple[ColumnOperation, pa.Array, pa.Array]] = {
@@ -52,7 +52,7 @@ OPERATIONS: dict[str, tuple[ColumnOperation, pa.Array, pa.Array]] = {
         lha.encode(LISTS, "iggy", types={"retry": "int32", "tenant": "string"}, on_loss="report"),
     ),
     "Convert": (
-        Convert("kafka", "iggy", ReadOptions(errors="null"), WriteOptions(types="binary")),
+        Convert("kafka", "iggy", DecodeOptions(errors="null"), WriteOptions(types="binary")),
         MESSAGES,
         lha.convert(MESSAGES, "kafka", target="iggy", errors="null", types="binary"),
     ),
@@ -65,7 +65,7 @@ OPERATIONS: dict[str, tuple[ColumnOperation, pa.Array, pa.Array]] = {
     ),
     "Validate": (Validate("kafka"), MESSAGES, lha.validate(MESSAGES, "kafka")),
     "Where": (
-        Where("kafka", CONDITION, ReadOptions(errors="null")),
+        Where("kafka", CONDITION, DecodeOptions(errors="null")),
         MESSAGES,
         pa.array([{"selected": selected} for selected in (True, False, False)], pa.struct([("selected", pa.bool_())])),
     ),
@@ -97,11 +97,15 @@ def test_operation_is_equal_after_pickling_and_cannot_be_changed(name: str) -> N
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: ReadOptions(errors="nul"), ValueError, "unknown errors value 'nul': did you mean 'null'"),
-        (lambda: ReadOptions(errors=None), TypeError, "errors must be str, not NoneType"),
-        (lambda: ReadOptions(error_column="problem"), ValueError, "error_column= names the column of errors='column'"),
-        (lambda: ReadOptions(lenient=1), TypeError, "lenient must be bool, not int"),
-        (lambda: ReadOptions(limits={"headers": 9}), TypeError, "limits must be letterhead.Limits, not dict"),
+        (lambda: DecodeOptions(errors="nul"), ValueError, "unknown errors value 'nul': did you mean 'null'"),
+        (lambda: DecodeOptions(errors=None), TypeError, "errors must be str, not NoneType"),
+        (
+            lambda: DecodeOptions(error_column="problem"),
+            ValueError,
+            "error_column= names the column of errors='column'",
+        ),
+        (lambda: DecodeOptions(lenient=1), TypeError, "lenient must be bool, not int"),
+        (lambda: DecodeOptions(limits={"headers": 9}), TypeError, "limits must be letterhead.Limits, not dict"),
         (lambda: WriteOptions(on_loss="dorp"), ValueError, "unknown on_loss value 'dorp': did you mean 'drop'"),
         (lambda: WriteOptions(nulls="emtpy"), ValueError, "unknown nulls value 'emtpy': did you mean 'empty'"),
         (lambda: WriteOptions(canonical="yes"), TypeError, "canonical must be bool, not str"),
@@ -145,6 +149,6 @@ def test_decoding_by_schema_declares_the_type_of_its_result_without_a_call_of_th
     def decode(group: Any) -> Any:
         raise AssertionError("there are no values")
 
-    operation = DecodeBySchema(decode, pa.schema([("n", pa.int32())]), options=ReadOptions(errors="column"))
+    operation = DecodeBySchema(decode, pa.schema([("n", pa.int32())]), options=DecodeOptions(errors="column"))
     type = operation.result_type(pa.struct([("value", pa.binary()), ("headers", pa.binary())]))
     assert (type.names, type.field("n").type) == (["n", "error"], pa.int32())

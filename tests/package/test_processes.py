@@ -581,11 +581,11 @@ def run_shipped(shipped: bytes, batch: pa.RecordBatch) -> tuple[list[pa.RecordBa
 
 def test_transforms_are_pickled_and_run_on_workers(stored: pa.Array) -> None:
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-    from letterhead.operations import ReadOptions, Select
+    from letterhead.operations import DecodeOptions, Select
     from letterhead.spark.runner import Runner
     from letterhead.spark.schemas import declared
 
-    select = Select(FORMAT, COLUMNS, ReadOptions(errors="column"), dialect="spark")
+    select = Select(FORMAT, COLUMNS, DecodeOptions(errors="column"), dialect="spark")
     result = declared(select)
     runner = Runner(
         operation=select,

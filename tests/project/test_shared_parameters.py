@@ -70,7 +70,7 @@ def test_entries_have_the_indentation_of_their_place_and_keep_what_follows() -> 
     )
     lines = insert(docstring).splitlines()
     assert lines[4] == "    lenient : bool, default False"
-    assert lines[-4] == '    nulls : {"empty", "raise"}, default "empty"'
+    assert lines[-4] == '    nulls : {"skip", "raise"}, default "skip"'
     assert lines[-2:] == ["        Only here.", "    other : int"]
 
 

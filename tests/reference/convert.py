@@ -26,7 +26,7 @@ from letterhead._names import check_name
 from letterhead.errors import DecodeError, EncodeError, HeaderError
 from letterhead.limits import Limits
 from letterhead.results import Loss
-from reference.cursor import ReadOptions
+from reference.cursor import DecodeOptions
 from reference.formats import Format, named, target
 from reference.losses import Ledger, Losses, TypesOption, loss_reports
 from reference.protocols import Fields
@@ -66,7 +66,7 @@ def convert(
     target: str,
     on_loss: str = "raise",
     types: TypesOption = None,
-    nulls: str = "empty",
+    nulls: str = "skip",
     canonical: bool = False,
     lenient: bool = False,
     strict_types: bool = False,
@@ -74,7 +74,7 @@ def convert(
 ) -> bytes | Converted | None:
     """Write one message in another format; with ``on_loss="report"`` also say what was lost."""
     source, writer = _pair(format, target, on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
-    options = ReadOptions(lenient, strict_types).within(limits)
+    options = DecodeOptions(lenient, strict_types).within(limits)
     writer.most_reports = options.max_reports
     report, faulty, error = _convert(data, source, writer, options)
     raise_first(report.details, faulty, error=error)
@@ -88,7 +88,7 @@ def convert_rows(
     target: str,
     on_loss: str = "raise",
     types: TypesOption = None,
-    nulls: str = "empty",
+    nulls: str = "skip",
     canonical: bool = False,
     errors: str = "raise",
     lenient: bool = False,
@@ -102,7 +102,7 @@ def convert_rows(
     """
     check_name("errors", errors, ERRORS)
     source, writer = _pair(format, target, on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
-    options = ReadOptions(lenient, strict_types).within(limits)
+    options = DecodeOptions(lenient, strict_types).within(limits)
     out: list[Any] = []
     error_lists, loss_lists = error_reports(options), loss_reports(options.max_reports)
     for number, data in enumerate(rows):
@@ -129,7 +129,7 @@ def _pair(format: str, into: str, **options: Any) -> tuple[Format, Writer]:
 
 
 def _convert(
-    data: bytes, source: Format, writer: Writer, options: ReadOptions, number: int | None = None
+    data: bytes, source: Format, writer: Writer, options: DecodeOptions, number: int | None = None
 ) -> tuple[Report, Format, type[HeaderError]]:
     """Write one message; also give the format that its errors are of, and the class of their exception."""
     reading = read_message(data, source, options)

@@ -26,7 +26,7 @@ from reference import codecs, varint
 from reference.keys import Key, spell
 
 
-class ReadOptions(NamedTuple):
+class DecodeOptions(NamedTuple):
     """What a reader may be told.
 
     Attributes
@@ -54,7 +54,7 @@ class ReadOptions(NamedTuple):
     max_reports: int = REPORTS
     decompressed: list[int] | None = None
 
-    def within(self, limits: Limits | None) -> ReadOptions:
+    def within(self, limits: Limits | None) -> DecodeOptions:
         """Return the same options with these limits; environment variables are not read here."""
         output = (
             {}
@@ -94,7 +94,7 @@ class Cursor:
         The whole message; places are counted from its first byte.
     at, end : int, optional
         The part that may be read.
-    options : ReadOptions, optional
+    options : DecodeOptions, optional
         What the reader was told.
     place : int, optional
         Where every error is said to be, for bytes that were decompressed.
@@ -108,14 +108,14 @@ class Cursor:
         at: int = 0,
         end: int | None = None,
         *,
-        options: ReadOptions | None = None,
+        options: DecodeOptions | None = None,
         place: int | None = None,
         details: list[ErrorDetail] | None = None,
     ) -> None:
         self.data = data
         self.at = at
         self.end = len(data) if end is None else end
-        self.options = ReadOptions() if options is None else options
+        self.options = DecodeOptions() if options is None else options
         self.place = place
         self.details: list[ErrorDetail] = [] if details is None else details
         self.header: int | None = None

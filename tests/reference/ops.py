@@ -21,7 +21,7 @@ from letterhead.results import Loss
 from reference import keys, text_forms, types
 from reference.batches import kip82_messages
 from reference.convert import Converted, convert, convert_rows
-from reference.cursor import ReadOptions
+from reference.cursor import DecodeOptions
 from reference.formats import Format, named, of_one_message, target
 from reference.keys import Key
 from reference.losses import Losses, TypesOption, loss_reports
@@ -84,7 +84,7 @@ def decode(
 ) -> list[Triple] | dict[str, Any]:
     """Read one message: headers if the format is a block, a dict of fields otherwise."""
     row = of_one_message(format)
-    reading = read_message(data, row, ReadOptions(lenient, strict_types, text_keys).within(limits))
+    reading = read_message(data, row, DecodeOptions(lenient, strict_types, text_keys).within(limits))
     raise_first(reading.details, row)
     fields = _decoded(reading, row)
     headers: list[Triple] = fields["headers"]
@@ -104,13 +104,13 @@ def decode_rows(
     """Read every row; with ``errors="column"`` a dict of the fields and ``error``, null where the row is whole."""
     row = of_one_message(format)
     check_name("errors", errors, ERRORS)
-    options = ReadOptions(lenient, strict_types, text_keys).within(limits)
+    options = DecodeOptions(lenient, strict_types, text_keys).within(limits)
     reports = error_reports(options)
     return [_decode_row(data, number, row, errors, options, reports) for number, data in enumerate(rows)]
 
 
 def _decode_row(
-    data: bytes | None, number: int, row: Format, errors: str, options: ReadOptions, reports: Reports[ErrorDetail]
+    data: bytes | None, number: int, row: Format, errors: str, options: DecodeOptions, reports: Reports[ErrorDetail]
 ) -> Any:
     if data is None:
         return None
@@ -144,7 +144,7 @@ def messages(
     """Read the messages of a batch, each a dict of fields."""
     row = _batch(format)
     result = []
-    for reading in read_batch(data, row, ReadOptions(lenient, strict_types, text_keys).within(limits)):
+    for reading in read_batch(data, row, DecodeOptions(lenient, strict_types, text_keys).within(limits)):
         raise_first(reading.details, row)
         result.append(_decoded(reading, row))
     return result
@@ -178,7 +178,7 @@ def messages_rows(
     names = known if columns is None else list(columns)
     for name in names:
         check_name("column", name, known)
-    options = ReadOptions(lenient, strict_types, text_keys).within(limits)
+    options = DecodeOptions(lenient, strict_types, text_keys).within(limits)
     out = []
     reports = error_reports(options)
     for number, data in enumerate(rows):
@@ -221,7 +221,7 @@ def validate(
     data: bytes, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> list[ErrorDetail]:
     """Find everything that is wrong with one message, or with all messages of a batch."""
-    options = ReadOptions(lenient, strict_types).within(limits)
+    options = DecodeOptions(lenient, strict_types).within(limits)
     return error_reports(options).keep(_details(data, named(format), options))
 
 
@@ -230,12 +230,12 @@ def validate_rows(
 ) -> list[list[ErrorDetail] | None]:
     """Find everything that is wrong, row by row; null where a row is whole or there is none."""
     row = named(format)
-    options = ReadOptions(lenient, strict_types).within(limits)
+    options = DecodeOptions(lenient, strict_types).within(limits)
     reports = error_reports(options)
     return [None if data is None else reports.keep(_details(data, row, options)) or None for data in rows]
 
 
-def _details(data: Row, row: Format, options: ReadOptions) -> list[ErrorDetail]:
+def _details(data: Row, row: Format, options: DecodeOptions) -> list[ErrorDetail]:
     if row.batch is not None and isinstance(data, bytes | bytearray | memoryview):
         return [detail for reading in read_batch(bytes(data), row, options) for detail in reading.details]
     return read_row(data, row, options).details
@@ -257,7 +257,7 @@ def select(
     """Read some headers of one message as typed values."""
     row = of_one_message(format)
     check_name("dialect", dialect, types.DIALECTS)
-    reading = read_message(data, row, ReadOptions(lenient, strict_types).within(limits))
+    reading = read_message(data, row, DecodeOptions(lenient, strict_types).within(limits))
     values, details = _pick(reading, _specs(columns, row), dialect, strict_types)
     raise_first(details, row)
     return values
@@ -280,7 +280,7 @@ def select_rows(
     check_name("errors", errors, ERRORS)
     check_name("dialect", dialect, types.DIALECTS)
     specs = _specs(columns, row)
-    options = ReadOptions(lenient, strict_types).within(limits)
+    options = DecodeOptions(lenient, strict_types).within(limits)
     names = [name for name, *_ in specs] + (["error"] if errors == "column" else [])
     out: dict[str, list[Any]] = {name: [] for name in names}
     reports = error_reports(options)
@@ -425,7 +425,7 @@ def encode(
     *,
     types: TypesOption = None,
     on_loss: str = "raise",
-    nulls: str = "empty",
+    nulls: str = "skip",
     canonical: bool = False,
 ) -> bytes | None:
     """Write one message: headers if the format is a block, a mapping of fields otherwise.
@@ -443,7 +443,7 @@ def encode_rows(
     *,
     types: TypesOption = None,
     on_loss: str = "raise",
-    nulls: str = "empty",
+    nulls: str = "skip",
     canonical: bool = False,
 ) -> list[Any]:
     """Write every row. A null row is a null list in a headers format, and no message in a message format.
@@ -469,7 +469,7 @@ def batch(
     codec: str = "none",
     types: TypesOption = None,
     on_loss: str = "raise",
-    nulls: str = "empty",
+    nulls: str = "skip",
 ) -> bytes:
     """Write messages, each a mapping of all fields, as one set of ``kip82-messages*``."""
     number = SET_CODECS.index(codec)

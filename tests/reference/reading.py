@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from letterhead.errors import DecodeError, ErrorDetail, HeaderError, as_error
 from letterhead.limits import how_to_raise
 from reference import keys
-from reference.cursor import Broken, Cursor, ReadOptions
+from reference.cursor import Broken, Cursor, DecodeOptions
 from reference.formats import Format
 from reference.keys import Key
 from reference.protocols import Entry, Fields, Opened
@@ -50,7 +50,7 @@ class Reading(NamedTuple):
         return [(entry.key, entry.type, entry.value) for entry in self.entries]
 
 
-def read_message(data: bytes, row: Format, options: ReadOptions) -> Reading:
+def read_message(data: bytes, row: Format, options: DecodeOptions) -> Reading:
     """Read the bytes of one message."""
     cursor = Cursor(data, options=options)
     try:
@@ -61,7 +61,7 @@ def read_message(data: bytes, row: Format, options: ReadOptions) -> Reading:
     return _read_block(row, fields, block, cursor.details, broken=False)
 
 
-def read_batch(data: bytes, row: Format, options: ReadOptions) -> Iterator[Reading]:
+def read_batch(data: bytes, row: Format, options: DecodeOptions) -> Iterator[Reading]:
     """Read the bytes of many messages; errors say which message they are in."""
     assert row.batch is not None, "only batches come here"
     cursor = Cursor(data, options=options._replace(decompressed=[]))
@@ -91,7 +91,7 @@ def _output_bytes(opened: Opened) -> int:
     return fields + (0 if opened.block is None else opened.block.left)
 
 
-def _over_limit(records: int, output: int, options: ReadOptions) -> str | None:
+def _over_limit(records: int, output: int, options: DecodeOptions) -> str | None:
     """Return which limit the records of a value exceed."""
     if records > options.max_records:
         return f"the value has more records than the limit of {options.max_records}: {how_to_raise('records')}"
@@ -157,7 +157,7 @@ def read_list(headers: Sequence[Any] | None) -> Reading:
     return Reading({}, entries, headers is None, False, bool(details), details)
 
 
-def read_row(data: Row, row: Format, options: ReadOptions) -> Reading:
+def read_row(data: Row, row: Format, options: DecodeOptions) -> Reading:
     """Read bytes, or take a list."""
     if isinstance(data, bytes | bytearray | memoryview):
         return read_message(bytes(data), row, options)
@@ -217,7 +217,7 @@ class Reports(Generic[R]):
         return kept
 
 
-def error_reports(options: ReadOptions) -> Reports[ErrorDetail]:
+def error_reports(options: DecodeOptions) -> Reports[ErrorDetail]:
     """Make the limit of the errors of one call."""
     return Reports(options.max_reports, ErrorDetail, "errors")
 

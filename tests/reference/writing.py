@@ -14,7 +14,7 @@ from reference.losses import ON_LOSS, Gate, Ledger, Losses, RequestedTypes, Type
 from reference.protocols import Fields, Outgoing, Refused, Written
 from reference.reading import header_of, unknown_type
 
-NULL_HEADERS = ("empty", "raise")
+NULL_HEADERS = ("skip", "raise")
 
 
 FieldsFor = Callable[[Ledger], Fields]
@@ -43,7 +43,7 @@ class Writer:
         How values lose or get their types.
     on_loss : {"raise", "drop", "report"}
         What to do with what the target cannot carry.
-    nulls : {"empty", "raise"}
+    nulls : {"skip", "raise"}
         Whether headers that are null are written as none or refused.
     canonical : bool
         Write headers in the one order that the format has for them.

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 import letterhead as lh
 from frames import HEADERS, collected, explained, failure, plain
 from letterhead import spark as lhs
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import DecodeOptions, Select
 from letterhead.types import SELECT_TYPES
 from letterhead.values import VALUE_TYPES
 from reference import editing
@@ -272,7 +272,7 @@ def test_written_messages_are_read_back(spark, types):
         for type, column in zip(types, drawn, strict=True):
             rows = pa.array([[{"key": "k", "value": value}] for value in column], HEADERS)
             fields = {"k": lh.field(type)}
-            columns[type] = Select("kafka", fields, ReadOptions(errors="null"), dialect="spark")(rows).field("k")
+            columns[type] = Select("kafka", fields, DecodeOptions(errors="null"), dialect="spark")(rows).field("k")
         df = frame_of(spark, [[]] * 40, **{f"c{n}": columns[type] for n, type in enumerate(types)})
         result = df.transform(lhs.edit_headers(append={type: (f"c{n}", type) for n, type in enumerate(types)}))
         lists = result.select("headers").toArrow()["headers"].combine_chunks().cast(HEADERS)

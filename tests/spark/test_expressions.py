@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from frames import HEADERS, collected, plain
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import DecodeOptions, Select
 from reference.text_forms import TEXT_FORMS
 from sample_values import TYPES, many_rows, values
 
@@ -40,7 +40,7 @@ def read_columns(type: str):
 
 def read_by_native(type: str, messages: list[bytes | None]) -> tuple[list, list]:
     rows = pa.array([[{"key": "k", "value": message}] for message in messages], HEADERS)
-    selected = Select("kafka", {"k": type}, ReadOptions(errors="column"), dialect="spark")(rows)
+    selected = Select("kafka", {"k": type}, DecodeOptions(errors="column"), dialect="spark")(rows)
     errors = [error and f"{error[0]['code']}: {error[0]['message']}" for error in selected.field("error").to_pylist()]
     return plain(selected.field("k")), errors
 

@@ -15,7 +15,7 @@ from frames import HEADERS, collected, explained, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.fields import REPEATS, Repeat
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import DecodeOptions, Select
 from letterhead.types import SELECT_TYPES
 from sample_values import TYPES, headers, many_rows, typed_headers
 
@@ -77,7 +77,7 @@ def test_engines_agree_with_each_other_and_the_kernel(spark, engines, types):
     @given(st.lists(st.sampled_from(types).flatmap(lambda type: headers(type, ("k", "κ"))), min_size=20, max_size=60))
     def agree(rows):
         fields = fields_of(types, WAYS, few=2)
-        expected = Select("kafka", fields, ReadOptions(errors="null"), dialect="spark")(pa.array(rows, HEADERS))
+        expected = Select("kafka", fields, DecodeOptions(errors="null"), dialect="spark")(pa.array(rows, HEADERS))
         df = frame_of(spark, rows)
         for engine in engines:
             check_columns(df, rows, expected, fields, "k", "kafka", engine)
@@ -97,7 +97,7 @@ def test_engines_fail_at_the_same_rows(spark, engines, type, repeat):
     @given(st.lists(headers(type, ("k", "other")), min_size=40, max_size=80))
     def agree(rows):
         fields = {"k": lh.field(type, repeat=repeat)}
-        errors = Select("kafka", fields, ReadOptions(errors="column"), dialect="spark")(pa.array(rows, HEADERS))
+        errors = Select("kafka", fields, DecodeOptions(errors="column"), dialect="spark")(pa.array(rows, HEADERS))
         found_errors = errors.field("error").to_pylist()
         whole = [row for row, found_error in zip(rows, found_errors, strict=True) if found_error is None]
         read = collected(
@@ -139,7 +139,7 @@ def read_both(spark, rows, format, key, fields, engines):
     """Read lists of headers by the kernel and by Spark, and compare them column by column."""
     row_type = list_of(format)
     requested = {name: field._replace(key=key) for name, field in fields.items()}
-    expected = Select(format, requested, ReadOptions(errors="null"), dialect="spark")(pa.array(rows, row_type))
+    expected = Select(format, requested, DecodeOptions(errors="null"), dialect="spark")(pa.array(rows, row_type))
     df = frame_of(spark, rows, row_type)
     for engine in engines:
         check_columns(df, rows, expected, requested, key, format, engine)
@@ -191,7 +191,7 @@ def test_types_stop_either_engine_at_the_same_rows(spark, format, type):
     @given(st.lists(typed_headers(format, type), min_size=40, max_size=80))
     def agree(rows):
         fields = {"k": lh.field(type, key=key)}
-        read = Select(format, fields, ReadOptions(errors="column"), dialect="spark")(pa.array(rows, row_type))
+        read = Select(format, fields, DecodeOptions(errors="column"), dialect="spark")(pa.array(rows, row_type))
         found_errors = read.field("error").to_pylist()
         whole = [row for row, found_error in zip(rows, found_errors, strict=True) if found_error is None]
         column = lhs.header("headers", key, type, format=format, engine="spark").alias("k")

@@ -16,7 +16,7 @@ from formats import BATCHES, ERROR, EXAMPLES, TYPED, TYPED_KEYS
 from frames import batches_of, collected, failure, values_of
 from letterhead import _native
 from letterhead import spark as lhs
-from letterhead.operations import ExplodeBatches, ReadOptions
+from letterhead.operations import DecodeOptions, ExplodeBatches
 
 IDS = [bytes(range(number, number + 16)) for number in range(3)]
 
@@ -105,7 +105,7 @@ def test_every_batch_gives_what_the_kernel_gives(spark, vectors, captured, forma
     values += [value[: len(value) * 2 // 3] for value in values if value is not None]
     df = values_of(spark, values).transform(lhs.explode_batches("data", format, errors="column"))
     result = collected(df)
-    expected = ExplodeBatches(format, options=ReadOptions(errors="column"), dialect="spark")(
+    expected = ExplodeBatches(format, options=DecodeOptions(errors="column"), dialect="spark")(
         pa.array(values, pa.binary())
     )
     for name in result:

@@ -157,7 +157,7 @@ def by_source(spark: Any, log: Path, options: Options) -> Any:
     if options.where is not None:
         source = source.option("where", options.where)
     if options.headers is not None:
-        source = source.option("headerColumns", json.dumps(options.headers))
+        source = source.option("headers", json.dumps(options.headers))
     return source.load(str(log))
 
 

@@ -52,8 +52,8 @@ def test_the_options_are_those_of_arrow(operation):
 
 
 READING = {"errors": "null", "lenient": True, "strict_types": True, "limits": LIMITS}
-READ = operations.ReadOptions(**READING)
-READ_TEXT = operations.ReadOptions(**READING, text_keys=True)
+READ = operations.DecodeOptions(**READING)
+READ_TEXT = operations.DecodeOptions(**READING, text_keys=True)
 TYPES = {lh.Int32(3): ["int8", "type-20"]}
 
 EXPECTED = {

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 import letterhead as lh
 from frames import HEADERS, collected, explained, plain
 from letterhead import spark as lhs
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import DecodeOptions, Select
 from letterhead.spark.frame import HEADERS as HEADERS_IN_SPARK
 from reference.text_forms import TEXT_FORMS
 from sample_values import TYPES, headers, many_rows, values
@@ -157,7 +157,9 @@ def test_engines_agree_on_many_random_rows(
     zone, ansi = setting
     lists, columns = random_lists(types, null_keys=errors == "column"), ways(types)
     if errors == "raise":
-        valid = Select("kafka", columns, ReadOptions(errors="column"), dialect="spark")(lists).field("error").is_null()
+        valid = (
+            Select("kafka", columns, DecodeOptions(errors="column"), dialect="spark")(lists).field("error").is_null()
+        )
         lists = lists.filter(valid)
     assert len(lists) > 1000
     df = spark.createDataFrame(pa.table({"headers": lists}))

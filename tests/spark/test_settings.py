@@ -13,7 +13,7 @@ import letterhead as lh
 from frames import collected
 from letterhead import arrow as lha
 from letterhead import spark as lhs
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import DecodeOptions, Select
 from letterhead.spark import sql_text
 from letterhead.spark.checks import guarded
 from letterhead.spark.writing import writer, written_from
@@ -116,7 +116,7 @@ def test_headers_are_read_as_select_reads_them(spark: Any, settings: dict[str, A
             types = [*READ][first : first + 5]
             columns = [lhs.header("headers", type, type, errors="null").alias(type) for type in types]
             by_spark = collected(df.select("row", *columns).orderBy("row"))
-            select = Select("kafka", {type: type for type in types}, ReadOptions(errors="null"), dialect="spark")
+            select = Select("kafka", {type: type for type in types}, DecodeOptions(errors="null"), dialect="spark")
             table = pa.Table.from_struct_array(select(headers))
             expected = collected(
                 spark.createDataFrame(table.append_column("row", pa.array(range(len(rows))))).orderBy("row")

@@ -54,7 +54,7 @@ def test_segments_match_the_rows_of_the_broker_in_spark(sources: Any, samples: P
 
 def test_the_source_returns_the_rows_of_the_reader_in_its_types(sources: Any, samples: Path) -> None:
     headers = {"tenant": "string", "amount_cents": "int64", "kind": {"type": "string", "key": "ce_type"}}
-    frame = load(sources, samples / "orders-0", columns=["partition", "offset"], headerColumns=headers)
+    frame = load(sources, samples / "orders-0", columns=["partition", "offset"], headers=headers)
     assert frame.schema.simpleString() == (
         "struct<partition:int,offset:bigint,tenant:string,amount_cents:bigint,kind:string>"
     )
@@ -128,7 +128,7 @@ def test_the_error_column_has_the_requested_name(sources: Any, samples: Path, tm
     from letterhead.spark.sources.kafka import KafkaSource
 
     headers = {"error": "int64", "tenant": "string"}
-    options = {"columns": ["offset"], "headerColumns": headers, "errors": "column", "errorColumn": "problem"}
+    options = {"columns": ["offset"], "headers": headers, "errors": "column", "errorColumn": "problem"}
     names = ["offset", "error", "tenant", "problem"]
     (tmp_path / "orders-0").mkdir()
     data = bytearray((samples / "orders-0" / f"{0:020}.log").read_bytes())
@@ -265,8 +265,8 @@ def test_wrong_options_are_errors_of_the_driver(sources: Any, samples: Path) -> 
         ({"start": "first"}, "option start must be 'earliest', 'latest', an offset"),
         ({"isolationLevel": "committed"}, "isolationLevel"),
         ({"limits": "headers=-1"}, "option limits: limits must be NAME=NUMBER"),
-        ({"headerColumns": {"tenant": "string", "Tenant": "string"}}, "'tenant' and 'Tenant' would be made"),
-        ({"headerColumns": {"Offset": "string"}}, "'offset' and 'Offset' would be made"),
+        ({"headers": {"tenant": "string", "Tenant": "string"}}, "'tenant' and 'Tenant' would be made"),
+        ({"headers": {"Offset": "string"}}, "'offset' and 'Offset' would be made"),
         ({"errors": "column", "errorColumn": "KEY"}, "'key' and 'KEY' would be made"),
     ):
         with pytest.raises(Exception, match=message):
@@ -314,7 +314,7 @@ def test_columns_of_every_source_that_differ_only_by_case_are_refused(samples: P
         "iggy": (iggy.IggySource, {"address": "iggy://u:p@127.0.0.1:1", "stream": "s", "topic": "t"}),
     }[module]
     with pytest.raises(ValueError, match="Spark ignores the case of names"):
-        source(options | {"headerColumns": '{"tenant": "string", "TENANT": "string"}'}).schema()
+        source(options | {"headers": '{"tenant": "string", "TENANT": "string"}'}).schema()
 
 
 def test_written_options_refuse_names_that_differ_only_by_case() -> None:

@@ -86,7 +86,7 @@ def test_headers_are_columns_of_types_that_spark_has(states, samples):
         "event": {"type": "string", "key": "ce_type"},
     }
     directory = samples / "streams-state-0_0"
-    df = states(directory, store="latest", columns=["key", "timestamp"], headerColumns=columns)
+    df = states(directory, store="latest", columns=["key", "timestamp"], headers=columns)
     assert df.schema.simpleString() == (
         "struct<key:binary,timestamp:timestamp,tenant:string,amount_cents:decimal(20,0),route:array<string>,event:string>"
     )
@@ -155,12 +155,9 @@ def test_a_damaged_row_fails_with_its_store_and_key_or_is_reported_in_a_column(s
         ({"columns": "key"}, """option columns must be a JSON list of names such as ["key", "value"], not 'key'"""),
         ({"columns": ["kay"]}, "unknown column 'kay': did you mean 'key'?"),
         ({"columns": [1]}, "option columns must be a JSON list of names"),
-        ({"headerColumns": ["n"]}, "option headerColumns must be a JSON object of columns"),
-        ({"headerColumns": {"n": {"key": "n"}}}, "option headerColumns: column 'n' has no type"),
-        (
-            {"headerColumns": {"n": {"type": "int64", "kay": "n"}}},
-            "unknown headerColumns field 'kay': did you mean 'key'?",
-        ),
+        ({"headers": ["n"]}, "option headers must be a JSON object of columns"),
+        ({"headers": {"n": {"key": "n"}}}, "option headers: column 'n' has no type"),
+        ({"headers": {"n": {"type": "int64", "kay": "n"}}}, "unknown headers field 'kay': did you mean 'key'?"),
         ({"windowSize": "minute"}, "option windowSize must be a whole number, not 'minute'"),
         ({"errors": "drop"}, "unknown errors value 'drop'"),
     ],

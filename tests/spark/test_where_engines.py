@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 import letterhead as lh
 from frames import HEADERS, collected, explained
 from letterhead import spark as lhs
-from letterhead.operations import ReadOptions, Select, Where
+from letterhead.operations import DecodeOptions, Select, Where
 from letterhead.types import base_type
 from letterhead.where.program import filter_of
 from reference.text_forms import TEXT_FORMS
@@ -45,7 +45,7 @@ def frame(spark: Any, rows: list[Any]) -> Any:
 
 def conditions_of(type: str, rows: list[Any], draw: random.Random) -> list[Any]:
     """Return conditions on values of a type, whose literals are some of these values and others near them."""
-    options = ReadOptions(errors="null")
+    options = DecodeOptions(errors="null")
     column = Select("kafka", {"k": lh.field(type, key="k", repeat="all")}, options)(pa.array(rows, HEADERS)).field("k")
     values = [value for value in column.flatten().to_pylist() if value is not None]
     if pa.types.is_timestamp(column.type.value_type):
@@ -95,7 +95,7 @@ def _others(type: str) -> list[Any]:
 
 def truths_of_core(condition: Any, rows: pa.Array) -> list[bool | None]:
     """Return whether a condition is true, false or null of each list."""
-    options = ReadOptions(errors="null")
+    options = DecodeOptions(errors="null")
     yes, no = (Where("kafka", part, options)(rows).field("selected").to_pylist() for part in (condition, ~condition))
     return [True if is_true else False if is_false else None for is_true, is_false in zip(yes, no, strict=True)]
 

@@ -37,7 +37,7 @@ from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
 from letterhead.cli.spelling import key_text
-from letterhead.operations import Convert, Decode, Edit, Encode, ReadOptions, WriteOptions
+from letterhead.operations import Convert, Decode, DecodeOptions, Edit, Encode, WriteOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,7 +146,7 @@ def _convert_column(
         edit_options = {name: value for name, value in options.items() if name != "lenient"}
         policy: Any = {"errors": "column"} if of_bytes else {}
         with usage_errors():
-            edit_headers = Edit(format, parse_edits(edit, format), ReadOptions(**policy, **edit_options))  # type: ignore[arg-type]
+            edit_headers = Edit(format, parse_edits(edit, format), DecodeOptions(**policy, **edit_options))  # type: ignore[arg-type]
     tally, losses = RowCounts(), LossSummary()
     emptied = 0
 
@@ -188,7 +188,7 @@ def _headers(values: pa.Array, format: str, options: ReadArguments | None = None
     """Return the decoded headers of a column; null where they cannot be read."""
     import pyarrow as pa
 
-    read_options = ReadOptions(errors="null", **options) if options else ReadOptions(errors="null")
+    read_options = DecodeOptions(errors="null", **options) if options else DecodeOptions(errors="null")
     decoded = Decode(format, read_options)(values)
     if not pa.types.is_struct(decoded.type):
         return decoded

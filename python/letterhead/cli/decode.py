@@ -29,7 +29,7 @@ from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
 from letterhead.conventions.profiles import PROFILES
 from letterhead.fields import Columns
-from letterhead.operations import ColumnOperation, Decode, ExplodeBatches, ReadOptions, Select, Validate
+from letterhead.operations import ColumnOperation, Decode, DecodeOptions, ExplodeBatches, Select, Validate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,7 +124,7 @@ def _decode_readable_parts(data: bytes, format: str, rows: RowOptions, options: 
         if rows.errors == "null" and not is_batch(format):
             return [None]
         raise Failure(how_to_install(f"--errors {rows.errors}", "pyarrow", "'letterhead[arrow]'")) from error
-    read_options = ReadOptions(errors=counting_policy(rows.errors), **options)
+    read_options = DecodeOptions(errors=counting_policy(rows.errors), **options)
     decode = ExplodeBatches(format, options=read_options) if is_batch(format) else Decode(format, read_options)
     messages: list[Fields] = decode(pa.array([data], pa.binary())).to_pylist()
     for fields in messages:
@@ -176,7 +176,7 @@ def _decode_column(
     return max(tally.report("decode", is_null=rows.errors == "null"), column.finish())
 
 
-def _operation(format: str, options: ReadOptions, columns: Columns | None) -> ColumnOperation:
+def _operation(format: str, options: DecodeOptions, columns: Columns | None) -> ColumnOperation:
     """Return the operation that reads a column: all headers, or the columns of a profile."""
     if is_batch(format):
         return ExplodeBatches(format, headers=columns, options=options)

@@ -13,7 +13,7 @@ from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.options import option
 from letterhead.cli.spelling import read_key, read_value
 from letterhead.kafka.properties import expand
-from letterhead.operations import Edit, ReadOptions, Validate
+from letterhead.operations import DecodeOptions, Edit, Validate
 from letterhead.values import String
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def edit_column(values: Any, edit: Edit) -> Any:
     if pc.any(failed).as_py():
         unreadable = pc.is_valid(Validate(edit.format, edit.options)(values))
         if pc.any(pc.and_not(failed, unreadable)).as_py():
-            options = ReadOptions(strict_types=edit.options.strict_types, limits=edit.options.limits)
+            options = DecodeOptions(strict_types=edit.options.strict_types, limits=edit.options.limits)
             replace(edit, options=options)(values)
     return pc.if_else(failed, values, edited.field("data"))
 

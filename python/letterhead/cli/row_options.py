@@ -11,7 +11,7 @@ from letterhead.cli.exits import Failure
 from letterhead.cli.formats import ReadArguments
 from letterhead.cli.render import ROWS_ON_SCREEN
 from letterhead.cli.row_format import Form, RowFormat
-from letterhead.operations import ReadOptions
+from letterhead.operations import DecodeOptions
 
 __all__ = ["ErrorOptions", "RowOptions"]
 
@@ -43,9 +43,9 @@ class RowOptions(NamedTuple):
         """The error options of a reader: with --errors null, too, errors are a column, so that bad rows can be counted."""
         return {"errors": counting_policy(self.errors), "error_column": self.error_column}
 
-    def read_options(self, reading: ReadArguments) -> ReadOptions:
+    def read_options(self, reading: ReadArguments) -> DecodeOptions:
         """Return the options of an operation that reads a column."""
-        return ReadOptions(**self.error_options, **reading)
+        return DecodeOptions(**self.error_options, **reading)
 
     @property
     def on_screen(self) -> bool:

@@ -9,7 +9,7 @@ from letterhead.cli.completion import complete_formats
 from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.options import ERROR_COLUMN, ErrorColumn, option
 from letterhead.cli.sources.options import header_columns
-from letterhead.operations import ReadOptions
+from letterhead.operations import DecodeOptions
 
 Errors = StrEnum("Errors", {"raise": "raise", "null": "null", "column": "column"})
 
@@ -44,7 +44,7 @@ def sql_command(
         raise Failure(str(error)) from error
     with usage_errors():
         columns = header_columns(headers) or {}
-        options = ReadOptions(errors=errors.value, error_column=error_column)
+        options = DecodeOptions(errors=errors.value, error_column=error_column)
         items = select_items(column, columns, format, options)
     print(",\n".join(items))
     return OK

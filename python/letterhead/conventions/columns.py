@@ -19,7 +19,7 @@ from letterhead._shared_parameters import documented
 from letterhead.conventions.amqp import checked_type
 from letterhead.conventions.trace_links import check_names_of_baggage
 from letterhead.limits import Limits
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import DecodeOptions, Select
 from letterhead.operations.remedies import NULL_ROWS, noting_remedy
 from letterhead.types import ValueType
 
@@ -211,7 +211,7 @@ def trace_links(
 
         from letterhead.conventions.readers.trace_links import LINK, columns_of_links, read_links
 
-    select = Select(format, columns_of_links(format), ReadOptions(errors="column", limits=limits))
+    select = Select(format, columns_of_links(format), DecodeOptions(errors="column", limits=limits))
     selected = to_pyarrow(select.apply(column))
     links, row = [], 0
     with noting_remedy(errors, NULL_ROWS):

@@ -16,7 +16,7 @@ from letterhead._optional_dependencies import needed
 from letterhead._shared_parameters import documented
 from letterhead.conventions.schema_group import ColumnsDecoder, SchemaDecoder, SchemaGroup
 from letterhead.fields import check_distinct
-from letterhead.operations import ReadOptions
+from letterhead.operations import DecodeOptions
 from letterhead.operations.remedies import noting_remedy
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def by_schema_id(
     with needed("lha.by_schema_id", _INSTALL):
         from letterhead.conventions.readers.schema_groups import IdSource, as_binary, group_by_schema
 
-    options, source = ReadOptions(limits=limits), IdSource(format, header, id_bytes)
+    options, source = DecodeOptions(limits=limits), IdSource(format, header, id_bytes)
     with noting_remedy(errors, 'errors="null" leaves such a value out of all groups'):
         groups, _ = group_by_schema(as_binary(values), headers, source, errors, options.limits)
     return groups
@@ -152,7 +152,7 @@ def decode_by_schema(
     >>> decoded.field("unit").to_pylist(), decoded.field("error")[2].as_py()[0]["message"]
     (['degrees', 'percent', None], 'the decoder does not know schema 8')
     """
-    options = ReadOptions(errors=errors, error_column=error_column, limits=limits)
+    options = DecodeOptions(errors=errors, error_column=error_column, limits=limits)
     return DecodeBySchema(decode, schema, format, header, options, id_bytes)(values, headers)
 
 
@@ -168,7 +168,7 @@ class DecodeBySchema:
     schema: pa.Schema | None = None
     format: str = "kafka"
     header: str = "__value_schema_id"
-    options: ReadOptions = field(default_factory=ReadOptions)
+    options: DecodeOptions = field(default_factory=DecodeOptions)
     id_bytes: Literal[4, 8] | None = None
 
     @property

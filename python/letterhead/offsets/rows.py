@@ -16,7 +16,7 @@ from letterhead.fields import columns_of
 from letterhead.limits import Limits
 from letterhead.offsets.output_columns import Dialect, check_columns, first_offset_in_error
 from letterhead.offsets.partition_log import LAST_OFFSET
-from letterhead.operations import ExplodeBatches, ReadOptions
+from letterhead.operations import DecodeOptions, ExplodeBatches
 from letterhead.where.program import Filter, resolve, within_offsets
 
 __all__ = ["POSITION", "RowReader"]
@@ -69,7 +69,7 @@ class RowReader:
         # The offset is always read, because rows outside of the requested offsets are removed by it.
         fields = [*dict.fromkeys(["offset", *(name for name in columns if name in self.fields)])]
         self._fields, self._headers = fields, headers
-        self._options = ReadOptions(errors=errors, error_column=error_column, limits=limits)
+        self._options = DecodeOptions(errors=errors, error_column=error_column, limits=limits)
         self._columns = frozenset(columns)
         self._dialect = dialect
         self.errors = errors
@@ -95,7 +95,7 @@ class RowReader:
         """Return a reader of the same rows without a column of errors: it raises the first one."""
         reader = copy(self)
         reader.errors = "raise"
-        reader._options = ReadOptions(errors="raise", limits=self.limits)
+        reader._options = DecodeOptions(errors="raise", limits=self.limits)
         if has_error_column(self.errors):
             reader.schema = self.schema.remove(self.schema.get_field_index(self._error_column))
         return reader
@@ -165,7 +165,7 @@ class RowReader:
     ) -> int | None:
         """Return the offset of the first record that cannot be read; ``first`` is the least possible one."""
         where = _within(self.where and self.where.bind(partition_values), start, end)
-        options = ReadOptions(errors="column", error_column=UNUSED_NAME, limits=self._options.limits)
+        options = DecodeOptions(errors="column", error_column=UNUSED_NAME, limits=self._options.limits)
         rows = self._decode(batches, where, ["offset"], options)
         return first_offset_in_error(rows.field("offset"), rows.field(UNUSED_NAME), first)
 
@@ -174,7 +174,7 @@ class RowReader:
         batches: pa.Array,
         where: Filter | None,
         fields: Sequence[str] | None = None,
-        options: ReadOptions | None = None,
+        options: DecodeOptions | None = None,
     ) -> pa.StructArray:
         if where is not None and where.constant:
             where = None

@@ -9,9 +9,9 @@ from letterhead._native import (
     ColumnOperation,
     Convert,
     Decode,
+    DecodeOptions,
     Encode,
     ExplodeBatches,
-    ReadOptions,
     Select,
     Validate,
     Where,
@@ -21,6 +21,6 @@ from letterhead.operations.edit import Edit, EditReport
 from letterhead.operations.pack import Pack
 
 __all__ = [
-    "ColumnOperation", "Convert", "Decode", "Edit", "EditReport", "Encode", "ExplodeBatches", "Pack", "ReadOptions", "Select", "Validate",
+    "ColumnOperation", "Convert", "Decode", "Edit", "EditReport", "Encode", "ExplodeBatches", "Pack", "DecodeOptions", "Select", "Validate",
     "Where", "WriteOptions",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ from letterhead._header_edits import (
     header_key,
 )
 from letterhead._names import check_name
-from letterhead._native import Decode, Encode, ReadOptions
+from letterhead._native import Decode, DecodeOptions, Encode
 from letterhead._warnings import warn
 from letterhead.errors import HeaderError, UnseenHeaderWarning, after_rows
 from letterhead.fields import PlainKey, plain_key
@@ -71,7 +71,7 @@ class Edit:
 
     format: str
     edit: HeaderEdit
-    options: ReadOptions = field(default_factory=ReadOptions)
+    options: DecodeOptions = field(default_factory=DecodeOptions)
     nulls: Literal["keep", "skip"] = "keep"
 
     def __post_init__(self) -> None:
@@ -183,7 +183,7 @@ class Edit:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        options = ReadOptions(errors="null", strict_types=self.options.strict_types, limits=self.options.limits)
+        options = DecodeOptions(errors="null", strict_types=self.options.strict_types, limits=self.options.limits)
         headers = self._headers_of(messages, options, views=True).flatten()
         keys = headers.field("key")
         if "key_type" not in headers.type.names:
@@ -196,7 +196,7 @@ class Edit:
             typed += [header_key(of_message(type, key)) for key in bits]
         return typed
 
-    def _headers_of(self, messages: pa.Array, options: ReadOptions, *, views: bool = False) -> pa.ListArray:
+    def _headers_of(self, messages: pa.Array, options: DecodeOptions, *, views: bool = False) -> pa.ListArray:
         """Return the headers of messages."""
         import pyarrow as pa
 
@@ -214,7 +214,7 @@ class Edit:
         import pyarrow.compute as pc
 
         policy: Literal["raise", "null"] = "raise" if self.options.errors == "raise" else "null"
-        options = ReadOptions(errors=policy, strict_types=self.options.strict_types, limits=self.options.limits)
+        options = DecodeOptions(errors=policy, strict_types=self.options.strict_types, limits=self.options.limits)
         lists = self._headers_of(messages, options)
         headers, rows = lists.flatten(), pc.list_parent_indices(lists).to_numpy()
         numbers = _numbers_of_keys(headers, list(functions))

@@ -13,7 +13,7 @@ from letterhead._arrow_types import as_header_lists, import_column
 from letterhead._formats import format_table
 from letterhead._names import check_name
 from letterhead.errors import DecodeError, ErrorDetail, as_error
-from letterhead.operations import Decode, ExplodeBatches, ReadOptions, Validate
+from letterhead.operations import Decode, DecodeOptions, ExplodeBatches, Validate
 from letterhead.scan.report import Scan
 from letterhead.scan.statistics import Statistics
 
@@ -25,7 +25,7 @@ _ROWS = 1 << 16
 
 
 def scan_column(
-    column: Any, format: str, *, errors: Literal["count", "raise"], max_keys: int, options: ReadOptions
+    column: Any, format: str, *, errors: Literal["count", "raise"], max_keys: int, options: DecodeOptions
 ) -> Scan:
     """Scan a column; see :func:`letterhead.arrow.scan` for the parameters."""
     check_name("errors", errors, ("count", "raise"))
@@ -87,7 +87,7 @@ def _arrays(column: Any) -> Iterable[Any]:
     return [whole] if isinstance(whole, pa.Array) else whole.chunks or [pa.array([], whole.type)]
 
 
-def _read(piece: Any, format: str, is_batch: bool, options: ReadOptions) -> tuple[Any, Any, Any]:
+def _read(piece: Any, format: str, is_batch: bool, options: DecodeOptions) -> tuple[Any, Any, Any]:
     """Return the headers of messages, their errors (null if there are none), and the row that each is in."""
     rows = pa.array(range(len(piece)))
     if pa.types.is_nested(piece.type):

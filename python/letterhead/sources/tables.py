@@ -117,7 +117,7 @@ class TableView:
     """Selects rows and columns of a table, and reads headers into typed columns."""
 
     def __init__(self, schema: pa.Schema, request: RowRequest) -> None:
-        from letterhead.operations import ReadOptions, Select
+        from letterhead.operations import DecodeOptions, Select
 
         self._request = request
         own_names, nested = schema.names, nested_columns(schema)
@@ -134,7 +134,7 @@ class TableView:
         self._test = _filter(schema, replace(request, errors="column"))[0] if defers else self._filter
         reads_condition = self._filter is not None and self._filter.has_headers
         if request.headers:
-            options = ReadOptions(limits=request.limits, **request.error_options)
+            options = DecodeOptions(limits=request.limits, **request.error_options)
             self._select = Select(format_of_headers(schema), request.headers, options)
         elif request.errors != "raise" and not reads_condition:
             raise ValueError("errors= is for a table with headers=: nothing else of it is decoded")

@@ -16,7 +16,7 @@ from letterhead.conventions.schema_group import ColumnsDecoder
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.fields import Field
 from letterhead.limits import Limits
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import DecodeOptions, Select
 from letterhead.spark.frame import Input, check_column, check_names, check_str
 from letterhead.spark.schemas import Declared, arrow_schema, header_lists, spark_schema, spark_type
 from letterhead.spark.transform import ArrowStep, Transform
@@ -94,7 +94,7 @@ def decode_by_schema(
         raise TypeError(f"decode must be a function, not {type(decode).__name__}")
     if not isinstance(schema, str | StructType) and not (schema is None and knows_columns):
         raise TypeError(f"schema must be str or StructType, not {type(schema).__name__}")
-    options = ReadOptions(errors=errors, error_column=error_column, limits=limits)
+    options = DecodeOptions(errors=errors, error_column=error_column, limits=limits)
     # Rejects misspelt names before a job runs.
     Select(format, {"id": Field("binary", header)})
     step = _SchemaStep(
@@ -119,7 +119,7 @@ class _SchemaStep:
     format: str
     header: str
     id_bytes: Literal[4, 8] | None
-    options: ReadOptions
+    options: DecodeOptions
     keep: tuple[str, ...] | None
     identify: tuple[str, ...]
 

@@ -14,7 +14,7 @@ from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead._value_text import text_of_key
 from letterhead.fields import ColumnSpec, field_and_default, normalise
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import DecodeOptions, Select
 from letterhead.spark.checks import Check, Checked, chosen, guarded, raised, reported
 from letterhead.spark.expressions import Fields, header_parser, is_type, is_utf8, parser
 from letterhead.spark.frame import VALUES_AS_BYTES
@@ -145,7 +145,7 @@ def header(
     format = "kafka" if format is None else format
     name = text_of_key(key)
     # Rejects misspelt names, batch formats, and keys that the format does not have.
-    select = Select(format, {name: field}, ReadOptions(errors=errors, limits=limits), dialect="spark")
+    select = Select(format, {name: field}, DecodeOptions(errors=errors, limits=limits), dialect="spark")
     if on_sail and by_spark:
         raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
     if by_spark:

@@ -20,9 +20,9 @@ from letterhead.operations import (
     ColumnOperation,
     Convert,
     Decode,
+    DecodeOptions,
     Encode,
     ExplodeBatches,
-    ReadOptions,
     Select,
     WriteOptions,
 )
@@ -85,7 +85,7 @@ def decode_headers(
     DataFrame[key: binary, headers: array<struct<key:string,value:binary>>, timestamp: bigint, payload: binary]
     """
     source = _bytes_input(column, format)
-    options = ReadOptions(
+    options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
         limits=limits,
     )  # fmt: skip
@@ -104,7 +104,7 @@ def decode_headers(
 def select_headers(
     column: str | Column,
     format: str,
-    columns: Columns,
+    headers: Columns,
     *,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
@@ -126,7 +126,7 @@ def select_headers(
         ``includeHeaders``.
     format : str
         Name of the format.
-    columns : mapping of str to str or Field
+    headers : mapping of str to str or Field
         Output column to a type such as ``"int64"`` or ``"array<string>"``, or to a :func:`letterhead.field`.
     {keep} {identify} {errors} {error_column} {lenient} {strict_types} {limits}
     engine : {"spark", "arrow"}, optional
@@ -150,22 +150,22 @@ def select_headers(
     >>> orders.transform(lhs.select_headers("headers", "kafka", columns, engine="spark")).where("offset = 1").count()
     1
     """
-    options = ReadOptions(
+    options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
     _check_engine(engine, identify)
-    select = Select(format, columns, options, dialect="spark")
+    select = Select(format, headers, options, dialect="spark")
 
     def by_expressions() -> SelectByExpressions:
         # Rejects misspelt names, batch formats, and keys that the format does not have.
         result = declared(select).spark
-        specs = tuple(normalise(columns, sql=True))
+        specs = tuple(normalise(headers, sql=True))
         return SelectByExpressions(format, specs, result, options, check_names("keep", keep))
 
     if engine == "spark":
         return Transform((_lists_input(column, format),), by_expressions())
     transform = _transform(select, _headers_input(column, format), keep, identify)
-    is_fast = engine is None and not identify and reads_fast(normalise(columns, sql=True))
+    is_fast = engine is None and not identify and reads_fast(normalise(headers, sql=True))
     return replace(transform, by_default=_if_possible(by_expressions)) if is_fast else transform
 
 
@@ -180,7 +180,7 @@ def encode_headers(
     identify: Sequence[str] = (),
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
-    nulls: Literal["empty", "raise"] = "empty",
+    nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
 ) -> Transform:
     """Encode a column of headers, with the other fields of a message format, into a binary column.
@@ -229,7 +229,7 @@ def convert_headers(
     identify: Sequence[str] = (),
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
-    nulls: Literal["empty", "raise"] = "empty",
+    nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
@@ -261,7 +261,7 @@ def convert_headers(
     """
     source = _bytes_input(column, format)
     writing = _write_options(on_loss, types, nulls, canonical)
-    reading = ReadOptions(
+    reading = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
     convert = Convert(format, target, reading, writing)
@@ -314,7 +314,7 @@ def explode_batches(
     fields = check_names("columns", columns)
     if fields is None:
         fields = tuple(field.name for field in declared(ExplodeBatches(format)).spark[1:])
-    options = ReadOptions(
+    options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
         limits=limits,
     )  # fmt: skip
@@ -367,7 +367,7 @@ def where_headers(
     >>> orders.transform(lhs.where_headers("headers", "kafka", lh.col("tenant") == "acme", keep=["offset"])).count()
     1390
     """
-    options = ReadOptions(
+    options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
     _check_engine(engine, identify)
@@ -377,7 +377,7 @@ def where_headers(
     )
 
     def by_expressions() -> FilterByExpressions:
-        errors_of_rows = operations.Where(format, where, ReadOptions(errors="column"))
+        errors_of_rows = operations.Where(format, where, DecodeOptions(errors="column"))
         error_type = spelled(declared(errors_of_rows).spark[-1].dataType)
         return FilterByExpressions(format, condition_filter, options, error_type, check_names("keep", keep))
 
@@ -417,7 +417,7 @@ def _step(
 
 
 def _write_options(
-    on_loss: Literal["raise", "drop", "report"], types: Types | None, nulls: Literal["empty", "raise"], canonical: bool
+    on_loss: Literal["raise", "drop", "report"], types: Types | None, nulls: Literal["skip", "raise"], canonical: bool
 ) -> WriteOptions:
     # Errors list the names that types have in Spark.
     plain_types(types, sql=True)

@@ -12,7 +12,7 @@ from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead._value_text import text_of_key
 from letterhead.fields import ColumnSpec, column_spec, columns_of, field, normalise
-from letterhead.operations import Pack, ReadOptions, Select
+from letterhead.operations import DecodeOptions, Pack, Select
 from letterhead.spark.checks import guarded, raised
 from letterhead.spark.frame import check_column, check_str
 from letterhead.spark.header_column import check_column_type, header_values, is_read_by_spark
@@ -34,7 +34,7 @@ __all__ = ["header_columns", "select_items", "sql", "sql_pack"]
 @documented
 def header_columns(
     column: str | Column,
-    columns: Columns,
+    headers: Columns,
     *,
     format: str | None = None,
     errors: Literal["raise", "null", "column"] = "raise",
@@ -53,7 +53,7 @@ def header_columns(
     ----------
     column : str or Column
         Headers, as returned by Spark's Kafka source, or with ``format`` their bytes.
-    columns : mapping of str to str or Field
+    headers : mapping of str to str or Field
         Fields of the struct, as in :func:`select_headers`.
     format : str, optional
         Format of the bytes, or of the list of headers. By default a list of headers of ``kafka``.
@@ -81,20 +81,20 @@ def header_columns(
     check_column("column", column)
     if engine is not None:
         check_name("engine", engine, ("spark", "arrow"))
-    options = ReadOptions(
+    options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
-    select = Select("kafka" if format is None else format, columns, options, dialect="spark")
+    select = Select("kafka" if format is None else format, headers, options, dialect="spark")
     result = declared(select).spark
-    is_plain = options == ReadOptions(errors=errors, error_column=error_column)
-    is_read = is_plain and all(is_read_by_spark(spec.type, spec.split) for spec in normalise(columns, sql=True))
+    is_plain = options == DecodeOptions(errors=errors, error_column=error_column)
+    is_read = is_plain and all(is_read_by_spark(spec.type, spec.split) for spec in normalise(headers, sql=True))
     on_sail = active_is_sail()
     if engine == "spark" and on_sail:
         raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
     if engine == "spark" or (engine is None and format is None and is_read and not on_sail):
         if not is_plain:
             raise ValueError("lenient=, strict_types= and limits= apply to binary columns: pass engine='arrow'")
-        values = header_values(column, select.format, columns, errors, result)
+        values = header_values(column, select.format, headers, errors, result)
         struct = check_column_type(column, select.format, F.struct(**values))
         read = spark_functions.expr(as_subquery(struct)) if isinstance(column, str) else struct.column
     else:
@@ -160,7 +160,7 @@ def sql(
     check_str("column", column)
     check_name("errors value", errors, ("raise", "null"))
     read = field(type, key=key, repeat=repeat, required=required, default=default, split=split)
-    [text] = _texts(column, {text_of_key(key): read}, format, ReadOptions(errors=errors)).values()
+    [text] = _texts(column, {text_of_key(key): read}, format, DecodeOptions(errors=errors)).values()
     return text
 
 
@@ -235,12 +235,12 @@ def _written(name: str, spec: ColumnSpec) -> tuple[str, Sql]:
     return str(spec.key), F.when(fits, written).otherwise(other)
 
 
-def select_items(column: str, columns: Columns, format: str, options: ReadOptions) -> list[str]:
+def select_items(column: str, columns: Columns, format: str, options: DecodeOptions) -> list[str]:
     """Return the items of a SELECT list that read some headers, each an expression with its name."""
     return [f"{text} as {quoted(name)}" for name, text in _texts(column, columns, format, options).items()]
 
 
-def _texts(column: str, columns: Columns, format: str, options: ReadOptions) -> dict[str, str]:
+def _texts(column: str, columns: Columns, format: str, options: DecodeOptions) -> dict[str, str]:
     """Return the texts of columns, each of which rejects lists of another type."""
     result = declared(Select(format, columns, options, dialect="spark")).spark
     values = header_values(column, format, columns, options.errors, result, "select_headers reads it in Python")

@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
-from letterhead.operations import ColumnOperation, Decode, ReadOptions
+from letterhead.operations import ColumnOperation, Decode, DecodeOptions
 
 __all__ = [
     "Declared",
@@ -67,7 +67,7 @@ def spelled(type: DataType) -> str:
 def message_fields(format: str, *, text_keys: bool = False) -> dict[str, pa.DataType]:
     """Return the fields of a message format with their types; a headers format has the single field ``headers``."""
     # errors="column" returns a struct for a headers format too, and the error as its last field.
-    *fields, _ = Decode(format, ReadOptions(errors="column", text_keys=text_keys)).result_type()
+    *fields, _ = Decode(format, DecodeOptions(errors="column", text_keys=text_keys)).result_type()
     return {field.name: field.type for field in fields}
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, functions
 from pyspark.sql.types import StructField
 
 from letterhead.fields import ColumnSpec
-from letterhead.operations import ReadOptions
+from letterhead.operations import DecodeOptions
 from letterhead.operations.remedies import KEEP_ROWS
 from letterhead.spark.conditions import HeaderCondition, check_tested_by_spark
 from letterhead.spark.frame import (
@@ -49,7 +49,7 @@ class SelectByExpressions:
         The headers.
     result : list of StructField
         The columns that are made: one of each header, and of errors.
-    options : ReadOptions
+    options : DecodeOptions
         What to do with errors.
     keep : tuple of str or None
         The columns that are kept; by default all that are not read.
@@ -58,7 +58,7 @@ class SelectByExpressions:
     format: str
     specs: tuple[ColumnSpec, ...]
     result: list[StructField]
-    options: ReadOptions
+    options: DecodeOptions
     keep: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
@@ -91,7 +91,7 @@ class FilterByExpressions:
         Name of the format.
     filter : Filter
         The condition.
-    options : ReadOptions
+    options : DecodeOptions
         What to do with errors.
     error_type : str
         The type of a column of errors.
@@ -101,7 +101,7 @@ class FilterByExpressions:
 
     format: str
     filter: Filter
-    options: ReadOptions
+    options: DecodeOptions
     error_type: str
     keep: tuple[str, ...] | None
 
@@ -145,8 +145,8 @@ _MAX_FAST = 6
 """Columns from which on the methods that Spark generates exceed those that Java compiles."""
 
 
-def _check_options(options: ReadOptions) -> None:
-    if options != ReadOptions(errors=options.errors, error_column=options.error_column):
+def _check_options(options: DecodeOptions) -> None:
+    if options != DecodeOptions(errors=options.errors, error_column=options.error_column):
         raise ValueError(f"lenient=, strict_types= and limits= apply to binary columns: {_REMEDY}")
 
 

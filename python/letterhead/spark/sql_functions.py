@@ -14,7 +14,7 @@ from letterhead._arrow_types import has_headers, is_text, to_pyarrow
 from letterhead._formatting import counted
 from letterhead.errors import HeaderError, replaced
 from letterhead.fields import field
-from letterhead.operations import Pack, ReadOptions, Select
+from letterhead.operations import DecodeOptions, Pack, Select
 from letterhead.spark.frame import HEADERS
 from letterhead.spark.writing import GIVE_ZONE
 
@@ -74,7 +74,7 @@ class _ReadHeader:
                 f"{self.name} returns {self.result}, and a header of type '{type}' is {returned}: {self._remedy(returned)}"
             )
         try:
-            options = ReadOptions(errors=self.errors)
+            options = DecodeOptions(errors=self.errors)
             selected = to_pyarrow(Select("kafka", columns, options, dialect="spark").apply(headers))
         except HeaderError as error:
             # Rows are counted in a batch, so the number does not identify a row of the query. The column has no name.

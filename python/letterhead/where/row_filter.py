@@ -163,7 +163,7 @@ class RowFilter:
                 self._unseen_keys.pop(name, None)
 
     def _header_values(self, messages: pa.Array, specs: list[ColumnSpec], errors: OnError) -> dict[str, pa.Array]:
-        options = _native.ReadOptions(limits=self._limits, errors=errors)
+        options = _native.DecodeOptions(limits=self._limits, errors=errors)
         column = to_pyarrow(_native.Select(self._format, tuple(specs), options).apply(messages))
         return dict(zip(column.type.names, column.flatten(), strict=True))
 

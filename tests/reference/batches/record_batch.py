@@ -53,7 +53,7 @@ from letterhead._formatting import counted
 from reference import codecs
 from reference.batches.kip82_messages import FLAGGED_SET, FRAME_LEN, is_cut_off, unreadable, wrapped
 from reference.crc32c import crc32c
-from reference.cursor import Broken, Cursor, ReadOptions
+from reference.cursor import Broken, Cursor, DecodeOptions
 from reference.messages.kip82_message import CODEC_BITS, LOG_APPEND_BIT, take_frame
 from reference.protocols import Fields, Opened
 
@@ -183,7 +183,7 @@ class _Header:
         }
 
 
-def _records(records: Cursor, header: _Header, options: ReadOptions) -> Iterator[Opened]:
+def _records(records: Cursor, header: _Header, options: DecodeOptions) -> Iterator[Opened]:
     """Return the records of a batch, as many as it announces."""
     for number in range(header.count):
         records.details = []

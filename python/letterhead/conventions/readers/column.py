@@ -20,7 +20,7 @@ from letterhead._invariants import present
 from letterhead._names import check_name
 from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Field
-from letterhead.operations import Encode, ReadOptions, Select
+from letterhead.operations import DecodeOptions, Encode, Select
 from letterhead.operations.remedies import noting_remedy
 
 __all__ = ["Bools", "ColumnReader", "find_value_error", "present_rows", "read_values", "result_type", "run"]
@@ -89,7 +89,7 @@ def _select(values: Any, types: Sequence[str], errors: OnError) -> Any:
     headers = pa.StructArray.from_arrays([pa.repeat("v", len(values)), values], ["key", "value"])
     lists = pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), headers)
     encoded = Encode("kafka")(lists)
-    return Select("kafka", {type: Field(type, "v") for type in types}, ReadOptions(errors=errors))(encoded)
+    return Select("kafka", {type: Field(type, "v") for type in types}, DecodeOptions(errors=errors))(encoded)
 
 
 def present_rows(values: pa.Array) -> Bools:

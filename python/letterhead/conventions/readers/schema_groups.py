@@ -21,7 +21,7 @@ from letterhead.conventions.readers.schema_id import END, ID_WIDTHS, LONG_ID_WID
 from letterhead.conventions.schema_group import ColumnsDecoder, DecodedGroup, SchemaDecoder, SchemaGroup
 from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Field, check_distinct
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import DecodeOptions, Select
 
 __all__ = ["IdSource", "as_binary", "decode_groups", "group_by_schema"]
 
@@ -107,7 +107,7 @@ def decode_groups(
     decode: SchemaDecoder | ColumnsDecoder,
     schema: pa.Schema | None,
     source: IdSource,
-    options: ReadOptions,
+    options: DecodeOptions,
 ) -> pa.StructArray:
     """Decode a column, group by group, and restore the order of its rows."""
     column, errors = as_binary(values), options.errors
@@ -141,7 +141,7 @@ def _ids(values: pa.BinaryArray, headers: Any, source: IdSource, limits: Any) ->
     if headers is None:
         return pa.nulls(len(values), pa.binary()), {}
     select = Select(
-        source.format, {"id": Field("binary", key=source.header)}, ReadOptions(errors="column", limits=limits)
+        source.format, {"id": Field("binary", key=source.header)}, DecodeOptions(errors="column", limits=limits)
     )
     selected = to_pyarrow(select.apply(headers))
     if isinstance(selected, pa.ChunkedArray):

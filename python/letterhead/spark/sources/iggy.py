@@ -98,7 +98,7 @@ class IggySource(DataSource):  # type: ignore[misc]
     restart it reads the messages after them, so a sink that writes each batch once has each message once. A written
     batch is acknowledged before Spark commits it; a task that Spark repeats appends its rows again, with the ids of
     the column ``id``. :data:`OPTIONS` lists the options; :func:`letterhead.spark.options` writes ``columns`` and
-    ``headerColumns``.
+    ``headers``.
 
     Examples
     --------

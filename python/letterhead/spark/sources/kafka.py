@@ -126,7 +126,7 @@ class KafkaSource(ReadOnly, DataSource):  # type: ignore[misc]
     """Read topics in batch and streaming queries: ``spark.read.format("letterhead-kafka")``.
 
     Options, columns and types are those of Spark's source ``kafka``, so that only the name of the format changes in a
-    query. :data:`OPTIONS` lists the options; :func:`letterhead.spark.options` writes ``columns`` and ``headerColumns``.
+    query. :data:`OPTIONS` lists the options; :func:`letterhead.spark.options` writes ``columns`` and ``headers``.
 
     Examples
     --------

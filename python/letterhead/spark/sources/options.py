@@ -76,7 +76,7 @@ def options(
     --------
     >>> from letterhead import spark as lhs
     >>> lhs.options(columns=["offset"], headers={"tenant": "string"})
-    {'columns': '["offset"]', 'headerColumns': '{"tenant": {"type": "string"}}'}
+    {'columns': '["offset"]', 'headers': '{"tenant": {"type": "string"}}'}
     """
     written = {}
     names = names_of(columns)
@@ -84,9 +84,7 @@ def options(
         written["columns"] = json.dumps(names)
     check_case([*(names or ()), *columns_of(headers or {})])
     if headers is not None:
-        written["headerColumns"] = json.dumps(
-            {spec.name: _field_as_json(spec) for spec in normalise(headers, sql=True)}
-        )
+        written["headers"] = json.dumps({spec.name: _field_as_json(spec) for spec in normalise(headers, sql=True)})
     if limits is not None and any(limit is not None for limit in limits):
         written["limits"] = ",".join(f"{name}={limit}" for name, limit in limits._asdict().items() if limit is not None)
     return written
@@ -109,10 +107,10 @@ def parse_options(options: Mapping[str, str], table: Mapping[str, Option]) -> di
     Examples
     --------
     >>> headers = '{"tenant": "string", "event": {"type": "string", "key": "ce_type"}}'
-    >>> values = parse_options({"columns": '["key", "value"]', "headercolumns": headers}, COMMON)
+    >>> values = parse_options({"columns": '["key", "value"]', "HEADERS": headers}, COMMON)
     >>> values["columns"]
     ['key', 'value']
-    >>> values["headerColumns"]
+    >>> values["headers"]
     {'tenant': 'string', 'event': Field(type='string', key='ce_type')}
     """
     names = {name.lower(): name for name in table}
@@ -135,7 +133,7 @@ def row_request(values: Mapping[str, Any]) -> RowRequest:
     (('key',), 'column', 'problem')
     """
     fields = {"errors": "errors", "errorColumn": "error_column", "where": "where", "limits": "limits"}
-    fields |= {"headerColumns": "headers"}
+    fields |= {"headers": "headers"}
     return RowRequest(
         columns=names_of(values.get("columns")),
         **{field: values[option] for option, field in fields.items() if option in values},
@@ -258,7 +256,7 @@ COMMON = {
         json_of('a JSON list of names such as ["key", "value"]', list, str),
         "Columns in order, a JSON list. Spark does not tell a source which ones a query needs.",
     ),
-    "headerColumns": Option(
+    "headers": Option(
         _header_columns,
         "Headers as typed columns, a JSON object: output column to a type, or to an object with `type` and optionally "
         "`key`, `repeat`, `required`, `default` and `split`.",

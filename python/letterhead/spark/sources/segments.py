@@ -62,7 +62,7 @@ class SegmentsSource(BatchOnly, DataSource):  # type: ignore[misc]
     >>> from letterhead import spark as lhs
     >>> lhs.register(spark)
     >>> source = spark.read.format("letterhead-segments").option("columns", '["offset"]')
-    >>> orders = source.option("headerColumns", '{"tenant": "string"}').load("tests/samples/orders-0")
+    >>> orders = source.option("headers", '{"tenant": "string"}').load("tests/samples/orders-0")
     >>> orders
     DataFrame[offset: bigint, tenant: string]
     >>> orders.count()

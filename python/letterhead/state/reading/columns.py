@@ -14,7 +14,7 @@ from letterhead._row_request import RowRequest
 from letterhead._table_batches import bounded_batches
 from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreChoiceError, replaced
 from letterhead.offsets.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
-from letterhead.operations import ReadOptions, Select
+from letterhead.operations import DecodeOptions, Select
 from letterhead.state.reading.directory import StoreSegment
 from letterhead.state.reading.key_bounds import KeyBounds
 from letterhead.state.reading.rows import SUFFIXES, StoredVersion, StoreReader
@@ -247,7 +247,7 @@ class StoreColumns:
 
     def _select(self, values: pa.Array, errors: OnError) -> pa.Array:
         error_column = self._error_column if has_error_column(errors) else "error"
-        options = ReadOptions(errors=errors, error_column=error_column, limits=self._limits)
+        options = DecodeOptions(errors=errors, error_column=error_column, limits=self._limits)
         return Select(self._format, self._headers or {}, options, dialect=self._dialect)(values)
 
 
