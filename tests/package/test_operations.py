@@ -107,7 +107,7 @@ def test_operation_is_equal_after_pickling_and_cannot_be_changed(name: str) -> N
         (lambda: DecodeOptions(lenient=1), TypeError, "lenient must be bool, not int"),
         (lambda: DecodeOptions(limits={"headers": 9}), TypeError, "limits must be letterhead.Limits, not dict"),
         (lambda: WriteOptions(on_loss="dorp"), ValueError, "unknown on_loss value 'dorp': did you mean 'drop'"),
-        (lambda: WriteOptions(nulls="emtpy"), ValueError, "unknown nulls value 'emtpy': did you mean 'empty'"),
+        (lambda: WriteOptions(nulls="skipp"), ValueError, "unknown nulls value 'skipp': did you mean 'skip'"),
         (lambda: WriteOptions(canonical="yes"), TypeError, "canonical must be bool, not str"),
         (lambda: WriteOptions(types=3), TypeError, "types must be a word or a mapping of key to type, not int"),
         (lambda: Select("kafka", {}), ValueError, "no columns were asked for"),
