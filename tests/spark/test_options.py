@@ -60,7 +60,7 @@ EXPECTED = {
     "decode": ("iggy", READING | {"text_keys": True}, operations.Decode("iggy", READ_TEXT)),
     "select": (
         "iggy",
-        READING | {"columns": {"a": "int8"}},
+        READING | {"headers": {"a": "int8"}},
         operations.Select("iggy", {"a": "int8"}, READ, dialect="spark"),
     ),
     "encode": (

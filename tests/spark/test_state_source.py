@@ -119,7 +119,7 @@ def test_each_segment_of_each_task_is_a_partition(states, tasks):
 
 
 def test_the_names_of_options_have_no_case(states, tasks):
-    assert states(tasks, COLUMNS=["key"], HEADERcolumns={"n": "int64"}).columns == ["key", "n"]
+    assert states(tasks, COLUMNS=["key"], HEADers={"n": "int64"}).columns == ["key", "n"]
 
 
 def test_a_path_may_be_an_address_of_a_file(spark, states, tasks):
