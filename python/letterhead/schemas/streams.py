@@ -12,7 +12,7 @@ from letterhead._shared_parameters import documented
 from letterhead._table_batches import bounded_batches
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.errors import DecodeError, after_rows, replaced
-from letterhead.operations import ReadOptions
+from letterhead.operations import DecodeOptions
 from letterhead.reader import Reader
 from letterhead.schemas.avro import AvroDecoder
 
@@ -98,7 +98,7 @@ def decode_values(
             "the columns are not known before the values are read: pass a schema or a subject to the decoder"
         )
     # An error makes the value null, so that its fields are not taken for nulls.
-    options = ReadOptions() if errors == "raise" else ReadOptions(errors="column", error_column=UNUSED_NAME)
+    options = DecodeOptions() if errors == "raise" else DecodeOptions(errors="column", error_column=UNUSED_NAME)
     decode = DecodeBySchema(decoder, None, format, header, options, id_bytes)
     schema = stream.schema.set(names.index(column), pa.field(column, pa.struct(list(columns))))
     if errors == "column":
