@@ -6,7 +6,6 @@ import io
 import json
 from typing import Any
 
-import fastavro
 import pyarrow as pa
 
 import letterhead as lh
@@ -43,6 +42,8 @@ class MemoryRegistry(Registry):
 
 
 def avro(schema: Any, record: Any) -> bytes:
+    import fastavro  # not everywhere where the registry is needed
+
     out = io.BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(schema), record)
     return out.getvalue()

@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from memory_registry import MemoryRegistry, avro, headers, prefixed
 
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.schemas import AvroDecoder, RegisteredSchema, Registry
 from letterhead.schemas import avro as avro_module
+from memory_registry import MemoryRegistry, avro, headers, prefixed
 
 
 def record(*fields: Any, **more: Any) -> dict[str, Any]:
@@ -150,6 +150,21 @@ def test_a_schema_that_cannot_be_used_is_an_error_of_its_rows(schema: Registered
     decoder = AvroDecoder(MemoryRegistry({1: schema}), V1)
     rows = lha.decode_by_schema(pa.array([b"\0\0\0\0\1\0"]), decoder, errors="column")
     assert error in rows.field("error")[0].as_py()[0]["message"]
+
+
+def test_a_schema_whose_reference_is_missing_is_an_error_of_its_rows() -> None:
+    class Missing(MemoryRegistry):
+        def schema(self, schema_id: int | str) -> RegisteredSchema | None:
+            self.requests.append(schema_id)
+            raise ValueError("schema schemas/ids/1 refers to a.City, which the registry does not have")
+
+    registry = Missing({})
+    values = pa.array([prefixed(1, V1, {"id": 1, "old": "a"})] * 100)
+    rows = lha.decode_by_schema(values, AvroDecoder(registry, V1), errors="column")
+    assert {error[0]["message"] for error in rows.field("error").to_pylist()} == {
+        "schema 1: schema schemas/ids/1 refers to a.City, which the registry does not have"
+    }
+    assert registry.requests == [1]
 
 
 def test_a_registry_that_does_not_answer_ends_the_call() -> None:

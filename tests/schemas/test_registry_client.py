@@ -200,7 +200,22 @@ def test_wrong_arguments_are_refused(url: str, settings: dict[str, str], error: 
     assert SECRET not in str(caught.value)
 
 
+def test_a_setting_that_cannot_be_read_is_a_connection_error(server: Server) -> None:
+    for settings in ({"bearer.auth.token": "${env:NO_SUCH_TOKEN}"}, {"basic.auth.user.info": "${file:/no/such/file}"}):
+        with pytest.raises(ConnectionError, match="cannot be reached: "):
+            Registry(server.url, settings).schema(1)
+    with pytest.raises(ConnectionError, match=r"cannot be reached: .*certificate"):
+        Registry("https://127.0.0.1:1", {"ssl.ca.location": "/no/such/file"}).schema(1)
+
+
+def test_a_reply_that_is_too_large_is_a_connection_error(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_MAX_BYTES", 1 << 20)
+    server.replies["/schemas/ids/1"] = [{"schema": "x" * (1 << 20)}]
+    with pytest.raises(ConnectionError, match="more than 1 MiB"):
+        Registry(server.url).schema(1)
+
+
 def test_a_token_that_would_end_its_header_is_refused(server: Server) -> None:
-    with pytest.raises(ValueError, match=r"bearer\.auth\.token"):
+    with pytest.raises(ConnectionError, match=r"cannot be reached: bearer\.auth\.token"):
         Registry(server.url, {"bearer.auth.token": "a\r\nX: b"}).schema(1)
     assert server.requests == []

@@ -102,7 +102,10 @@ class AvroDecoder:
             target = json.dumps(common_schema([json.loads(text) for text in written])) if written else None
         if target is None:
             return BoundDecoder(pa.schema([]), lambda group: self._decode(group, None))
-        fields = pa.DataType._import_from_c_capsule(AvroReader(target).schema.__arrow_c_schema__())
+        reader = _reader(target, None)
+        if isinstance(reader, ErrorDetail):
+            raise ValueError(reader.message)
+        fields = pa.DataType._import_from_c_capsule(reader.schema.__arrow_c_schema__())
         schema = pa.schema([pa.field(field.name, _plain(field.type)) for field in fields])
         return BoundDecoder(schema, lambda group: self._decode(group, target))
 
@@ -124,12 +127,12 @@ class AvroDecoder:
     def _written_text(self, schema_id: int | str) -> str | ErrorDetail | None:
         """Return the schema of an id as one text; None if it is unknown, an error if it is no usable Avro."""
         if schema_id not in self._written:
-            registered = self._registry.schema(schema_id)
-            if registered is None:
-                return None
-            if registered.type != _AVRO:
-                return ErrorDetail("wrong_type", f"its type is {registered.type}, not {_AVRO}")
             try:
+                registered = self._registry.schema(schema_id)
+                if registered is None:
+                    return None
+                if registered.type != _AVRO:
+                    return ErrorDetail("wrong_type", f"its type is {registered.type}, not {_AVRO}")
                 self._written[schema_id] = json.dumps(written_schema(registered))
             except ValueError as error:
                 return ErrorDetail("wrong_type", str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import http.client
 import json
 import ssl
@@ -157,7 +158,7 @@ class Registry:
     def _fetch_from_apicurio(self, own_id: str, number: Any) -> RegisteredSchema | None:
         """Fetch a schema, into which the registry writes those that it refers to."""
         text = self._reply(("ids", _IDS[own_id], str(number)), "?dereference=true")
-        found = None if text is None else self._request(("search", "artifacts"), f"?{own_id}={number}")
+        found = None if text is None else self._request(("search", "artifacts"), f"?{own_id}={quote(str(number))}")
         artifacts = None if found is None else _entry(self.url, found, "artifacts")
         if text is None or not artifacts:
             return None
@@ -203,13 +204,18 @@ class Registry:
     def _reply(self, path: Path, query: str = "") -> bytes | None:
         """Return a reply, or None for what the registry does not have."""
         resource = "/".join(quote(part, safe="") for part in path) + query
+        try:
+            headers, tls = self._connection_options()
+        except ValueError as error:
+            # It concerns no schema, so that no value is set aside because of it.
+            raise ConnectionError(f"{self.url} cannot be reached: {error}") from None
         reason = ""
         for attempt in range(_TRIES):
             if attempt:
                 time.sleep(_PAUSE_SECONDS * 2 ** (attempt - 1))
             url = self._urls[attempt % len(self._urls)]
             try:
-                status, body = self._get(f"{url}/{resource}")
+                status, body = self._get(f"{url}/{resource}", headers, tls)
             except (OSError, http.client.HTTPException) as error:
                 cause = getattr(error, "reason", error)
                 if isinstance(cause, ssl.SSLCertVerificationError):
@@ -232,24 +238,27 @@ class Registry:
                 break
         raise ConnectionError(f"no schema from {self.url}: {reason}")
 
-    def _get(self, url: str) -> tuple[int, bytes]:
+    def _connection_options(self) -> tuple[dict[str, str], ssl.SSLContext | None]:
+        """Return the headers of requests, and the certificates; raise ValueError if a setting cannot be read."""
         settings = {name: expand(name, value) for name, value in self._settings.items()}
-        tls = None
-        if url.startswith("https:"):
-            tls = ssl_context(
-                TlsSettings(
-                    trusted_location=settings.get("ssl.ca.location"),
-                    own_location=settings.get("ssl.certificate.location"),
-                    own_key_location=settings.get("ssl.key.location"),
-                    key_password=settings.get("ssl.key.password"),
-                )
-            )
+        headers = {"Accept": f"{_MEDIA_TYPE}, */*;q=0.5", **_authorization(settings)}
+        if not any(url.startswith("https:") for url in self._urls):
+            return headers, None
+        certificates = TlsSettings(
+            trusted_location=settings.get("ssl.ca.location"),
+            own_location=settings.get("ssl.certificate.location"),
+            own_key_location=settings.get("ssl.key.location"),
+            key_password=settings.get("ssl.key.password"),
+        )
+        return headers, ssl_context(certificates)
+
+    def _get(self, url: str, headers: dict[str, str], tls: ssl.SSLContext | None) -> tuple[int, bytes]:
         until = time.monotonic() + self._timeout
         deadline = Deadline(until)
-        opener = urllib.request.build_opener(NoRedirect(), TimedHandler(deadline, tls))
-        request = urllib.request.Request(
-            url, headers={"Accept": f"{_MEDIA_TYPE}, */*;q=0.5", **_authorization(settings)}
+        opener = urllib.request.build_opener(
+            NoRedirect(), TimedHandler(deadline, tls if url.startswith("https:") else None)
         )
+        request = urllib.request.Request(url, headers=headers)
         with deadline:
             try:
                 with opener.open(request, timeout=self._timeout) as response:
@@ -257,7 +266,7 @@ class Registry:
                     if time.monotonic() >= until:
                         raise TimeoutError("timed out")
                     if len(body) > _MAX_BYTES:
-                        raise ConnectionError(f"{url} returned more than {_MAX_BYTES >> 20} MiB")
+                        raise ConnectionError(errno.EFBIG, f"more than {_MAX_BYTES >> 20} MiB")
                     return response.status, body
             except urllib.error.HTTPError as error:
                 error.close()
