@@ -101,7 +101,7 @@ def first_valid(results: Sequence[Checked]) -> Checked:
     messages = [
         bound(guarded(result.checks, F.lit(None), lambda check: check.message).cast("string")) for result in before
     ]
-    all_bad = bound(reduce(and_, (message.is_not_null() for message in messages)))
+    all_bad = reduce(and_, (message.is_not_null() for message in messages))
     for result, message in zip(reversed(before), reversed(messages), strict=True):
         value = F.when(message.is_null(), result.value).otherwise(value)
 

@@ -24,7 +24,7 @@ from typing import TypeAlias
 from letterhead import _native
 from letterhead.spark.checks import Check, Checked, check, chosen, either, first_valid
 from letterhead.spark.sql_text import F, Sql, bound
-from letterhead.spark.text_forms import base_parser, form_parser
+from letterhead.spark.text_forms import base_parser, form_parser, signed_digits
 from letterhead.types import CHARSETS, split_type
 from letterhead.values import VALUE_TYPES
 
@@ -229,16 +229,16 @@ def _float(name: str, little: bool, data: Sql) -> Checked:
     width, (mantissa_bits, bias) = WIDTHS[name], FLOATS[name]
     bits = bound(_signed(F.substring(hex_digits(data, width, little), 1, 2 * width)))
     top = 2 * bias + 1
-    exponent = bound(F.shiftright(bits, mantissa_bits).bits_and(F.lit(top)))
-    fraction = bound(bits.bits_and(F.lit((1 << mantissa_bits) - 1)))
+    exponent = F.shiftright(bits, mantissa_bits).bits_and(F.lit(top))
+    fraction = bits.bits_and(F.lit((1 << mantissa_bits) - 1))
     # Both factors and their product are exact doubles.
     subnormal = exponent == 0
     mantissa = F.when(subnormal, fraction).otherwise(fraction + F.lit(1 << mantissa_bits)).cast("double")
     power = F.when(subnormal, F.lit(1)).otherwise(exponent) - F.lit(bias + mantissa_bits)
     special = F.when(fraction == 0, F.lit(float("inf"))).otherwise(F.lit(float("nan")))
-    size = bound(F.when(exponent == top, special).otherwise(mantissa * F.pow(F.lit(2.0), power.cast("double"))))
+    size = F.when(exponent == top, special).otherwise(mantissa * F.pow(F.lit(2.0), power.cast("double")))
     negative = F.shiftright(bits, 8 * width - 1).bits_and(F.lit(1)) == 1
-    value = F.when(negative, -size).otherwise(size)
+    value = size * F.when(negative, F.lit(-1.0)).otherwise(1.0)
     return Checked([_wrong_size(name, data)], value.cast(_SPARK_TYPES[name]))
 
 
@@ -275,28 +275,21 @@ def _charset(charset: str, data: Sql) -> Checked:
 
 
 def _bool_text(name: str, data: Sql) -> Checked:
-    text = bound(data.cast("string"))
+    text = data.cast("string")
     words = ("true", "True", "TRUE", "false", "False", "FALSE")
     message = "the text does not spell bool: true, True, TRUE, false, False or FALSE"
     return Checked([check(~text.isin(*words), "bad_text", message)], text.isin(*words[:3]))
 
 
 def _char_text(name: str, data: Sql) -> Checked:
-    text = bound(data.cast("string"))
+    text = data.cast("string")
     # Four bytes of UTF-8 are a character outside the Basic Multilingual Plane.
     is_char = is_utf8(data) & (F.length(text) == 1) & (F.length(data) <= 3)
     return Checked([_bad_text(name, ~is_char)], text)
 
 
 def _integer_text(name: str, data: Sql) -> Checked:
-    text = bound(data.cast("string"))
-    # Bytes that are not UTF-8 match no pattern of ASCII characters.
-    spelled = text.rlike(r"\A-?[0-9]+\z")
-    digits = bound(F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1))
-    too_long = bound(F.length(digits) > _DECIMAL_DIGITS)
-    size = bound(F.when(~too_long, F.concat(F.lit("0"), digits)).cast("decimal(38,0)"))
-    # Not `-size`: negation rounds to 34 digits (Spark 3.5 to 4.2).
-    number = bound(F.when(text.startswith("-"), F.lit(Decimal(0)) - size).otherwise(size))
+    spelled, too_long, number = signed_digits(data, _DECIMAL_DIGITS)
     low, high = RANGES[name]
     outside = too_long | (number < F.lit(Decimal(low))) | (number > F.lit(Decimal(high)))
     message = F.lit(f"the number does not fit {name}")
@@ -319,19 +312,18 @@ def _timestamp_ms_text(name: str, data: Sql) -> Checked:
 
 
 def _float_text(name: str, data: Sql) -> Checked:
-    text = bound(data.cast("string"))
     number = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    spelled = bound(text.rlike(rf"\A(?:{number}|NaN|-?Infinity)\z"))
-    value = bound(F.when(spelled, text).cast(_SPARK_TYPES[name]))
+    text = bound(F.regexp_extract(data.cast("string"), rf"\A(?:{number}|NaN|-?Infinity)\z", 0))
+    value = bound(F.when(text != "", text).cast(_SPARK_TYPES[name]))
     # Only the word is an infinity: digits that round to one do not fit.
     outside = (F.abs(value) == F.lit(float("inf"))) & ~text.endswith("Infinity")
     return Checked(
-        [_bad_text(name, ~spelled), check(outside, "out_of_range", f"the number does not fit {name}")], value
+        [_bad_text(name, text == ""), check(outside, "out_of_range", f"the number does not fit {name}")], value
     )
 
 
 def _uuid_text(name: str, data: Sql) -> Checked:
-    text = bound(data.cast("string"))
+    text = data.cast("string")
     digit = "[0-9a-fA-F]"
     spelled = text.rlike(rf"\A{digit}{{8}}-{digit}{{4}}-{digit}{{4}}-{digit}{{4}}-{digit}{{12}}\z")
     return Checked([_bad_text(name, ~spelled)], F.lower(text))

@@ -238,8 +238,7 @@ class HeaderLists:
         # Keys are cast, which changes no list with text keys; a list with other keys is an error of its own. That of a map
         # names the column itself, because Spark checks this branch first.
         keys = F.when(F.lit(False), column.cast("array<string>")).otherwise(column["key"].cast("array<string>"))
-        self.keys = bound(keys)
-        self.reversed_keys = bound(F.reverse(self.keys))
+        self.keys, self.reversed_keys = bound(keys), bound(F.reverse(keys))
 
     @cached_property
     def size(self) -> Sql:
@@ -255,7 +254,7 @@ class HeaderLists:
 
     def has_null_key(self) -> Sql:
         """Return whether a header of a list has no key."""
-        return F.mapped("exists", self.keys, "key", lambda key: key.is_null())
+        return F.mapped("exists", self.reversed_keys, "key", lambda key: key.is_null())
 
     def columns(self, specs: Sequence[ColumnSpec], result: Sequence[StructField]) -> dict[str, Sql]:
         """Return the values of headers by name, and with ``errors="column"`` the errors of each list, the last of the result."""
@@ -401,22 +400,27 @@ def _is_text(type: str) -> bool:
 def _elements(matching: Sql, separator: str, header_list: _HeaderList, others: Sequence[str] = ()) -> Sql:
     """Return a header for each element of the value of every header, with the same type and other fields.
 
-    Values that are not UTF-8 are not split; parsing rejects them.
+    Values that are not UTF-8 are split by bytes, so that parsing rejects as many elements as the core does.
     """
-    pattern = "\\Q" + separator.replace("\\E", "\\E\\\\E\\Q") + "\\E"
+
+    def split(text: Sql, separator: str) -> Sql:
+        return F.split(text, "\\Q" + separator.replace("\\E", "\\E\\\\E\\Q") + "\\E", -1)
 
     def elements(header: Sql) -> Sql:
-        text = header["value"].cast("string")
-        is_split = is_utf8(header["value"])
+        value, is_text = header["value"], F.lit(True)
         if header_list.types:
-            is_split = is_split & F.coalesce(header["type"].isin("string", "binary"), F.lit(True))
-        parts = F.when(is_split, F.split(text, pattern, -1)).otherwise(F.array(text))
+            is_text = F.coalesce(header["type"].isin("string", "binary"), F.lit(True))
+        in_latin = split(F.decode(value, "ISO-8859-1"), separator.encode().decode("latin-1"))
+        by_text = F.mapped(
+            "transform", split(value.cast("string"), separator), "part", lambda part: part.cast("binary")
+        )
+        by_byte = F.mapped("transform", in_latin, "part", lambda part: F.encode(part, "ISO-8859-1"))
+        parts = F.when(is_utf8(value) & is_text, by_text).when(value.is_not_null() & is_text, by_byte)
 
         def element(part: Sql) -> Sql:
-            same = {name: header[name] for name in ("type", *others)[not header_list.types :]}
-            return F.struct(**same, value=F.when(text.is_not_null(), part.cast("binary")))
+            return F.struct(**{name: header[name] for name in ("type", *others)[not header_list.types :]}, value=part)
 
-        return F.mapped("transform", parts, "part", element)
+        return F.mapped("transform", parts.otherwise(F.array(value)), "part", element)
 
     return F.flatten(F.mapped("transform", matching, "h", elements))
 

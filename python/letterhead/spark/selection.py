@@ -184,5 +184,6 @@ def _row(fields: Mapping[str, StructField], names: Iterable[str]) -> list[Sql]:
 
 
 def _texts(kept: list[str], new: Mapping[str, str]) -> list[str]:
-    """Return the items of a SELECT list: the kept columns, then the new ones."""
-    return [*map(quoted, kept), *(f"{text} as {quoted(name)}" for name, text in new.items())]
+    """Return the items of a SELECT list: the kept columns, then the new ones. A column that is repeated needs no alias."""
+    items = (name if text == name else f"{text} as {quoted(name)}" for name, text in new.items())
+    return [*map(quoted, kept), *items]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from functools import cache, partial
+from functools import partial
 
 from letterhead.spark.checks import Check, Checked, check
 from letterhead.spark.sql_text import F, Sql, bound
 
-__all__ = ["UNITS", "base_parser", "form_parser", "in_years"]
+__all__ = ["UNITS", "base_parser", "form_parser", "in_years", "signed_digits"]
 
 _DATE = r"([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _HOUR = r"([01][0-9]|2[0-3]):([0-5][0-9])"
@@ -55,7 +55,7 @@ def base_parser(base: str, parse: Callable[[Sql], Checked]) -> Callable[[Sql], C
     """Return the function that parses a binary column as text in a base encoding, and the bytes of the text by ``parse``."""
 
     def parse_text(text: Sql) -> Checked:
-        is_valid, data = (_base64 if base == "base64" else _hex)(bound(text.cast("string")))
+        is_valid, data = (_base64 if base == "base64" else _hex)(text.cast("string"))
         valid = bound(is_valid)
         message = "the text is not Base64" if base == "base64" else "the text is not pairs of hex digits"
         checks, value = parse(bound(F.when(valid, data)))
@@ -65,48 +65,40 @@ def base_parser(base: str, parse: Callable[[Sql], Checked]) -> Callable[[Sql], C
 
 
 def _iso(data: Sql) -> Checked:
-    part, spelled = _parts(data.cast("string"), _ISO)
-    checks, days = _days(part, spelled, "the text is not a time with an offset, such as 2026-01-31T09:00:00Z")
-
-    def seconds(hours: int, minutes: int) -> Sql:
-        return F.coalesce(_number(part(hours)), F.lit(0)) * 3600 + F.coalesce(_number(part(minutes)), F.lit(0)) * 60
-
-    offset = F.when(part(9) == "-", -seconds(10, 11)).otherwise(seconds(10, 11))
-    minutes = bound(days.cast("bigint") * 86_400 + seconds(4, 5) - offset)
-    time = bound(minutes + F.coalesce(_number(part(6)), F.lit(0)))
-    micros = time * 1_000_000 + F.rpad(F.substring(part(7), 1, 6), 6, "0").cast("bigint")
-    spells, *exists = checks
-    no_offset = (part(8) == "") & (part(9) == "")
-    is_leap = part(6) == "60"
+    text = bound(_match(data, _ISO))
+    first, day = F.substring(text, 1, 7), F.substring(text, 9, 2).cast("bigint")
+    minutes = F.concat(first, "-01T", F.substring(text, 12, 5), ":00Z").cast("timestamp_ltz")
+    sign = F.substring(text, -6, 1)
+    has_sign = sign.isin("+", "-")
+    hour, minute = (F.concat(sign, F.substring(text, start, 2)).cast("bigint") for start in (-5, -2))
+    offset = F.when(has_sign, hour * 3600 + minute * 60).otherwise(0)
+    second = F.when(F.substring(text, 17, 1) == ":", F.substring(text, 18, 2).cast("bigint")).otherwise(0)
+    time = bound(F.when(text != "", F.unix_seconds(minutes) + (day - 1) * 86_400 + second - offset))
+    fraction = F.regexp_extract(text, r"\.([0-9]+)", 1)
+    no_offset = ~(has_sign | F.substring(text, -1, 1).isin("Z", "z"))
+    is_leap = F.substring(text, 17, 3) == ":60"
     checks = [
-        spells,
+        check(text == "", "bad_text", "the text is not a time with an offset, such as 2026-01-31T09:00:00Z"),
         check(no_offset, "bad_text", "the time has no offset, such as Z or +01:00: read it as string"),
-        *exists,
-        check(is_leap & (F.pmod(minutes, F.lit(86_400)) != 86_340), "bad_text", "a leap second is at 23:59:60 in UTC"),
+        *_of_date(text),
+        check(is_leap & (F.pmod(time, F.lit(86_400)) != 0), "bad_text", "a leap second is at 23:59:60 in UTC"),
         check(
-            is_leap & (F.translate(part(7), "0", "") != ""),
+            is_leap & (F.translate(fraction, "0", "") != ""),
             "out_of_range",
             "a fraction of a leap second has no number of its own",
         ),
         in_years(time, 1),
     ]
+    micros = time * 1_000_000 + F.rpad(F.substring(fraction, 1, 6), 6, "0").cast("bigint")
     return Checked(checks, F.timestamp_micros(micros))
 
 
 def _epoch(unit: str, data: Sql) -> Checked:
-    text = bound(data.cast("string"))
-    spelled = text.rlike(r"\A-?[0-9]+\z")
-    digits = bound(F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1))
-    # The year 9999 has 21 digits of nanoseconds.
-    too_long = bound(F.length(digits) > 27)
-    size = bound(F.concat(F.lit("0"), F.when(~too_long, digits)).cast("decimal(38,0)"))
-    number = bound(F.when(text.startswith("-"), F.lit(Decimal(0)) - size).otherwise(size))
+    spelled, too_long, number = signed_digits(data, 27)  # The year 9999 has 21 digits of nanoseconds.
     per_second = UNITS[unit]
     if unit == "ns":
         # A quotient of decimals is rounded, to a number of places that depends on the configuration.
-        size = F.when(text.startswith("-"), size + F.lit(Decimal(999))).otherwise(size)
-        whole = size.div(F.lit(Decimal(1000)))
-        micros = F.when(text.startswith("-"), -whole).otherwise(whole)
+        micros = F.when(number < 0, number - F.lit(Decimal(999))).otherwise(number).div(F.lit(Decimal(1000)))
     else:
         micros = number * F.lit(Decimal(1_000_000 // per_second))
     within = in_years(number, per_second)
@@ -114,37 +106,47 @@ def _epoch(unit: str, data: Sql) -> Checked:
     return Checked([bad_text, within._replace(when=too_long | within.when)], F.timestamp_micros(micros.cast("bigint")))
 
 
+def signed_digits(data: Sql, length: int) -> tuple[Sql, Sql, Sql]:
+    """Return whether text is digits with or without a minus, whether they are more than a length, and their number."""
+    text = data.cast("string")
+    # Bytes that are not UTF-8 match no pattern of ASCII characters.
+    spelled = text.rlike(r"\A-?[0-9]+\z")
+    digits = bound(F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1))
+    too_long = F.length(digits) > length
+    # The sign is text, as negation rounds to 34 digits (Spark 3.5 to 4.2).
+    sign = F.when(text.startswith("-"), "-0").otherwise("0")
+    return spelled, too_long, bound(F.concat(sign, F.when(~too_long, digits)).cast("decimal(38,0)"))
+
+
 def _date(data: Sql) -> Checked:
-    part, spelled = _parts(data.cast("string"), _DATE)
-    checks, days = _days(part, spelled, "the text is not a date, such as 2026-01-31")
-    return Checked(checks, F.date_add(F.lit("1970-01-01").cast("date"), days))
+    text = bound(_match(data, _DATE))
+    spelled = check(text == "", "bad_text", "the text is not a date, such as 2026-01-31")
+    return Checked([spelled, *_of_date(text)], text.cast("date"))
 
 
 def _decimal(name: str, data: Sql) -> Checked:
     precision, scale = map(int, name[len("decimal(") : -1].split(","))
-    part, spelled = _parts(data.cast("string"), _DECIMAL)
-    fraction = F.concat(part(3), part(4))
-    digits = bound(F.concat(part(2), fraction))
-    significant = bound(F.regexp_extract(digits, r"\A0*([0-9]*?)0*\z", 1))
-    zeros = F.length(F.regexp_extract(digits, r"\A(0*)", 1))
-    exponent_size = bound(F.when(F.length(part(6)) <= 9, F.concat(F.lit("0"), part(6))).cast("bigint"))
-    exponent = F.when(part(5) == "-", -exponent_size).otherwise(exponent_size)
+    text = bound(_match(data, _DECIMAL))
+    mantissa = bound(F.regexp_extract(text, r"[0-9.]+", 0))
+    digits = F.replace(mantissa, ".", "")
+    significant = bound(F.btrim(digits, F.lit("0")))
+    # A double of any number of digits is no error, and exact where the number may fit.
+    exponent = F.regexp_extract(text, "[eE]([+-]?[0-9]+)", 1).cast("double")
+    point = bound(F.length(F.substring_index(mantissa, ".", 1)) + F.when(text.rlike("[eE]"), exponent).otherwise(0))
     # The places of the first and the last digit that is not 0; the first one before the point has the place 0.
-    first = bound(F.length(part(2)) + exponent - 1 - zeros)
-    last = bound(first - F.length(significant) + 1)
+    first = point - F.instr(digits, significant)
+    last = first - F.length(significant) + 1
     fits = F.coalesce((first < precision - scale) & (last >= -scale), F.lit(False))
-    is_zero = bound(significant == "")
+    is_zero = significant == ""
     outside = ~(is_zero | fits)  # null for a null value
-    padding = F.least(F.length(significant) + last + scale, F.lit(precision)).cast("int")
+    padding = F.least(first + 1 + scale, F.lit(precision)).cast("int")
     unscaled = F.when(is_zero, F.lit("0")).otherwise(_padded(significant, padding))
-    number = bound(F.lpad(unscaled, precision + 1, "0"))
-    whole, decimals = F.substring(number, 1, precision + 1 - scale), F.substring(number, precision + 2 - scale, scale)
-    text = F.concat(F.when(part(1) == "-", "-").otherwise(""), whole, F.lit("."), decimals)
+    number = F.overlay(F.lpad(unscaled, precision + 1, "0"), F.lit("."), precision + 2 - scale, 0)
     checks = [
-        check(~spelled, "bad_text", f"the text does not spell {name}"),
+        check(text == "", "bad_text", f"the text does not spell {name}"),
         check(outside, "out_of_range", f"the number does not fit {name}"),
     ]
-    return Checked(checks, text.cast(name))
+    return Checked(checks, F.concat(F.when(text.startswith("-"), "-").otherwise(""), number).cast(name))
 
 
 def _padded(digits: Sql, length: Sql) -> Sql:
@@ -163,31 +165,18 @@ def _hex(text: Sql) -> tuple[Sql, Sql]:
     return text.rlike(r"\A[0-9a-fA-F]*\z") & (F.length(text) % 2 == 0), F.unhex(text)
 
 
-def _parts(text: Sql, pattern: str) -> tuple[Callable[[int], Sql], Sql]:
-    """Return the groups of a pattern, null where it does not match the text as a whole, and whether it matches."""
-    whole, text = rf"\A{pattern}\z", bound(text)
-    spelled = bound(text.rlike(whole))
-    return cache(lambda group: bound(F.when(spelled, F.regexp_extract(text, whole, group)))), spelled
+def _match(data: Sql, pattern: str) -> Sql:
+    """Return text that a pattern matches as a whole, and empty text if it does not."""
+    return F.regexp_extract(data.cast("string"), rf"\A{pattern}\z", 0)
 
 
-def _number(digits: Sql) -> Sql:
-    """Return digits as a number; null if there are none."""
-    return F.when(digits != "", digits).cast("bigint")
-
-
-def _days(part: Callable[[int], Sql], spelled: Sql, message: str) -> tuple[list[Check], Sql]:
-    """Return the days since 1970 of the first three groups, and the checks that they are a date."""
-    year, month, day = (bound(_number(part(group)).cast("int")) for group in (1, 2, 3))
-    # The calendar repeats after 400 years, and there is no year 0.
-    known_year = bound(F.when(year == 0, 400).otherwise(year))
-    last = bound(F.dayofmonth(F.last_day(F.make_date(known_year, month, F.lit(1)))))
-    date = F.make_date(known_year, month, F.least(day, last))
-    checks = [
-        check(~spelled, "bad_text", message),
-        check(day > last, "bad_text", "the date does not exist"),
-        check(year == 0, "out_of_range", "the date is not in the years 1 to 9999"),
+def _of_date(text: Sql) -> list[Check]:
+    """Return the checks that the date exists with which text begins."""
+    last = F.dayofmonth(F.last_day(F.concat(F.substring(text, 1, 7), "-01").cast("date")))
+    return [
+        check(F.substring(text, 9, 2).cast("int") > last, "bad_text", "the date does not exist"),
+        check(text.startswith("0000"), "out_of_range", "the date is not in the years 1 to 9999"),
     ]
-    return checks, F.datediff(date, F.lit("1970-01-01").cast("date"))
 
 
 def in_years(number: Sql, per_second: int) -> Check:
