@@ -541,6 +541,29 @@ def spark() -> str:
     return "\n\n".join(parts)
 
 
+def lists() -> str:
+    """Return what selecting three headers of a list column costs."""
+    record = other("spark-lists.json")
+    if record is None:
+        return "Not measured: `tools/bench spark`."
+    load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in record["load"])
+    rows = [
+        [
+            summary.LIST_SIDES.get(result["side"], result["side"]),
+            f"{result['rows']:,}",
+            digits(summary.cpu_seconds(result)),
+            digits(result["cpu_ratio"]),
+            digits(result["ratio"]),
+        ]
+        for result in record["results"]
+    ]
+    parts = [
+        f"Spark {record['spark']}; load {load}.",
+        table(["side", "rows", "CPU seconds a million", "x", "x by the clock"], rows),
+    ]
+    return "\n\n".join(parts)
+
+
 def engines() -> str:
     """Return the ways to run the jobs on Spark and Sail, as multiples of ours on Spark."""
     record = other("engines.json")
@@ -686,6 +709,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "where": where,
     "memory": memory,
     "spark": spark,
+    "lists": lists,
     "releases": releases,
     "restore": restore,
     "engines": engines,

@@ -16,19 +16,27 @@ DIRECT_JOBS = (
     (
         "three typed headers in Spark, noop sink",
         "Spark's source kafka, typed",
-        "Read three headers of a topic in Spark",
+        "Read three headers of a topic in Spark, noop sink",
     ),
     ("offset and amount to Arrow, one core", "confluent-kafka", "Read a header of a topic into Arrow"),
 )
 PYTHON_JOBS = (("select", "Select three headers of a column"), ("encode", "Encode a column of headers"))
 TIE = 0.91  # less than 10 % apart
+SPARK_SOURCE = "store values (streams-timestamped)"
+SPARK_LISTS = "Select three headers of a list in Spark, noop sink"
+SPARK_BYTES = "Select three headers of state-store bytes in Spark, noop sink"
+LIST_SIDES = {
+    "checked Java UDF": "Java UDF, same checks",
+    "Spark SQL": "SQL by hand, no checks",
+    "Arrow UDF": "Arrow UDF",
+    "Python UDF": "Python UDF",
+}
 README = {
     ("Copy a topic to Parquet in Spark", "Spark's source"),
-    ("Read three headers of a topic in Spark", "Spark's source"),
-    ("Select three headers in Spark", "Java UDF"),
-    ("Select three headers in Spark", "Python UDF"),
+    ("Read three headers of a topic in Spark, noop sink", "Spark's source"),
+    *((SPARK_LISTS, side) for side in LIST_SIDES.values()),
+    (SPARK_BYTES, "Java UDF"),
 }
-SPARK_SOURCE = "store values (streams-timestamped)"
 HEADERS = 10  # of a message of corpus A, and of the benchmarks of one message
 
 
@@ -54,6 +62,7 @@ def speed(ratio: float) -> str:
 def matters(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -> Iterator[Comparison]:
     """Yield the comparisons that matter to a user, jobs of most users first."""
     yield from directly(other("direct.json"))
+    yield from of_lists(other("spark-lists.json"))
     yield from in_spark(other("spark.json"))
     for job, title in PYTHON_JOBS:
         ours, theirs = plain_times(record, job)
@@ -90,6 +99,13 @@ def conditions(other: Callable[[str], Any]) -> dict[str, str]:
         meanings["topic"] = f"{record['rows']:,} records; broker on the same machine"
     if (record := other("spark.json")) is not None:
         meanings["store"] = f"{record['rows']:,} values of a state store, Parquet to a sink that discards"
+    if (record := other("spark-lists.json")) is not None:
+        load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in record["load"])
+        rows = " or ".join(f"{rows:,}" for rows in sorted({result["rows"] for result in record["results"]}))
+        meanings["list column"] = (
+            f"{rows} rows as Spark's Kafka source returns them, Parquet to the noop sink, which discards; two cores, CPU "
+            f"time of all processes; Spark {record['spark']}, load {load}"
+        )
     meanings["corpus A"] = f"headers of a real state store, ten a message, {BATCH:,} rows a call"
     return meanings
 
@@ -133,8 +149,23 @@ def in_spark(record: Any) -> Iterator[Comparison]:
     seconds = statistics.median(ours["seconds"]) * 1e6 / ours["rows"]
     for row in run.read_spark(run.RECORD / "spark.json"):
         if (row.job, row.source) == (ours["job"], SPARK_SOURCE) and row.side.endswith("UDF") and row.ratio is not None:
-            title = "Select three headers in Spark"
-            yield Comparison(title, row.side, row.ratio, seconds, "two cores, store", "spark")
+            yield Comparison(SPARK_BYTES, row.side, row.ratio, seconds, "two cores, store", "spark")
+
+
+def of_lists(record: Any) -> Iterator[Comparison]:
+    """Yield the comparisons of selecting from a list column in Spark."""
+    if record is None:
+        return
+    results = {result["side"]: result for result in record["results"]}
+    seconds = cpu_seconds(results["letterhead"])
+    for side, title in LIST_SIDES.items():
+        yield Comparison(SPARK_LISTS, title, results[side]["cpu_ratio"], seconds, "CPU time, list column", "spark")
+
+
+def cpu_seconds(result: Any) -> float:
+    """Return the CPU time of all processes for a million messages."""
+    times = zip(*result["cpu_seconds"].values(), strict=True)
+    return statistics.median(map(sum, times)) * 1e6 / int(result["rows"])
 
 
 def compared(title: str, ours: float, side: str, theirs: float, condition: str, part: str, headers: int) -> Comparison:

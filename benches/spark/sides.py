@@ -1,6 +1,6 @@
 """The ways to read headers in Spark that are compared: what each of them is, and what workers run for it.
 
-* `letterhead`: `lhs.select_headers` and `lhs.decode_headers`.
+* `letterhead`: `lhs.select_headers` and `lhs.decode_headers`, by Arrow; :mod:`benches.spark.lists` has Spark's expressions.
 * `letterhead, arrow_udf`: the functions of `letterhead.arrow` in a scalar Arrow UDF, where the library uses `mapInArrow`.
 * `kernel taken out`: `mapInArrow` that gets the very same input batches (the bytes do cross into the Python worker)
   and gives, for a batch of n rows, the first n rows of a record batch of the same schema that was computed beforehand
@@ -138,8 +138,14 @@ def register_java_udfs(spark: Any) -> None:
     for path in CLASSPATH:
         if not path.exists():
             raise FileNotFoundError(f"{path} is needed for the Java UDFs: make target/jvm/.built")
-    for name, ddl in (("SelectFromValue", SELECTED), ("SelectFromList", SELECTED), ("DecodeValue", DECODED)):
+    selecting = ("SelectFromValue", "SelectFromList", "SelectFromListChecked")
+    for name, ddl in (*((name, SELECTED) for name in selecting), ("DecodeValue", DECODED)):
         spark.udf.registerJavaFunction(name, f"{UDFS}${name}", f"struct<{ddl}>")
+
+
+def java_udf(function: str, column: str) -> Job:
+    """Return the job that calls a function of :func:`register_java_udfs`."""
+    return lambda df: df.selectExpr(f"{function}({column}) as made").select("made.*")
 
 
 def values_selected() -> dict[str, Job]:
@@ -150,7 +156,7 @@ def values_selected() -> dict[str, Job]:
         OURS: lambda df: df.transform(lhs.select_headers("value", "streams-timestamped", data.COLUMNS)),
         EMPTY: without_kernel("select-values", select_values(data.store_values(READY)), SELECTED),
         BY_UDF: _arrow_udf(select_values_natively, "value", SELECTED),
-        "Java UDF": lambda df: df.selectExpr("SelectFromValue(value) as made").select("made.*"),
+        "Java UDF": java_udf("SelectFromValue", "value"),
         "Python UDF": _python_udf(select_value, "value", SELECTED),
         "Arrow UDF": _arrow_udf(select_values, "value", SELECTED),
     }
@@ -168,12 +174,12 @@ def lists_selected() -> dict[str, Job]:
         "amount_cents": number.format(last.format("amount_cents"), "bigint"),
     }
     return {
-        OURS: lambda df: df.transform(lhs.select_headers("headers", "kafka", data.COLUMNS)),
+        OURS: lambda df: df.transform(lhs.select_headers("headers", "kafka", data.COLUMNS, engine="arrow")),
         EMPTY: without_kernel("select-lists", select_lists(data.orders_headers(READY)), SELECTED),
         BY_UDF: _arrow_udf(select_lists_natively, "headers", SELECTED),
         "letterhead header": lambda df: df.select(*(lhs.header("headers", *column) for column in data.COLUMNS.items())),
         "Spark SQL": lambda df: df.selectExpr(*(f"{expression} as {name}" for name, expression in sql.items())),
-        "Java UDF": lambda df: df.selectExpr("SelectFromList(headers) as made").select("made.*"),
+        "Java UDF": java_udf("SelectFromList", "headers"),
         "Python UDF": _python_udf(select_list, "headers", SELECTED),
         "Arrow UDF": _arrow_udf(select_lists, "headers", SELECTED),
     }
@@ -187,7 +193,7 @@ def values_decoded() -> dict[str, Job]:
         OURS: lambda df: df.transform(lhs.decode_headers("value", "streams-timestamped")),
         EMPTY: without_kernel("decode-values", decode_values(data.store_values(READY)), DECODED),
         BY_UDF: _arrow_udf(decode_values_natively, "value", DECODED),
-        "Java UDF": lambda df: df.selectExpr("DecodeValue(value) as made").select("made.*"),
+        "Java UDF": java_udf("DecodeValue", "value"),
         "Python UDF": _python_udf(decode_value, "value", DECODED),
         "Arrow UDF": _arrow_udf(decode_values, "value", DECODED),
     }

@@ -2,6 +2,7 @@
 package org.apache.kafka.streams.state.internals;
 
 import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -33,25 +34,49 @@ public final class HeaderUdfs {
         }
     }
 
-    /** Three typed headers of a list column: one walk over the list, the last of each key stays. */
+    /** Three typed headers of a list column. */
     public static final class SelectFromList implements UDF1<Seq<Row>, Row> {
         @Override
         public Row call(Seq<Row> headers) {
-            byte[] tenant = null;
-            byte[] retry = null;
-            byte[] amount = null;
-            int count = headers == null ? 0 : headers.length();
-            for (int index = 0; index < count; index++) {
-                Row header = headers.apply(index);
-                switch (header.getString(0)) {
-                    case "tenant" -> tenant = header.getAs(1);
-                    case "retry" -> retry = header.getAs(1);
-                    case "amount_cents" -> amount = header.getAs(1);
-                    default -> {}
-                }
-            }
-            return selected(tenant, retry, amount);
+            byte[][] values = lastValues(headers);
+            return selected(values[0], values[1], values[2]);
         }
+    }
+
+    /** The same with letterhead's checks: no key is null, which `switch` refuses, numbers have their size, and text is UTF-8. */
+    public static final class SelectFromListChecked implements UDF1<Seq<Row>, Row> {
+        @Override
+        public Row call(Seq<Row> headers) throws CharacterCodingException {
+            byte[][] values = lastValues(headers);
+            byte[] tenant = values[0];
+            return RowFactory.create(
+                tenant == null ? null : StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(tenant)).toString(),
+                values[1] == null ? null : checked(values[1], Integer.BYTES).getInt(),
+                values[2] == null ? null : checked(values[2], Long.BYTES).getLong());
+        }
+
+        private static ByteBuffer checked(byte[] value, int size) {
+            if (value.length != size) {
+                throw new IllegalArgumentException(value.length + " bytes where " + size + " are expected");
+            }
+            return ByteBuffer.wrap(value);
+        }
+    }
+
+    /** One walk over a list: the last value of each key stays. */
+    private static byte[][] lastValues(Seq<Row> headers) {
+        byte[][] values = new byte[3][];
+        int count = headers == null ? 0 : headers.length();
+        for (int index = 0; index < count; index++) {
+            Row header = headers.apply(index);
+            switch (header.getString(0)) {
+                case "tenant" -> values[0] = header.getAs(1);
+                case "retry" -> values[1] = header.getAs(1);
+                case "amount_cents" -> values[2] = header.getAs(1);
+                default -> {}
+            }
+        }
+        return values;
     }
 
     /** All headers of a value of a store, its timestamp, and its payload. */
